@@ -1,7 +1,7 @@
 /**
- * Sends one frame over and over out of an interface, as fast as the kernel takes it: `node blaster.js
- * INTERFACE BYTES MILLISECONDS FROM TO`, the last two being IPv4 addresses of hosts of a lab. Prints what it
- * sent and what that cost as JSON.
+ * Sends one frame repeatedly out of an interface, as fast as the kernel accepts it: `node blaster.js
+ * INTERFACE BYTES MILLISECONDS FROM TO`. The last two are IPv4 addresses of hosts of a lab. Prints the frames
+ * sent and their cost as JSON.
  */
 import { loadLibc } from '../lib/io/linux/libc.js'
 import { PacketSocket } from '../lib/io/linux/packet-socket.js'
@@ -20,7 +20,7 @@ export interface BlastResult {
 
 const BATCH_FRAMES = 64
 const TTL = 64
-/** UDP port of flows that nobody listens to. */
+/** UDP port on which nobody listens. */
 const PORT = 9
 
 function frameBytes(bytes: number, from: HostAddress, to: HostAddress): Uint8Array {

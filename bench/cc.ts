@@ -1,5 +1,7 @@
-/** What an acknowledgement costs every congestion controller of the catalogue: ns, without telemetry and with that of some hops;
- * to fill in the sample is part of it. */
+/**
+ * Measures the cost of an acknowledgement for every congestion controller of the catalogue, ns: without
+ * telemetry, and with that of some hops. It includes filling in the sample.
+ */
 import { parseArgs } from 'node:util'
 import { ccNames, createCongestionControl } from '../lib/cc/catalogue.js'
 import { newAckSample } from '../lib/cc/congestion-control.js'
@@ -21,7 +23,7 @@ const HOPS = [0, 1, 5]
 /** Modulus of telemetry that does not wrap here. */
 const MODULUS = 2 ** 48
 
-export interface CcResult {
+interface CcResult {
   benchmark: 'cc'
   stealShare: number | null
   operations: OperationTime[]
@@ -43,7 +45,10 @@ export function run(args: string[], roundMs = ROUND_MS): CcResult {
   return result
 }
 
-/** A packet is sent, and acknowledged an RTT later: the path's queues grow and shrink, some packets are marked. */
+/**
+ * A packet is sent, and acknowledged an RTT later. The path's queues grow and shrink, and some packets are
+ * marked.
+ */
 function acknowledgement(name: string, hopCount: number): Operation {
   const context = { lineRateBps: LINE_RATE_BPS, baseRttNs: BASE_RTT_NS, mtuBytes: MTU_BYTES }
   const cc = createCongestionControl(name, context)

@@ -1,9 +1,9 @@
 /**
- * Results of `weir run` beside those of an independent ns-3 simulation of HPCC (its authors' model family) on the
- * same topology, flows and parameters. Its figures are in bench/reference/ns3-hpcc.csv.
+ * Compares results of `weir run` with an independent ns-3 simulation of HPCC (its authors' family of models)
+ * on the same topology, flows and parameters. Its figures are in bench/reference/ns3-hpcc.csv.
  *
- * Known differences of the models: there a data packet of 1000 B payload is 1090 B on the wire (a 42-byte INT header,
- * no shim), counters are cut to their compact units, and there is no retransmission timeout.
+ * Known differences of the models: there a data packet of 1000 B payload is 1090 B on the wire (a 42-byte INT
+ * header, no shim), counters are cut to their compact units, and there is no retransmission timeout.
  */
 import { readFileSync } from 'node:fs'
 import { WeirError } from '../lib/errors.js'
@@ -14,25 +14,25 @@ import { peakBetween, ratePerSecond, seriesName, valuesBetween } from '../lib/sc
 import { formatBytes, formatDuration, formatPercent, formatRate } from '../lib/units/units.js'
 
 /** measure → value in base units. */
-export type Reference = ReadonlyMap<string, number>
+type Reference = ReadonlyMap<string, number>
 
-export interface Comparison {
+interface Comparison {
   measure: string
-  /** NaN: the result does not hold what the measure needs. */
+  /** NaN: the result does not contain what the measure needs. */
   weir: number
-  /** What the reference simulation has; absent where it says nothing. */
+  /** The value in the reference simulation. Absent: it has none. */
   reference?: number
-  /** What is asked of the value, in words; absent: for information. */
+  /** The rule for the value, in words. Absent: the value is for information. */
   rule?: string
-  /** Whether the rule is kept; true without one. */
+  /** Whether the value follows the rule. True without a rule. */
   ok: boolean
   print: (value: number) => string
 }
 
 const TOLERANCE = 0.15
-/** The dumbbell's second flow starts here… */
+/** When the dumbbell's second flow starts. */
 const JOIN_NS = 300_000
-/** …and by now all is steady, to the end of the run. */
+/** From this time to the end of the run everything is steady. */
 const SETTLED_NS = 1_000_000
 const END_NS = 10_000_000
 /** Three packets of 1024 B with Weir's headers and a compact shim of five slots. */
@@ -59,7 +59,7 @@ export function referenceOf(scenario: string): Reference {
   return new Map(cells.map(([, measure, , value]) => [measure!, Number(value)]))
 }
 
-/** Sets a result beside its reference. A pure function of the two. */
+/** Compares a result with its reference. A pure function. */
 export function compare(result: RunResult, reference: Reference): Comparison[] {
   const name = BOTTLENECKS[result.scenario.name]
   const port = result.ports.find(p => p.name === name)
@@ -134,7 +134,7 @@ const WINDOWS_NS = {
   '10ms': 10_000_000,
 }
 
-/** From the two goodputs of the longest window, 5 to 10 ms. */
+/** Jain's index of the two goodputs in the longest window, 5 to 10 ms. */
 function referenceJain(reference: Reference): number {
   return jainIndex([0, 1].map(i => reference.get(`goodput${i}_5ms_10ms`) ?? Number.NaN))
 }

@@ -1,7 +1,8 @@
 /**
- * Every congestion controller of the catalogue by the same figures, in virtual time: on a dumbbell, in an incast, on five hops, and
- * one flow of each on one queue. Each figure is the mean over an ensemble of jittered starts, and the worst of it. HPCC and Rx-HPCC
- * have the options of the scenario, the others their defaults.
+ * Measures every congestion controller of the catalogue by the same figures, in virtual time: on a dumbbell,
+ * in an incast, on five hops, and one flow of each controller on one shared queue. Each figure is the mean
+ * and the worst over an ensemble of jittered starts. HPCC and Rx-HPCC have the options of the scenario, the
+ * others their defaults.
  */
 import { ccNames } from '../lib/cc/catalogue.js'
 import { WeirError } from '../lib/errors.js'
@@ -17,21 +18,21 @@ import { type Judgement, moved } from './support/judge.js'
 
 const SCENARIOS = ['dumbbell-100g', 'incast-16', 'five-hops']
 const SHARED = 'one-queue'
-/** Runs are cut off here. */
+/** Runs end at this time. */
 const DURATION_MAX_NS = 5_000_000
-/** Controllers that take the scenario's options. */
+/** Controllers that use the scenario's options. */
 const OF_HPCC = ['hpcc', 'rx-hpcc']
 
 /** A controller on a network. */
-export interface ControllerFigures {
+interface ControllerFigures {
   network: string
   controller: string
   mean: Judgement
   worst: Judgement
 }
 
-/** What a controller has of the queue that all share, as a multiple of an equal share: 1 is fair. */
-export interface SharedFigures {
+/** A controller's share of the queue that all use, as a multiple of an equal share. 1 is fair. */
+interface SharedFigures {
   controller: string
   meanShare: number
   leastShare: number
@@ -39,7 +40,7 @@ export interface SharedFigures {
 }
 
 /** All figures of one run of the bench. */
-export interface ControllersResult {
+interface ControllersResult {
   benchmark: 'controllers'
   starts: number
   seed: number
@@ -48,8 +49,8 @@ export interface ControllersResult {
 }
 
 /**
- * Arguments: a controller and part of a network's name, default all; `--starts N`, 1 to 1000, default 10, `--seed N` of their jitter,
- * default 1.
+ * Arguments: a controller and a part of a network's name, default all. `--starts N`, 1 to 1000, default 10.
+ * `--seed N` of their jitter, default 1.
  */
 export function run(args: string[]): ControllersResult {
   const { positionals, starts, seed, json } = ensembleArguments(args)
@@ -87,7 +88,7 @@ function withController(scenario: Scenario, name: string): Scenario {
   }
 }
 
-/** A sender for each controller, one receiver, one queue: the links, T and options of incast-16. */
+/** A sender for each controller, one receiver, one queue. Links, T and options are those of incast-16. */
 function sharedQueue(names: readonly string[]): Scenario {
   const receiver = `h${names.length}`
   const flows = names.map(

@@ -1,7 +1,7 @@
 /**
- * What plain node:dgram carries one way between two processes on loopback, without any protocol: the yardstick
- * for the goodput of a transfer. Equal datagrams, a connected socket, no callbacks, batches with a turn of the
- * event loop in between; goodput is what arrived, not what was sent.
+ * What plain node:dgram carries one way between two processes on loopback, without any protocol. It is the
+ * yardstick for the goodput of a transfer. It uses equal datagrams, a connected socket, no callbacks, and
+ * batches with a turn of the event loop in between. Goodput is what arrived, not what was sent.
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import { createSocket, type Socket } from 'node:dgram'
@@ -16,7 +16,7 @@ const HEADER_BYTES = 96
 const BATCH = 32
 const SOCKET_BUFFER_BYTES = 8 << 20
 
-export interface BlastResult {
+interface BlastResult {
   payloadBytes: number
   datagramBytes: number
   seconds: number
@@ -26,7 +26,10 @@ export interface BlastResult {
   goodputBps: number
   senderCpuSeconds: number
   receiverCpuSeconds: number
-  /** Share of all CPU time that the machine's other tenants took meanwhile; null where the OS does not say. */
+  /**
+   * Share of all CPU time that the machine's other tenants used meanwhile. Null where the OS does not report
+   * it.
+   */
   stealShare: number | null
 }
 
@@ -111,7 +114,7 @@ async function reportOf(receiver: ChildProcess): Promise<ReceiverReport> {
   return report
 }
 
-/** The child's side: counts until it is asked. */
+/** The child's side: counts until it gets a request. */
 function receive(): void {
   const socket = createSocket('udp4')
   let datagrams = 0
@@ -119,7 +122,7 @@ function receive(): void {
   let lastMs = 0
   socket.on('message', () => {
     if (datagrams++ === 0) firstMs = performance.now()
-    // One clock read in 32 datagrams: it is to measure, not to weigh.
+    // One clock reading per 32 datagrams, so that the measurement costs little.
     if ((datagrams & 31) === 0) lastMs = performance.now()
   })
   socket.bind(0, '127.0.0.1', () => {

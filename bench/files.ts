@@ -1,7 +1,7 @@
 /**
- * `weir send` between two daemons, beside `weir perf bw` between the same, and a bare one-way node:dgram blast on loopback
- * of equal datagrams: goodput, CPU time, memory. They alternate in one run; a round in which other tenants took
- * over 5 % of the CPU is repeated, a bounded number of times.
+ * Measures `weir send` between two daemons, `weir perf bw` between the same daemons, and a one-way node:dgram
+ * blast of equal datagrams on loopback: goodput, CPU time, memory. They alternate in one run. A round in
+ * which other tenants used over 5 % of the CPU is repeated, a bounded number of times.
  */
 import { closeSync, existsSync, mkdtempSync, openSync, rmSync, statfsSync, writeSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -31,7 +31,7 @@ interface Pair {
   sendBps: number
   /** On loopback. */
   blastBps: number
-  /** To the blast. */
+  /** Ratio to the blast. */
   ratio: number
   perfBps: number
   ratioToPerf: number
@@ -40,7 +40,7 @@ interface Pair {
   receiverCpuSecondsPerGB: number
 }
 
-export interface FilesResult {
+interface FilesResult {
   place: string
   bytes: number
   pairs: Pair[]
@@ -50,13 +50,16 @@ export interface FilesResult {
   ratio: number
   perfBps: number
   ratioToPerf: number
-  /** Largest resident memory of each daemon over the whole run. */
+  /** Largest resident memory of each daemon in the whole run. */
   senderPeakRssBytes: number
   receiverPeakRssBytes: number
   retransmittedBytes: number
 }
 
-/** Arguments: `--size 2GB`, `--pairs 3`, `--veth`: over a veth pair between two namespaces, as root, instead of loopback. */
+/**
+ * Arguments: `--size 2GB`, `--pairs 3`. `--veth`: over a veth pair between two namespaces, as root, instead
+ * of loopback.
+ */
 export async function run(args: string[]): Promise<FilesResult> {
   const { values } = parseArgs({
     args,
@@ -70,7 +73,7 @@ export async function run(args: string[]): Promise<FilesResult> {
   const bytes = parseBytes(values.size)
   const pairs = wholeNumber('--pairs', values.pairs)
   const hosts = values.veth ? makeTwoHosts() : onLoopback('on loopback')
-  // Memory, where there is some: the disk is not what is measured.
+  // In memory where possible, because the disk is not measured.
   const folder = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'weir-bench-'))
   const daemons: WeirDaemon[] = []
   try {
@@ -99,7 +102,7 @@ async function measure(
   checkRoom(folder, bytes)
   writeFile(file, bytes)
   const received = join(folder, 'receiver-inbox', 'file')
-  // Not counted: V8 compiles the daemons' code, and compiles it again as it learns.
+  // Not counted: V8 compiles the daemons' code, and optimises it later.
   for (let i = 0; i < WARM_UPS; i++) await sender.client.send(file, address, { overwrite: true })
   const pairs: Pair[] = []
   let retransmittedBytes = 0
@@ -156,7 +159,7 @@ async function measure(
   }
 }
 
-/** A file of `bytes`, written piece by piece: 4 GB are more than a buffer should hold. */
+/** Writes a file of `bytes` in pieces, because a buffer should not hold 4 GB. */
 function writeFile(path: string, bytes: number): void {
   const piece = Buffer.alloc(Math.min(bytes, PIECE_BYTES), 'weir')
   const file = openSync(path, 'w')

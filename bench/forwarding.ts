@@ -1,12 +1,12 @@
 /**
- * How many frames per second one switch forwards between two veth pairs, beside a Linux bridge in the same
- * place and the generator alone: in alternating rounds of one run, 64-byte and 4 KiB frames, links of 100
- * Gbit/s without delay so that the emulation holds nothing up.
+ * Measures how many frames per second one switch forwards between two veth pairs, beside a Linux bridge in
+ * its place and the generator alone. They alternate in rounds of one run, with 64-byte and 4 KiB frames.
+ * Links have 100 Gbit/s and no delay, so that the emulation delays nothing.
  *
- * The generator has core 0 for itself. The switch process has core 1, where the receiving host's kernel
- * throws the frames away too. The bridge runs within the generator's system calls: its core carries
- * everything. What a frame costs the switch process is the figure that does not depend on how the cores are
- * shared: frames per second on one core follow from it.
+ * The generator has core 0 for itself. The switch process has core 1, where the receiving host's kernel also
+ * discards the frames. The bridge runs within the generator's system calls, so its core carries everything.
+ * The CPU time per frame of the switch process does not depend on how the cores are shared. Frames per second
+ * on one core follow from it.
  */
 
 import { execFileSync } from 'node:child_process'
@@ -40,25 +40,25 @@ traffic: [{name: flow0, from: h1, to: h2, size: 1MB}]
 `
 /** Clock ticks of /proc/PID/stat in a second: the same on every Linux. */
 const TICKS_PER_SECOND = 100
-/** For what is still on its way when the generator ends. */
+/** Time for frames in flight when the generator ends. */
 const DRAIN_MS = 200
 
-/** One way from a generator to a receiver. */
+/** A path from a generator to a receiver. */
 interface Candidate {
   name: string
-  /** Namespaces; the interface is eth0 in both. */
+  /** Namespaces. The interface is eth0 in both. */
   from: string
   to: string
-  /** Process that forwards, 0 = the kernel. */
+  /** Process that forwards. 0 = the kernel. */
   pid: number
 }
 
 interface Round {
   framesPerSecond: number
   offeredPerSecond: number
-  /** CPU time of the forwarding process per forwarded frame, 0 for the kernel. */
+  /** CPU time of the forwarding process per forwarded frame. 0 for the kernel. */
   switchNsPerFrame: number
-  /** CPU time of the generator, with what the kernel does within its calls, per frame that it sent. */
+  /** CPU time of the generator, including the kernel's within its calls, per sent frame. */
   generatorNsPerFrame: number
   steal: number | null
 }
@@ -97,7 +97,7 @@ async function measure(
     ...(cpus().length > 1 && { prefix: ['taskset', '-c', '1'] }),
   })
   const [from, to] = ['h1', 'h2'].map(host => lab.hosts.get(host)!)
-  // As at the bridge, no kernel has an address: it throws the frames away, and answers nothing.
+  // As with the bridge, no kernel has an address, so it discards the frames and answers nothing.
   for (const host of ['h1', 'h2']) lab.exec(host, 'ip', 'address', 'flush', 'dev', 'eth0')
   const candidates: Candidate[] = [
     { name: 'switch', from: from!, to: to!, pid: lab.pid },
@@ -167,7 +167,7 @@ function bridge(namespaces: Namespaces): Candidate {
   return { name: 'bridge', from: from!, to: to!, pid: 0 }
 }
 
-/** Two hosts on one veth pair: what the generator can send, and the receiver throw away. */
+/** Two hosts on one veth pair: the limit of what the generator can send and the receiver discard. */
 function bare(namespaces: Namespaces): Candidate {
   const [from, to] = [namespaces.add('a'), namespaces.add('b')]
   const ends = [FROM, TO].map((address, i) => ({ ns: [from, to][i]!, name: 'eth0', mac: macText(address) }))
@@ -179,13 +179,13 @@ function macText(address: string): string {
   return formatMac(macOf(HostAddress.parse(address)))
 }
 
-/** Frames that have come to a host's interface. */
+/** Frames that have arrived at a host's interface. */
 function received(ns: string): number {
   const text = execFileSync('ip', ['-n', ns, '-s', '-j', 'link', 'show', 'dev', 'eth0'], { encoding: 'utf8' })
   return (JSON.parse(text) as { stats64: { rx: { packets: number } } }[])[0]!.stats64.rx.packets
 }
 
-/** CPU time of a process with all its threads. */
+/** CPU time of all threads of a process, clock ticks. */
 function ticksOf(pid: number): number {
   if (pid === 0) return 0
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')

@@ -1,6 +1,7 @@
 /**
- * What a packet allocates, in steady state: two NICs on batch ports over loopback, each in a process of its own. The heap of both
- * ends after a forced collection, at 1 million packets and at 10 million, and what V8 allocated and collected in between.
+ * Measures what a packet allocates in steady state, with two NICs on batch ports over loopback, each in a
+ * process of its own: the heap of both ends after a forced collection, at 1 million packets and at 10
+ * million, and what V8 allocated and collected in between.
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
@@ -15,7 +16,7 @@ import { wholeNumber } from './support/whole-number.js'
 /** Addresses of 127.0.0.0/8 that nothing else is likely to use. */
 const ACTIVE = '127.77.3.1'
 const PASSIVE = '127.77.3.2'
-/** The first reading is at this part of all packets. */
+/** The first reading is after this part of all packets. */
 const FIRST_SHARE = 10
 
 const CASES: Record<string, Pick<PerfSettings, 'op' | 'size' | 'pathMtu'>> = {
@@ -36,11 +37,11 @@ const STREAM = {
   busyPoll: false,
 } as const
 
-export interface HeapEnd {
-  /** Used by V8 at the first and the last reading. */
+interface HeapEnd {
+  /** Heap that V8 used at the first and the last reading. */
   heapUsedBytes: [number, number]
   growthBytes: number
-  /** Between the two. */
+  /** Between the two readings. */
   allocatedBytesPerPacket: number
   collections: number
   collectionMs: number
@@ -49,7 +50,10 @@ export interface HeapEnd {
 
 export interface HeapCase {
   name: string
-  /** At the first and the last reading: packets with payload that the active end has sent, or received when it READs. */
+  /**
+   * At the first and the last reading: packets with payload that the active end has sent, or received in case
+   * of READs.
+   */
   packets: [number, number]
   /** Between them. */
   seconds: number
@@ -57,7 +61,7 @@ export interface HeapCase {
   passive: HeapEnd
 }
 
-export interface HeapResult {
+interface HeapResult {
   benchmark: 'heap'
   cases: HeapCase[]
 }
@@ -138,7 +142,7 @@ function printed({ name, packets, seconds, active, passive }: HeapCase): string 
 class End {
   readonly #child: ChildProcess = fork(fileURLToPath(new URL('./support/heap-host.js', import.meta.url)))
 
-  /** Sends a request and waits for that answer to it. */
+  /** Sends a request and waits for its answer of that kind. */
   async ask<T extends keyof HeapReply>(request: HeapRequest, answer: T): Promise<NonNullable<HeapReply[T]>> {
     this.#child.send(request)
     const [reply] = (await Promise.race([once(this.#child, 'message'), this.#ended()])) as [HeapReply]

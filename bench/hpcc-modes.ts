@@ -1,14 +1,15 @@
 /**
- * Every way in which HPCC++ can collect telemetry and bring it back, in virtual time, on three networks: utilization,
- * queues, convergence, fairness, and what the telemetry costs.
+ * Measures every way in which HPCC++ can collect and return telemetry, in virtual time, on three networks:
+ * utilization, queues, convergence, fairness, and the cost of telemetry.
  *
- * Telemetry bytes: INT in data packets as they leave, echoes in acknowledgements, and whole probes, notifications and
- * windows, as a share of the data's bytes on the wire. Telemetry packets: probes, notifications and windows, for 100 data
- * packets. Feedback: acknowledgements, notifications and windows.
+ * Telemetry bytes: INT in data packets as they leave, echoes in acknowledgements, and whole probes,
+ * notifications and windows, as a share of the data's bytes on the wire. Telemetry packets: probes,
+ * notifications and windows per 100 data packets. Feedback: acknowledgements, notifications and windows.
  *
- * Fairness is a mean over an ensemble of jittered starts, as one run says more of who began first than of the mode. A mode that is
- * less fair than REFERENCE on the same network fails the benchmark, unless the mode is the draft's listing to the letter: a note says
- * that. All other figures are those of the starts in the file.
+ * Fairness is a mean over an ensemble of jittered starts, because a single run depends more on which flow
+ * began first than on the mode. A mode that is less fair than REFERENCE on the same network fails the
+ * benchmark. A mode that follows the draft's listing literally does not fail it, and gets a note. All other
+ * figures are those of the starts in the file.
  */
 
 import type { TelemetrySettings } from '../lib/cc/telemetry-settings.js'
@@ -23,16 +24,16 @@ import { jitteredStarts } from './support/jittered-starts.js'
 import { type Judgement, judge } from './support/judge.js'
 
 const SCENARIOS = ['dumbbell-100g', 'incast-16', 'five-hops']
-/** Runs are cut off here. */
+/** Runs end at this time. */
 const DURATION_MAX_NS = 5_000_000
-/** What every mode is compared with. */
+/** The mode that the others are compared with. */
 const REFERENCE = 'every packet, every ACK'
-/** A mode's Jain index may be so much below that of REFERENCE. */
+/** A mode's Jain index may be this much below that of REFERENCE. */
 const UNFAIR_BY = 0.03
 
 interface Mode {
   cc?: string
-  /** The draft's listing to the letter, with what follows from it: reported, and not judged. */
+  /** The mode follows the draft's listing literally. It is reported, but does not fail the benchmark. */
   literal?: boolean
   options?: Record<string, number>
   format?: 'wide' | 'compact'
@@ -43,7 +44,7 @@ interface Mode {
 
 const DIRECT = { thresholdBytes: 20_000, of: 'all' } as const
 
-/** By name, as docs/telemetry.md lists them. */
+/** By the names in docs/telemetry.md. */
 const MODES: Readonly<Record<string, Mode>> = {
   [REFERENCE]: {},
   'compact records': { format: 'compact' },
@@ -72,11 +73,11 @@ const MODES: Readonly<Record<string, Mode>> = {
   },
 }
 
-/** The judgement is of the starts in the file, but for Jain's index. */
+/** All figures but Jain's index are of the starts in the file. */
 export interface ModeFigures extends Judgement {
   scenario: string
   mode: string
-  /** Mean over the jittered starts, and the least of them. */
+  /** Mean over the jittered starts, and the least value. */
   jainIndex: number
   leastJainIndex: number
   telemetryByteShare: number
@@ -96,8 +97,8 @@ export function run(args: string[]): ModeFigures[] {
 }
 
 /**
- * The mode of that name, or those whose names contain the first argument, on all networks or that of the second, and which of them
- * are unfair.
+ * Measures the mode of that name, or those whose names contain the first argument, on all networks or that of
+ * the second. Returns the figures, and which modes are unfair.
  *
  * @param args also `--starts N`, 1 to 1000, default 10, and `--seed N` of their jitter, default 1
  */
@@ -125,7 +126,7 @@ export function measureModes(args: string[]): { figures: ModeFigures[]; complain
   return { figures, complaints }
 }
 
-/** What fails the benchmark where it is unfair. */
+/** The modes that fail the benchmark if they are unfair. */
 function judged(fair: ReadonlyMap<string, Fairness>): Map<string, Fairness> {
   return new Map([...fair].filter(([mode]) => !MODES[mode]!.literal))
 }
@@ -135,7 +136,7 @@ function unknown(what: string, name: string, names: readonly string[]): WeirErro
 }
 
 /** Jain's index over an ensemble of starts. */
-export interface Fairness {
+interface Fairness {
   mean: number
   least: number
 }
@@ -147,7 +148,11 @@ function fairness(scenario: Scenario, starts: number, seed: number): Fairness {
   return { mean: all.reduce((sum, index) => sum + index, 0) / starts, least: Math.min(...all) }
 }
 
-/** The modes of a network that are less fair than the reference, in words. @param fair by mode, the reference among them */
+/**
+ * Returns the modes of a network that are less fair than the reference, in words.
+ *
+ * @param fair fairness by mode, including the reference
+ */
 export function unfair(network: string, fair: ReadonlyMap<string, Fairness>): string[] {
   const asked = fair.get(REFERENCE)!.mean - UNFAIR_BY
   return [...fair]

@@ -1,6 +1,6 @@
 /**
- * CPU time of a daemon that has nothing to do, by each port that works here: alone, and with connections on which nothing
- * is sent. All daemons idle at the same time, each a process of its own.
+ * Measures the CPU time of an idle daemon for each port that works here: alone, and with connections on which
+ * nothing is sent. All daemons idle at the same time, each in a process of its own.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -16,11 +16,14 @@ import { HostAddress } from '../lib/wire/net/address.js'
 import { WeirDaemon } from './support/weir-daemon.js'
 import { wholeNumber } from './support/whole-number.js'
 
-/** Addresses in 127.0.0.0/8, where nothing else is likely to be; the last byte is the daemon's, or that of who connects. */
+/**
+ * Addresses in 127.0.0.0/8 that nothing else is likely to use. The last byte is that of the daemon or of the
+ * client.
+ */
 const NET = '127.77.1'
 const CONNECTOR = `${NET}.250`
 const CONNECTIONS = 100
-/** Time for what goes on after the start: compiling, collecting garbage. */
+/** Time for activity after the start: compiling, garbage collection. */
 const SETTLE_MS = 5000
 const CONNECT_MS_MAX = 20_000
 
@@ -30,7 +33,7 @@ interface IdleDaemon {
   daemon: WeirDaemon
 }
 
-export interface IdleFigure {
+interface IdleFigure {
   io: string
   connections: number
   cpuSeconds: number
@@ -38,14 +41,14 @@ export interface IdleFigure {
   share: number
 }
 
-export interface IdleResult {
+interface IdleResult {
   benchmark: 'idle'
   seconds: number
   figures: IdleFigure[]
   skipped: { name: string; why: string }[]
 }
 
-/** Arguments: `--seconds 60` that are measured, `--connections 100` of those that have some. */
+/** Arguments: `--seconds 60` to measure, `--connections 100` of the daemons that have some. */
 export async function run(args: string[]): Promise<IdleResult> {
   const { values } = parseArgs({
     args,
@@ -96,7 +99,7 @@ export async function run(args: string[]): Promise<IdleResult> {
   }
 }
 
-/** Connections to that daemon on which nothing is sent. Throws WEIR_BAD_STATE. */
+/** Makes connections to that daemon on which nothing is sent. Throws WEIR_BAD_STATE. */
 async function connect({ nic, loop }: OpenedNic, address: string, count: number): Promise<void> {
   let established = 0
   const handler = { onEstablished: () => established++, onCompletion: () => {}, onClosed: () => {} }

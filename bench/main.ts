@@ -105,13 +105,16 @@ if (benchmark === undefined) {
   }
 }
 
-/** What a user can mend, a wrong option among it; anything else is a defect, and its stack is of interest. */
+/**
+ * Returns true for an error that a user can mend, such as a wrong option. For any other error, a defect, the
+ * stack is printed.
+ */
 function isForUser(error: unknown): error is Error {
   if (error instanceof WeirError) return true
   return error instanceof TypeError && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS_')
 }
 
-/** Figures go to `bench/results` too, named by the time. */
+/** Writes the figures, too, to `bench/results`, in a file named by the time. */
 function keep(name: string, outcome: unknown): void {
   const folder = join(dirname(packageFile('package.json')), 'bench', 'results')
   mkdirSync(folder, { recursive: true })

@@ -1,4 +1,7 @@
-/** Nanoseconds of what every packet takes: codecs, checksums, containers, queue pairs and the whole NIC without a port. */
+/**
+ * Measures the nanoseconds of everything that a packet needs: codecs, checksums, containers, queue pairs and
+ * the whole NIC without a port.
+ */
 import { parseArgs } from 'node:util'
 import { containerOperations } from './micro/container-operations.js'
 import { Joined } from './micro/joined-nics.js'
@@ -12,13 +15,13 @@ import {
 import { wireOperations } from './micro/wire-operations.js'
 import { stealSince, stealTicks } from './steal.js'
 
-export interface MicroResult {
+interface MicroResult {
   benchmark: 'micro'
   stealShare: number | null
   operations: OperationTime[]
 }
 
-/** Arguments: a part of the names of those to be measured. */
+/** Arguments: a part of the names of the operations to measure. */
 export function run(args: string[], roundMs = ROUND_MS): MicroResult {
   const { values, positionals: wanted } = parseArgs({
     args,
@@ -34,7 +37,7 @@ export function run(args: string[], roundMs = ROUND_MS): MicroResult {
   return result
 }
 
-/** Both ends together: two NICs joined in memory. */
+/** Both ends together: two NICs that are joined in memory. */
 function protocolOperations(): Operation[] {
   const write = new Joined({ op: 'WRITE', size: 1 << 20 })
   const read = new Joined({ op: 'READ', size: 1 << 20 })

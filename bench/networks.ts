@@ -1,11 +1,12 @@
 /**
- * `weir perf bw` on the networks that people have, none of which writes telemetry: alone, beside the kernel's TCP, and
- * two of it; beside what iperf3 does there with CUBIC, and with BBR and as two flows of CUBIC for information. What a row asks
- * for is in `LIMITS`.
+ * Measures `weir perf bw` on common networks, none of which writes telemetry: alone, beside the kernel's TCP,
+ * and two Weir flows. It compares with iperf3's CUBIC there, and for information with BBR and with two flows
+ * of CUBIC. `LIMITS` has the requirements for a row.
  *
- * Flows that share a path begin at the same time. At first each has what its slow start took, with two TCP flows too, and only
- * losses make them alike: they are measured after `SETTLE_CYCLES` of CUBIC's cycles on that path. Where packets are lost at
- * random a flow alone is measured so late too: until then a first slow start without a loss, or with one, decides.
+ * Flows that share a path begin at the same time. At first each has the share that its slow start took, also
+ * with two TCP flows, and only losses make them equal. So they are measured after `SETTLE_CYCLES` of CUBIC's
+ * cycles on that path. Where packets are lost at random, a single flow is measured after the same time,
+ * because before that its first slow start decides.
  */
 import { parseArgs } from 'node:util'
 import { ccNames } from '../lib/cc/catalogue.js'
@@ -19,26 +20,29 @@ import { stealSince, stealTicks } from './steal.js'
 import { isInstalled } from './support/run-program.js'
 import { wholeNumber } from './support/whole-number.js'
 
-/** What a sender has to keep to, that the rest of the network can live with. */
+/** Limits within which a sender does no harm to the rest of the network. */
 const LIMITS = {
-  /** Goodput alone, of TCP CUBIC's. */
+  /** Goodput alone, relative to TCP CUBIC's. */
   ratioLeast: 0.95,
-  /** Share of packets dropped, of TCP CUBIC's. */
+  /** Share of packets dropped, relative to TCP CUBIC's. */
   dropsMost: 1.5,
-  /** Goodput beside TCP CUBIC, of that flow's. */
+  /** Goodput beside a TCP CUBIC flow, relative to that flow's. */
   shareLeast: 0.33,
   shareMost: 3,
   /** Least Jain index of two Weir senders. */
   jainLeast: 0.95,
-  /** Bytes retransmitted, of bytes dropped. */
+  /** Bytes retransmitted, relative to bytes dropped. */
   retransmittedMost: 1.2,
 }
-/** Payload bytes of a packet of MTU 1500, and all its bytes: Weir's path MTU, and TCP's segments with time stamps. */
+/**
+ * Payload bytes and all bytes of a packet at MTU 1500: with Weir's path MTU, and of TCP's segments with time
+ * stamps.
+ */
 const WEIR_PACKET: Packet = { payloadBytes: 1024, bytes: 1090 }
 const TCP_PACKET: Packet = { payloadBytes: 1448, bytes: 1514 }
-/** Where packets are lost at random rounds differ by chance. */
+/** Where packets are lost at random, rounds differ by chance. */
 const ROUNDS_OF_RANDOM_LOSS = 3
-/** Cycles of CUBIC before flows are measured that share a path, and cycles for which they are measured at least. */
+/** Cycles of CUBIC before flows that share a path are measured, and the least number of measured cycles. */
 const SETTLE_CYCLES = 3
 const SHARE_CYCLES = 2
 
@@ -46,49 +50,53 @@ interface Packet {
   payloadBytes: number
   bytes: number
 }
-/** Fewer packets dropped than this are chance. */
+/** Fewer dropped packets than this are due to chance. */
 const DROPS_OF_NOTE = 20
 
 interface Alone {
   goodputBps: number
   droppedPackets: number
-  /** Share of all that the path was given, in packets and so in bytes: the packets of a flow are of one length. */
+  /**
+   * Share of all packets on the path, which is also the share of bytes, because the packets of a flow have
+   * one length.
+   */
   dropShare: number
-  /** Bytes retransmitted of bytes dropped; null where hardly any were. */
+  /** Bytes retransmitted, relative to bytes dropped. Null where hardly any were dropped. */
   retransmittedOfDropped: number | null
 }
 
-export interface NetworkFigures {
+interface NetworkFigures {
   name: string
   /** Why there are no figures. */
   skipped?: string
   weir?: Alone
   cubic?: Alone
   bbr?: Alone
-  /** Medians over the rounds of Weir's goodput by TCP CUBIC's in the same round. */
+  /** Median over the rounds of Weir's goodput, relative to TCP CUBIC's in the same round. */
   ratio?: number
-  /** The same of the share of dropped packets; null where neither dropped any to speak of. */
+  /** The same for the share of dropped packets. Null where neither dropped a relevant number. */
   dropRatio?: number | null
-  /** Weir's goodput by that of a TCP CUBIC flow beside it. */
+  /** Weir's goodput, relative to that of a TCP CUBIC flow beside it. */
   share?: number
-  /** Jain index of two Weir senders, and of two TCP CUBIC flows for information. */
+  /** Jain index of two Weir senders, and for information of two TCP CUBIC flows. */
   jain?: number
   cubicJain?: number
   missed?: string[]
 }
 
-export interface NetworksResult {
+interface NetworksResult {
   benchmark: 'networks'
   rounds: number
   seconds: number
   networks: NetworkFigures[]
-  /** Share of the CPU that others took. */
+  /** Share of the CPU that others used. */
   stealShare: number | null
 }
 
 /**
- * Arguments: `--only PART_OF_A_NAME`, `--rounds 1`, `--seconds 10` for which a flow is measured, `--daemon "OPTIONS"`, `--cc NAME` of labs'
- * daemons. Throws WEIR_BAD_ARGUMENT for a network or controller that there is not, WEIR_UNSUPPORTED without iperf3.
+ * Arguments: `--only PART_OF_A_NAME`, `--rounds 1`, `--seconds 10` for which a flow is measured, `--daemon
+ * "OPTIONS"`, `--cc NAME` of labs' daemons. Throws WEIR_BAD_ARGUMENT for an unknown network or controller,
+ * and WEIR_UNSUPPORTED without iperf3.
  */
 export async function run(args: string[]): Promise<NetworksResult> {
   const { values } = parseArgs({
@@ -142,7 +150,7 @@ const TRIALS: readonly [keyof Round, readonly PrepareFlow[]][] = [
   ['twoCubic', [tcpFlow('cubic'), tcpFlow('cubic')]],
 ]
 
-/** The first second of a process that has just begun is its compiler's: each daemon sends before it is measured. */
+/** In its first second a process compiles, so each daemon sends before it is measured. */
 const WARMING: readonly PrepareFlow[] = [
   weirFlow,
   (path, _sender, span, load) => weirFlow(path, 1, span, load),
@@ -235,7 +243,10 @@ function dropShare(trial: Trial, { bytes }: Packet): number {
 
 type Judged = Required<Pick<NetworkFigures, 'weir' | 'ratio' | 'dropRatio' | 'share' | 'jain'>>
 
-/** The limits that a row does not keep to. No number, where nothing was carried, keeps to none. */
+/**
+ * Returns the limits that a row does not keep to. A row that carried nothing has no figures, and keeps to
+ * none.
+ */
 export function missed({ weir, ratio, dropRatio, share, jain }: Judged): string[] {
   const again = weir.retransmittedOfDropped
   return [

@@ -1,6 +1,7 @@
 /**
- * Whether real time tells what virtual time does: flow completion times of one scenario everywhere, and the rate that
- * an emulated link gives to a flow which always has something to send. Rounds alternate, for machines have moods.
+ * Compares real time with virtual time: flow completion times of one scenario everywhere, and the rate that
+ * an emulated link gives to a flow that always has data to send. Rounds alternate, because the speed of
+ * machines varies.
  */
 import { parseArgs } from 'node:util'
 import { packageFile } from '../lib/package-file.js'
@@ -21,7 +22,7 @@ type Where = RunResult['on']
 
 interface FlowParity {
   name: string
-  /** Over the rounds. */
+  /** Median over the rounds. */
   medianFctNs: number
   /** Ratio of its FCT to that in virtual time. */
   ratio: { median: number; min: number; max: number }
@@ -30,10 +31,10 @@ interface FlowParity {
 interface PlaceParity {
   on: Where
   flows: FlowParity[]
-  /** In every round: the bytes and the flows that completed are those of virtual time. */
+  /** In every round the completed bytes and flows are those of virtual time. */
   bytesEqual: boolean
   drops: number
-  /** By round: share of the machine's CPU that others took. */
+  /** By round: share of the machine's CPU that others used. */
   stealShares: (number | null)[]
 }
 
@@ -41,8 +42,8 @@ interface LinkRate {
   on: Where
   rateBps: number
   /**
-   * By the sender's clock, from the first packet to the last acknowledgement: the rate at which the links would have
-   * to run for the time that the flow took.
+   * By the sender's clock, from the first packet to the last acknowledgement: the link rate that would result
+   * in the same time.
    */
   measuredBps: number
   /** measuredBps / rateBps - 1 */
@@ -50,7 +51,7 @@ interface LinkRate {
   stealShare: number | null
 }
 
-export interface ParityResult {
+interface ParityResult {
   benchmark: 'parity'
   scenario: string
   rounds: number
@@ -121,12 +122,12 @@ function parityOf(on: Where, virtual: RunResult, results: readonly RunResult[]) 
   }
 }
 
-/** Time for which a process may be kept from running while the link stays busy. */
+/** Time for which a process may not run while the link stays busy. */
 const WINDOW_SECONDS = 0.1
 
 /**
- * The sender's own link is faster, and the window long, so that a queue always waits for the link: what is measured is
- * the link, not how soon the machine lets a process run.
+ * The sender's own link is faster and its window long, so that a queue always waits for the link. So the
+ * result shows the link, and not how soon the machine runs a process.
  */
 async function linkRate(on: Where, rateBps: number, seconds: number): Promise<LinkRate> {
   const windowBytes = Math.max(65_536, Math.round((rateBps * WINDOW_SECONDS) / 8))

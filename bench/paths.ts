@@ -1,8 +1,9 @@
 /**
- * Path selection in virtual time: four flows whose source ports the network hashes to one of four equal paths, at 100 Gbit/s.
- * Aggregate goodput with every way to choose, over that without a choice, by several seeds.
+ * Measures path selection in virtual time: four flows whose source ports the network hashes to one of four
+ * equal paths, at 100 Gbit/s. It shows the aggregate goodput with every way of choosing, relative to that
+ * without a choice, by several seeds.
  *
- * Probes and their answers are told as a share of all bytes that the hosts have sent.
+ * Probes and their answers are a share of all bytes that the hosts have sent.
  */
 import { parseArgs } from 'node:util'
 import { DEFAULT_PATHS, type PathSettings } from '../lib/cc/path-settings.js'
@@ -17,13 +18,13 @@ import { wholeNumber } from './support/whole-number.js'
 const RATE_BPS = 100e9
 const DELAY_NS = 1000
 const DURATION_NS = 5_000_000
-/** Samples of what flows have moved. */
+/** Interval of samples. */
 const EVERY_NS = 50_000
 const SEEDS_MAX = 100
 
 interface Mode {
   paths: Partial<PathSettings>
-  /** From one flow's start to the next one's. */
+  /** Time between the starts of two flows. */
   apartNs: number
 }
 
@@ -34,16 +35,16 @@ const MODES: Readonly<Record<string, Mode>> = {
   'running flows, moving': { paths: { count: 8, start: 'hash', move: 'drain' }, apartNs: 0 },
 }
 
-export interface PathFiguresOfMode {
+interface PathFiguresOfMode {
   mode: string
   seed: number
-  /** Goodput of all flows together, over the whole run and over its second half. */
+  /** Goodput of all flows together, in the whole run and in its second half. */
   goodputBps: number
   laterGoodputBps: number
-  /** Over those without a choice. */
+  /** Ratio to the goodput without a choice. */
   ratio: number
   laterRatio: number
-  /** Those of the four paths that some flow takes at the end. */
+  /** How many of the four paths have a flow at the end. */
   pathsInUse: number
   moves: number
   probeByteShare: number

@@ -1,7 +1,7 @@
 /**
- * Speed of the virtual network: packets x hops per CPU-second. A packet x hop is one frame, data or acknowledgement,
- * sent by one switch port: what an event-driven simulator calls a switch enqueue. CPU time is this process's, so
- * that other work on the machine counts less than it does in wall time.
+ * Speed of the virtual network: packets x hops per CPU-second. A packet x hop is one frame, data or
+ * acknowledgement, that one switch port sends. Event-driven simulators call it a switch enqueue. CPU time is
+ * this process's, because other work on the machine affects it less than wall time.
  */
 import { parseArgs } from 'node:util'
 import { packageFile } from '../lib/package-file.js'
@@ -11,12 +11,12 @@ import { VirtualRun } from '../switch-emu/virtual/virtual-run.js'
 const ROUNDS = 5
 const DEFAULT_SCENARIO = 'dumbbell-100g'
 
-export interface SimSpeed {
+interface SimSpeed {
   scenario: string
   /** Packet hops of one run. */
   packetHops: number
   events: number
-  /** Per CPU-second: median, lowest and highest of the rounds after the first. */
+  /** Per CPU-second: median, lowest and highest of all rounds but the first. */
   packetHopsPerCpuSecond: { median: number; min: number; max: number }
   eventsPerCpuSecond: number
 }
@@ -34,7 +34,7 @@ export async function run(args: string[]): Promise<SimSpeed> {
   const speeds: number[] = []
   let packetHops = 0
   let events = 0
-  // The first round warms up the compiler.
+  // The compiler warms up in the first round.
   for (let round = 0; round <= ROUNDS; round++) {
     const before = process.cpuUsage()
     const virtual = new VirtualRun(scenario)

@@ -1,7 +1,7 @@
-/** Steal time: how much of a figure on a shared machine is the machine's. */
+/** Steal time shows how much of a figure on a shared machine is due to the machine. */
 import { readFileSync } from 'node:fs'
 
-/** CPU time that the machine's other tenants took, and all CPU time; null where the OS does not say. */
+/** CPU time that the machine's other tenants used, and all CPU time. Null where the OS does not report it. */
 export function stealTicks(): { steal: number; all: number } | null {
   try {
     const ticks = readFileSync('/proc/stat', 'utf8').split('\n')[0]!.trim().split(/\s+/).slice(1).map(Number)

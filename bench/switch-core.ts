@@ -1,7 +1,7 @@
 /**
- * How many frames per second one switch forwards, in one thread and in virtual time: parse done by the
- * sender, lookup, TTL, admission, marking, queue, INT stamp, serialisation, and the driver's loop around
- * it.
+ * Measures how many frames per second one switch forwards, in one thread and in virtual time: lookup, TTL,
+ * admission, marking, queue, INT stamp, serialisation, and the driver's loop around it. The sender has parsed
+ * the frames.
  */
 import { parseArgs } from 'node:util'
 import type { Frame } from '../lib/frame/frame.js'
@@ -21,7 +21,7 @@ const STANDING_FRAMES = 100
 interface Figure {
   wireBytes: number
   ports: number
-  /** Frames of all inputs go to one output at its rate, so that a queue stands and marks. */
+  /** True: frames of all inputs go to one output at its rate, so that a queue stands and marks. */
   congested: boolean
   framesPerSecond: number
   nsPerFrame: number
@@ -41,7 +41,7 @@ export async function run(args: string[]): Promise<object> {
     { wireBytes: 64, ports: 4, congested: true },
     { wireBytes: 4096, ports: 4, congested: true },
   ]
-  // The cases alternate, so that a noisy neighbour hits them all; the median of the rounds counts.
+  // The cases alternate, so that a noisy neighbour affects all of them. The median of the rounds counts.
   const seconds = cases.map(() => [] as number[])
   for (let round = 0; round < ROUNDS; round++) {
     for (const [i, c] of cases.entries()) {
@@ -66,7 +66,7 @@ export async function run(args: string[]): Promise<object> {
   return { benchmark: 'switch-core', frames, rounds: ROUNDS, figures }
 }
 
-/** CPU seconds that it takes one switch to forward `frames` frames. */
+/** CPU seconds in which one switch forwards `frames` frames. */
 function forward(wireBytes: number, ports: number, congested: boolean, frames: number): number {
   const pool = new FramePool(8192, HEADER_SLOT_BYTES)
   const node = new Switch({
@@ -88,7 +88,7 @@ function forward(wireBytes: number, ports: number, congested: boolean, frames: n
     )
   }
   const templates = Array.from({ length: FLOWS }, (_, flow) => template(pool, wireBytes, flow))
-  // The rate of the one output behind a standing queue, or a quarter of the rate of all outputs.
+  // The rate of the one output with a standing queue, or a quarter of the rate of all outputs.
   const gapNs = Math.max(1, Math.round(((wireBytes * 8e9) / RATE_BPS) * (congested ? 1 : 4 / ports)))
   const before = process.cpuUsage()
   let now = 0
@@ -96,7 +96,7 @@ function forward(wireBytes: number, ports: number, congested: boolean, frames: n
     if (!congested || i > STANDING_FRAMES) now += gapNs
     const frame = pool.take()!
     refill(frame, templates[i % FLOWS]!)
-    // Departures that are due come first, as in an event loop.
+    // Due departures come first, as in an event loop.
     for (let next = node.nextTimeout(); next <= now; next = node.nextTimeout()) {
       for (let out = node.pollTransmit(next); out !== null; out = node.pollTransmit(next)) pool.give(out)
     }
@@ -108,7 +108,7 @@ function forward(wireBytes: number, ports: number, congested: boolean, frames: n
 }
 
 function template(pool: FramePool, wireBytes: number, flow: number): Frame {
-  // 64 B is too little for a shim: those frames go without telemetry.
+  // 64 B have no room for a shim, so those frames carry no telemetry.
   const int = wireBytes > 200 ? { format: intShim.FORMAT_COMPACT, slots: 5 } : undefined
   return buildFrame(pool, {
     from: 0x0a000000 + ((flow * 7) % FLOWS),
@@ -118,9 +118,7 @@ function template(pool: FramePool, wireBytes: number, flow: number): Frame {
   })
 }
 
-/**
- * Makes `frame` what the sender would hand over; only the bytes that the switch changed are written again.
- */
+/** Restores `frame` to what the sender passed. It writes only the bytes that the switch changed. */
 function refill(frame: Frame, from: Frame): void {
   const { view } = frame
   for (let at = 0; at < from.length; at += 4) view.setUint32(at, from.view.getUint32(at))

@@ -1,6 +1,7 @@
 /**
- * Bandwidth and latency between two Weir daemons, beside what a user would take instead, in alternating rounds of one run. As
- * root over a veth pair between two namespaces, else on loopback. Peers that are not installed are left out, and named.
+ * Bandwidth and latency between two Weir daemons, beside alternatives, in alternating rounds of one run. As
+ * root over a veth pair between two namespaces, otherwise on loopback. Alternatives that are not installed
+ * are omitted, and named.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { cpus, tmpdir } from 'node:os'
@@ -21,7 +22,7 @@ const BANDWIDTH_BYTES = 1_000_000
 const LATENCY_BYTES = 64
 const WARMUP_NS = 5e8
 
-export interface TransportResult {
+interface TransportResult {
   benchmark: 'transport'
   /** veth or loopback, and what that means. */
   place: string
@@ -30,15 +31,18 @@ export interface TransportResult {
   io: string
   pathMtu: number
   seconds: number
-  /** bit/s of payload; ratios to iperf3's TCP. */
+  /** bit/s of payload. Ratios to iperf3's TCP. */
   bandwidth: Rounds & { baseline: string; messageBytes: number }
-  /** Median of half the round trip, ns; ratios to sockperf, or without it to UDP by system calls. */
+  /** Median of half the round trip, ns. Ratios to sockperf, or without it to UDP by system calls. */
   latency: Rounds & { baseline: string; messageBytes: number }
   skipped: { name: string; why: string }[]
 }
 
-/** Arguments: `--rounds 5`, `--seconds 3` of each candidate in each, `--only bandwidth|latency`, `--daemon "OPTIONS"`,
- * `--pin`: whatever runs on host a on core 0, on host b on core 1 (two ends that spin on one core wait for each other's time slices). */
+/**
+ * Arguments: `--rounds 5`, `--seconds 3` of each candidate in each, `--only bandwidth|latency`, `--daemon
+ * "OPTIONS"`. `--pin`: runs host a on core 0 and host b on core 1, because two ends that spin on one core
+ * wait for each other's time slices.
+ */
 export async function run(args: string[]): Promise<TransportResult> {
   const { values } = parseArgs({
     args,
@@ -102,7 +106,7 @@ export async function run(args: string[]): Promise<TransportResult> {
   }
 }
 
-/** Throws WEIR_UNSUPPORTED where there are no two cores, or no taskset. */
+/** Throws WEIR_UNSUPPORTED without two cores or without taskset. */
 function pinned(hosts: TwoHosts): TwoHosts {
   if (cpus().length < 2 || !isInstalled('taskset')) {
     hosts.close()

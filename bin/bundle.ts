@@ -1,6 +1,7 @@
 /**
- * The second half of `npm run build`: writes the program `weir`, with all that it imports, to a few files of `dist/weir`.
- * To find and load some hundred modules takes longer than most commands, and a lab starts many processes.
+ * The second half of `npm run build`: writes the program `weir`, with all that it imports, to a few files of
+ * `dist/weir`. Finding and loading more than a hundred modules takes longer than most commands do, and a lab
+ * starts many processes.
  */
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -9,7 +10,10 @@ import { packageFile } from '../lib/package-file.js'
 import { isEsbuildHere } from './esbuild-program.js'
 import { writeUnbundled } from './unbundled.js'
 
-/** The program, and the threads that it starts. Each lies beside who names it as in `new URL('./host-thread.js', import.meta.url)`. */
+/**
+ * The program, and the threads that it starts. Each file is in the folder of the file that names it as in
+ * `new URL('./host-thread.js', import.meta.url)`.
+ */
 const ENTRIES = {
   weir: 'bin/weir.ts',
   'command-line': 'bin/command-line.ts',
@@ -20,7 +24,7 @@ const ENTRIES = {
 const root = dirname(packageFile('package.json'))
 const folder = join(root, 'dist', 'weir')
 
-/** Packages of CommonJS ask for Node's own modules by `require`, which a module does not have. */
+/** CommonJS packages load Node's own modules by `require`, which an ES module does not have. */
 const REQUIRE = `import { createRequire as requireFrom } from 'node:module'
 const require = requireFrom(import.meta.url)`
 
@@ -30,7 +34,7 @@ async function bundle(): Promise<void> {
     absWorkingDir: root,
     outdir: folder,
     bundle: true,
-    // A command loads what it uses: the rest is in other files.
+    // A command loads only what it uses. The rest is in other files.
     splitting: true,
     format: 'esm',
     platform: 'node',
@@ -45,7 +49,7 @@ async function bundle(): Promise<void> {
   writeFileSync(join(folder, 'licenses.txt'), licenses(Object.keys(metafile.inputs)))
 }
 
-/** The licenses of the packages whose files are in the bundle: most ask to be shipped with each copy. */
+/** The licenses of the packages in the bundle. Most licenses require a copy in each distribution. */
 function licenses(inputs: readonly string[]): string {
   const packages = new Set(
     inputs.flatMap(path => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0] ?? []),

@@ -2,8 +2,9 @@ import { type EndSignal, onEndSignal } from '../lib/end-signals.js'
 import { signalExitCode } from './failure.js'
 
 /**
- * Ctrl-C and signals to end: the first one aborts `cancelled`, with its name as the reason, so that the
- * command ends in order; the second one ends it at once. Returns what undoes it.
+ * Handles Ctrl-C and signals to end. The first one aborts `cancelled`, with its name as the reason, so that
+ * the command ends in order. The second one ends the process at once. Returns a function that removes the
+ * handlers.
  */
 export function cancelOnSignal(cancelled: AbortController): () => void {
   return onEndSignal((signal: EndSignal) => {

@@ -2,15 +2,16 @@ import { tellReaderGone } from '../lib/end-signals.js'
 
 let gone = false
 
-/** True once nobody reads any more what this process says. */
+/** Returns true once the reader of this process's output is gone. */
 export function nobodyReads(): boolean {
   return gone
 }
 
 /**
- * A reader that has seen enough (`weir perf … | head`) is no failure; a disk that is full is one (`weir dump FILE > here`).
- * Commands that have something to end hear of both, as of a terminal that hangs up (`onEndSignal`), once. The others go on to
- * their end, which is near, unheard. `report` gets what is a failure.
+ * Handles errors of the output. A closed pipe (`weir perf … | head`) is no failure. A full disk is one (`weir
+ * dump FILE > here`). Commands that have to end something get both as an end signal, like a terminal that
+ * hangs up (`onEndSignal`), once. Other commands are nearly over and continue to their end. `report` gets
+ * failures.
  */
 export function heedClosedPipes(report: (error: Error) => void): void {
   const onError = (error: NodeJS.ErrnoException) => {

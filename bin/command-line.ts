@@ -1,3 +1,3 @@
-/** The command line for who runs several in one process, as tests do. */
+/** The command line for programs that run several commands in one process, as tests do. */
 export { report } from './failure.js'
 export { makeProgram } from './program.js'

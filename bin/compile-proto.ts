@@ -1,6 +1,6 @@
 /**
- * Part of `npm run build`: writes the contracts of `proto/` as JSON to `dist/proto`. So a process
- * needs no parser of their text.
+ * Part of `npm run build`: writes the contracts of `proto/` as JSON to `dist/proto`, so that processes need
+ * no parser for their text.
  */
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'

@@ -1,8 +1,8 @@
 import { transform } from 'esbuild'
 
 /**
- * False where the program of esbuild is missing: `npm ci --omit=optional` leaves it out, as all that is made for one kind of
- * machine. esbuild throws then, at once or by its promise.
+ * Returns false where the program of esbuild is missing. `npm ci --omit=optional` omits it, like everything
+ * that is specific to a platform. esbuild throws then, either at once or by its promise.
  */
 export async function isEsbuildHere(): Promise<boolean> {
   try {

@@ -5,7 +5,7 @@ import { WeirError } from '../lib/errors.js'
 import { whyNotWritten } from '../lib/file-reason.js'
 import { nobodyReads } from './closed-pipe.js'
 
-/** What commands leave behind, for `weir --help`. */
+/** Exit codes of commands, for `weir --help`. */
 export const EXIT_CODES = `
 Exit codes:
   0    done, or the reader of the output has gone, as in weir dump FILE | head
@@ -15,11 +15,14 @@ Exit codes:
 
 let outputFailed = false
 
-/** Ends a command that failed: one line on stderr for what a user can mend, the stack for our own defects. */
+/**
+ * Reports the failure of a command: one line on stderr for an error that a user can mend, the stack for a
+ * defect of Weir.
+ */
 export function report(error: unknown): void {
   if (nobodyReads() && signalOf(error) === 'SIGHUP') return
   if (isOutputFailure(error)) {
-    // The command may hear of it as well as the stream.
+    // Both the command and the stream may report it.
     if (outputFailed) return
     outputFailed = true
     process.stderr.write(`weir: the output cannot be written: ${whyNotWritten(error)} (WEIR_NO_FILE)\n`)
@@ -35,7 +38,7 @@ export function report(error: unknown): void {
   process.exitCode = exitCodeOf(error)
 }
 
-/** Has a command, and all below it, report a wrong command line as `report` does. */
+/** Makes a command, and all below it, report a wrong command line as `report` does. */
 export function reportUsage(command: Command): void {
   command.configureOutput({
     outputError: (text, write) => write(`weir: ${usageError(text, command)} (WEIR_BAD_ARGUMENT)\n`),
@@ -43,7 +46,10 @@ export function reportUsage(command: Command): void {
   for (const below of command.commands) reportUsage(below)
 }
 
-/** Turns commander's `error: unknown option '--nme'` and its second line `(Did you mean --name?)` into one line. */
+/**
+ * Merges commander's `error: unknown option '--nme'` and its second line `(Did you mean --name?)` into one
+ * line.
+ */
 function usageError(text: string, command: Command): string {
   const [message = '', suggestion = ''] = text.trim().split('\n')
   const meant = suggestion.replace(/^\(Did you mean (.*)\?\)$/, ' (did you mean $1?)')
@@ -52,12 +58,15 @@ function usageError(text: string, command: Command): string {
   return `${message.replace(/^error: /, '').replace(/\.$/, '')}${meant}: see ${path.join(' ')} --help`
 }
 
-/** What else is written to is in a WeirError that names it. */
+/** Errors of other outputs are in a WeirError with their name. */
 function isOutputFailure(error: unknown): boolean {
   return !(error instanceof WeirError) && (error as NodeJS.ErrnoException | null)?.syscall === 'write'
 }
 
-/** True if the limit of open files stopped a command, wherever that happened: to load a module takes a descriptor, too. */
+/**
+ * Returns true if the limit of open files stopped a command anywhere. Loading a module takes a descriptor
+ * too.
+ */
 function lacksDescriptors(error: unknown): boolean {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     const { code } = cause as NodeJS.ErrnoException
@@ -66,12 +75,12 @@ function lacksDescriptors(error: unknown): boolean {
   return false
 }
 
-/** Names of files may hold anything; a message may have several lines. */
+/** Removes control characters, which names of files may contain. A message may have several lines. */
 function withoutControls(message: string): string {
   return showBytes(message).replace(/[^\P{Cc}\n]/gu, '?')
 }
 
-/** What a signal has cancelled has it as its cause; what was cancelled from elsewhere has failed. */
+/** A cancellation by a signal has the signal as its cause. Any other cancellation is a failure. */
 function exitCodeOf(error: unknown): number {
   const signal = signalOf(error)
   return signal === null ? 1 : signalExitCode(signal)
@@ -82,7 +91,7 @@ function signalOf(error: unknown): NodeJS.Signals | null {
   return isSignal(cause) ? cause : null
 }
 
-/** As shells have it: 128 and the signal's number, 130 for SIGINT. */
+/** Returns the exit code as shells define it: 128 and the signal's number, 130 for SIGINT. */
 export function signalExitCode(signal: NodeJS.Signals): number {
   return 128 + constants.signals[signal]
 }

@@ -5,7 +5,7 @@ import { COMMANDS, type CommandName, commandOf } from './commands/names.js'
 import { EXIT_CODES, reportUsage } from './failure.js'
 import { refuseEmpty } from './refuse-empty.js'
 
-/** A lab starts many processes: each loads its own command alone. */
+/** A lab starts many processes, so each loads only its own command. */
 const LOADERS: Record<CommandName | 'internal', () => Promise<Command>> = {
   daemon: async () => (await import('./commands/daemon.js')).daemonCommand(),
   send: async () => (await import('./commands/send.js')).sendCommand(),
@@ -25,7 +25,7 @@ const LOADERS: Record<CommandName | 'internal', () => Promise<Command>> = {
 
 const { version } = JSON.parse(readFileSync(packageFile('package.json'), 'utf8'))
 
-/** The command line's description, with the command loaded that these words name. */
+/** Returns the command line's description, with the command loaded that `words` name. */
 export async function makeProgram(words: readonly string[]): Promise<Command> {
   const program = new Command('weir')
     .usage('COMMAND [options]')
@@ -38,7 +38,7 @@ export async function makeProgram(words: readonly string[]): Promise<Command> {
     .addHelpText('after', EXIT_CODES)
     .hook('preAction', (_program, command) => refuseEmpty(command))
 
-  // "weir help run" and "weir -- run" are about run.
+  // "weir help run" and "weir -- run" need the command run.
   const asked = words.find(word => word !== 'help' && word !== '--') ?? ''
   if (Object.hasOwn(LOADERS, asked)) program.addCommand(await LOADERS[asked as CommandName]())
   else for (const name of Object.keys(COMMANDS)) program.addCommand(commandOf(name as CommandName))

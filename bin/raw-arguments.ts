@@ -1,23 +1,24 @@
 import { readFileSync } from 'node:fs'
 import { textOf } from '../lib/byte-text.js'
 
-/** What stands where Node has found bytes that are no UTF-8. */
+/** Node replaces bytes that are no UTF-8 by this. */
 const LOST = '\ufffd'
 
 /**
- * The command line. Node makes UTF-8 of it and loses bytes that are none, as names of files may hold. On Linux the kernel still has them: they
- * come as lone surrogates then (lib/byte-text.ts). Elsewhere they are lost.
+ * Returns the arguments of the command line. Node decodes them as UTF-8 and loses other bytes, which names of
+ * files may contain. On Linux this function reads them from the kernel and returns such bytes as lone
+ * surrogates (lib/byte-text.ts). Elsewhere they are lost.
  */
 export function rawArguments(argv: readonly string[] = process.argv): string[] {
   if (!argv.some(word => word.includes(LOST))) return [...argv]
   const words = kernelWords()
-  // Node's own options stand before the program.
+  // Node's own options precede the program.
   const given = words.slice(words.length - (argv.length - 2))
   const isSame = given.length === argv.length - 2 && given.every((word, i) => word.toString() === argv[i + 2])
   return isSame ? [...argv.slice(0, 2), ...given.map(textOf)] : [...argv]
 }
 
-/** Each ends with a NUL. */
+/** A NUL ends each of them. */
 function kernelWords(): Buffer[] {
   let bytes: Buffer
   try {

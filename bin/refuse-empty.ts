@@ -1,12 +1,13 @@
 import type { Command } from 'commander'
 import { WeirError } from '../lib/errors.js'
 
-/** What a shell makes of `--json "$FILE"` when FILE is not set. */
+/** A shell makes an empty text of `"$FILE"` when FILE is not set. */
 const MEND = 'a variable of the shell may not be set'
 
 /**
- * No option and no argument means anything by an empty text, and many would take it for the current folder or for everything. Only the
- * words of another program, as of `weir lab exec`, may be empty. Throws WEIR_BAD_ARGUMENT.
+ * Refuses empty options and arguments. None has a meaning, and many would be taken for the current folder or
+ * for everything. Only the words of another program, as in `weir lab exec`, may be empty. Throws
+ * WEIR_BAD_ARGUMENT.
  */
 export function refuseEmpty(command: Command): void {
   const values = command.opts<Record<string, unknown>>()

@@ -1,4 +1,7 @@
-/** `npm run docs`: writes what is generated from the schema of the scenario file. A test compares both with what is there. */
+/**
+ * `npm run docs`: writes the files that are generated from the schema of the scenario file. A test compares
+ * both with the existing ones.
+ */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { packageFile } from '../lib/package-file.js'

@@ -6,7 +6,7 @@ import { type ErrorCode, WeirError } from './errors.js'
 import { whyNotWritten } from './file-reason.js'
 
 /** What a folder is for, and what to say if it cannot be made. */
-export interface FolderWish {
+interface FolderWish {
   /** What it is for, as a message says it: "the inbox". */
   use: string
   /** How to name another: "choose another with --inbox". */

@@ -2,7 +2,8 @@ import type { Scenario } from '../lib/scenario/model/scenario.js'
 import { scenarioError } from '../lib/scenario/read/places.js'
 
 /**
- * Throws WEIR_BAD_SCENARIO where hosts are to report themselves as hops and cannot: no kernel says what waits for them.
+ * Throws WEIR_BAD_SCENARIO where hosts should report themselves as hops but cannot, because no kernel reports
+ * what waits for them.
  *
  * @param where as in a sentence: `in virtual time`
  * @param why as in a sentence

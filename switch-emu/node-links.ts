@@ -21,7 +21,7 @@ export function linksOf(scenario: Pick<Scenario, 'links'>, node: string): NodeLi
   return found.sort((x, y) => x.port - y.port)
 }
 
-/** The links of a switch, whose ports have no gaps. */
+/** The links of a switch, whose port numbers have no gaps. */
 export function portLinks(scenario: Scenario, name: string): NodeLink[] {
   const links = linksOf(scenario, name)
   for (const [index, { port }] of links.entries()) {

@@ -1,4 +1,4 @@
-/** What packets wait in and are found by. */
+/** Queues and tables of packets. */
 import { FramePool } from '../../lib/frame/frame-pool.js'
 import { TimingWheel } from '../../lib/nic/tx/timing-wheel.js'
 import { LatencyRecorder } from '../../lib/perf/latency.js'

@@ -1,4 +1,7 @@
-/** Two NICs joined in memory, without ports or event loop: what the protocol costs by itself. Payloads and ICRCs are real. */
+/**
+ * Two NICs that are joined in memory, without ports or event loop, to measure the protocol alone. Payloads
+ * and ICRCs are real.
+ */
 import type { Frame } from '../../lib/frame/frame.js'
 import { FramePool } from '../../lib/frame/frame-pool.js'
 import { Nic } from '../../lib/nic/nic.js'
@@ -8,15 +11,15 @@ import type { PerfSettings } from '../../lib/perf/settings.js'
 import { Random } from '../../lib/sim/random.js'
 import { HostAddress } from '../../lib/wire/net/address.js'
 
-/** Time that passes with every frame asked for, ns: enough that nothing is ever paced. */
+/** Time that passes with every requested frame, ns. It is long enough that pacing delays nothing. */
 const STEP_NS = 500
 const TICK_STEPS = 1000
 
-/** As a daemon's NIC, at 1 Tbit/s. */
+/** As a daemon's NIC, but at 1 Tbit/s. */
 const NIC = { lineRateBps: 1e12, pathMtu: 4096, ackEveryPackets: 16, baseRttNs: 20_000 }
 
 export class Joined {
-  /** Sees every frame on its way. */
+  /** Gets every frame on its way. */
   onFrame: ((frame: Frame) => void) | null = null
   /** Frames that have passed, in both directions. */
   passed = 0
@@ -61,12 +64,12 @@ export class Joined {
     return this.#run.tally.messages
   }
 
-  /** Goes on until so many more frames have passed. */
+  /** Runs until this many more frames have passed. */
   packets(count: number): void {
     for (const end = this.passed + count; this.passed < end; ) this.#step()
   }
 
-  /** Goes on until so many more messages are delivered. */
+  /** Runs until this many more messages are delivered. */
   deliver(count: number): void {
     for (const end = this.messages + count; this.messages < end; ) this.#step()
   }
@@ -84,7 +87,7 @@ export class Joined {
     from.onTimeout(this.#now)
     const frame = from.pollTransmit(this.#now)
     if (frame === null) return
-    // As it would come off a wire: only its bytes are known.
+    // As from a wire: only its bytes are known.
     frame.l3 = -1
     this.onFrame?.(frame)
     this.passed++

@@ -1,26 +1,31 @@
-/** Nanoseconds of CPU time that an operation takes, by loops of it: other work on the machine counts less than in wall time. */
+/**
+ * Measures the CPU time of an operation in nanoseconds, by loops. Other work on the machine affects it less
+ * than wall time.
+ */
 import { median } from '../../lib/scenario/result/fairness.js'
 
 const ROUNDS = 7
 const TRIES = 3
 
-/** CPU time that each operation takes in a round, ms. Shorter rounds say less. */
+/** CPU time of each operation in a round, ms. Shorter rounds are too inexact. */
 export const ROUND_MS = 60
 
 export interface Operation {
   name: string
-  /** Carries it out `count` times. */
+  /** Performs the operation `count` times. */
   run(count: number): void
 }
 
 export interface OperationTime {
   name: string
-  /** Time of one operation: the median of the rounds, and the best of them. */
+  /** Time of one operation: the median and the best of the rounds. */
   ns: number
   bestNs: number
 }
 
-/** All operations in turn, round by round, so that a slow moment of the machine meets all of them. */
+/**
+ * Measures all operations in turn, round by round, so that a slow moment of the machine affects all of them.
+ */
 export function timeOperations(operations: readonly Operation[], roundMs = ROUND_MS): OperationTime[] {
   const counts = operations.map(operation => countFor(operation, roundMs))
   const times = operations.map((): number[] => [])
@@ -32,7 +37,10 @@ export function timeOperations(operations: readonly Operation[], roundMs = ROUND
   return operations.map(({ name }, i) => ({ name, ns: median(times[i]!), bestNs: Math.min(...times[i]!) }))
 }
 
-/** How many take a round's time, once V8 has compiled the operation: that itself takes CPU time, so it is tried anew. */
+/**
+ * Returns how many operations take the time of a round once V8 has compiled the operation. Compiling takes
+ * CPU time too, so it measures again.
+ */
 function countFor(operation: Operation, roundMs: number): number {
   let count = 64
   let ms = cpuMsOf(operation, count)

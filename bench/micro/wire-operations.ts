@@ -11,7 +11,7 @@ import * as intShim from '../../lib/wire/telemetry/int-shim.js'
 import { Joined } from './joined-nics.js'
 import type { Operation } from './time-operations.js'
 
-/** Results go here, so that nothing is optimised away. */
+/** Takes results, so that nothing is optimised away. */
 export const sink = { value: 0 }
 
 export function wireOperations(): Operation[] {

@@ -1,11 +1,11 @@
-/** The networks that people have, one row of the table each. */
+/** The common networks, one row of the table each. */
 import { labPath } from './lab-path.js'
 import type { Load, NetworkCase } from './path.js'
 import { type Shaping, shapedPath } from './shaped-path.js'
 
 const KIB = 1024
 
-/** Rate, buffer, and messages in flight of two seconds or less. */
+/** Rate, buffer, and messages in flight that are at most two seconds' worth. */
 const SHAPED: readonly [rateMbps: number, limitBytes: number, load: Load][] = [
   [5, 32 * KIB, { messageBytes: 16_000, depth: 16 }],
   [5, 64 * KIB, { messageBytes: 16_000, depth: 16 }],
@@ -18,7 +18,7 @@ const SHAPED: readonly [rateMbps: number, limitBytes: number, load: Load][] = [
   [500, 1024 * KIB, { messageBytes: 256_000, depth: 64 }],
 ]
 
-/** tbf's burst must hold a packet, and what the rate brings while the kernel's timer sleeps. */
+/** tbf's burst must hold a packet, and as much as the rate sends while the kernel's timer sleeps. */
 function shaping(rateMbps: number, limitBytes: number): Shaping {
   return { rateMbps, burstBytes: Math.max(16 * KIB, rateMbps * 250), limitBytes }
 }
@@ -29,7 +29,7 @@ const bdpBytes = (roundTripMs: number) => (DELAYED_MBPS * 1000 * roundTripMs) / 
 const LOSSY_MS = 20
 const LOSSY_PER_MILLE: readonly number[] = [1, 10]
 
-/** CUBIC's constants (RFC 9438, sections 4.6 and 5), and the segment that its window counts in. */
+/** CUBIC's constants (RFC 9438, sections 4.6 and 5), and the segment size of its window. */
 const BETA = 0.7
 const C = 0.4
 const SEGMENT_BYTES = 1448
@@ -39,7 +39,10 @@ function cycleSeconds(windowBytes: number): number {
   return Math.cbrt(((1 - BETA) * windowBytes) / SEGMENT_BYTES / C)
 }
 
-/** Reno's window at that share of packets lost, which is CUBIC's where windows are small (RFC 5348, section 3.1). */
+/**
+ * Reno's window at that share of lost packets. It is CUBIC's too where windows are small (RFC 5348, section
+ * 3.1).
+ */
 function lossyWindow(perMille: number): number {
   return SEGMENT_BYTES * Math.sqrt(1.5 / (perMille / 1000))
 }
@@ -60,7 +63,7 @@ export function networkCases(cc: string): NetworkCase[] {
     cycleSeconds: cycleSeconds(limitBytes),
     open: (daemon: readonly string[]) => shapedPath(shaping(rateMbps, limitBytes), daemon),
   }))
-  /** A buffer of one bandwidth-delay product, at least of 50 packets. */
+  /** A buffer of one bandwidth-delay product, but at least 50 packets. */
   const lab = (roundTripMs: number) => {
     const bufferBytes = Math.max(75_000, bdpBytes(roundTripMs))
     return { rateMbps: DELAYED_MBPS, roundTripMs, bufferBytes, cc }

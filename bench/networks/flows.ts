@@ -1,22 +1,25 @@
-/** One flow of some seconds, by Weir or by the kernel's TCP. */
+/** One flow for some seconds, by Weir or by the kernel's TCP. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { WeirError } from '../../lib/errors.js'
 import { Program } from '../support/run-program.js'
 import type { Load, NetworkPath, PathCounts, Span } from './path.js'
 
-/** The first port of iperf3's servers: each flow has a server of its own. */
+/** The first port of iperf3's servers. Each flow has a server of its own. */
 const IPERF_PORT = 5310
 const GRACE_MS = 60_000
-/** Before a flow begins that has the path for itself, what the one before left behind drains. */
+/** Before a single flow begins, the rest of the previous one drains for this time. */
 const DRAIN_MS = 500
 
-export interface FlowFigures {
+interface FlowFigures {
   goodputBps: number
   bytes: number
   retransmittedBytes: number
 }
 
-/** Makes a flow ready to begin, and returns what begins it: flows that share a path are to begin at the same time. */
+/**
+ * Prepares a flow, and returns a function that begins it, so that flows on a shared path can begin at the
+ * same time.
+ */
 export type PrepareFlow = (
   path: NetworkPath,
   sender: 0 | 1,
@@ -41,7 +44,7 @@ export const weirFlow: PrepareFlow =
     return { goodputBps: reply.goodputBps, bytes: reply.bytes, retransmittedBytes: reply.retransmittedBytes }
   }
 
-/** A shell that runs the program named when it is told to: it takes a lab a third of a second to make one. */
+/** A shell that runs the given program on request. Starting one in a lab takes a third of a second. */
 const WHEN_TOLD = ['sh', '-c', 'echo ready; read -r word; exec "$@"', 'sh']
 
 /** iperf3 with that congestion control of the kernel. */
@@ -83,12 +86,12 @@ function figuresOf({ error, start, end }: Iperf3Report): FlowFigures {
   return { goodputBps, bytes, retransmittedBytes: end.sum_sent.retransmits * start.tcp_mss_default }
 }
 
-/** Flows that run at the same time, and what the path did with their packets while they were measured. */
+/** Flows that run at the same time, and what the path did with their packets in the measured time. */
 export interface Trial extends PathCounts {
   flows: FlowFigures[]
 }
 
-/** The first flow is of the first sender, the second of the other one. */
+/** The first flow is from the first sender, the second from the other one. */
 export async function trial(
   path: NetworkPath,
   flows: readonly PrepareFlow[],

@@ -1,4 +1,7 @@
-/** A lab whose switch writes no telemetry: real packets, an exact delay, and packets dropped at random where that is asked for. */
+/**
+ * A lab whose switch writes no telemetry: real packets, an exact delay, and packets that are dropped at
+ * random if requested.
+ */
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -13,19 +16,22 @@ import type { NetworkPath, Sender } from './path.js'
 const WEIR = weirProgram()
 const RECEIVER = 'h3'
 
-export interface LabPathOptions {
+interface LabPathOptions {
   rateMbps: number
   /** Round trip of the path without queues. */
   roundTripMs: number
   /** Bytes that may wait at the bottleneck. */
   bufferBytes: number
-  /** Packets of a thousand that the receiver's interface drops. */
+  /** Packets per thousand that the receiver's interface drops. */
   dropPerMille?: number
   /** Controller of the daemons. */
   cc: string
 }
 
-/** Throws WEIR_UNSUPPORTED where there are no labs, or no nft for drops at random. Nothing of it is left, after Ctrl-C neither. */
+/**
+ * Throws WEIR_UNSUPPORTED where there are no labs, or no nft for random drops. It removes everything at its
+ * end, also after Ctrl-C.
+ */
 export async function labPath(options: LabPathOptions): Promise<NetworkPath> {
   const folder = mkdtempSync(join(tmpdir(), 'weir-bench-'))
   const name = `networks-${process.pid}`
@@ -78,8 +84,9 @@ export async function labPath(options: LabPathOptions): Promise<NetworkPath> {
 }
 
 /**
- * The scenario file of the lab. `transport` is what daemons have when they are not in labs. The switch has one queue for everything: by its usual map the
- * daemons' DSCP would be served before TCP's, and the share beside TCP would be that of strict priority.
+ * The scenario file of the lab. `transport` has a daemon's settings outside labs. The switch has one queue
+ * for everything. With the usual map it would serve the daemons' DSCP before TCP's, and the share beside TCP
+ * would be that of strict priority.
  */
 export function labScenario({ rateMbps, roundTripMs, bufferBytes, cc }: LabPathOptions): string {
   const edgeUs = 50
@@ -95,7 +102,7 @@ traffic: [{ from: h1, to: ${RECEIVER}, size: 1MB, priority: 0 }]
 `
 }
 
-/** What arrives is dropped before anybody sees it. */
+/** Packets are dropped before any socket gets them. */
 function dropAtRandom(within: readonly string[], perMille: number): void {
   const rules = `
 table netdev weir {

@@ -1,7 +1,7 @@
 import type { DaemonClient } from '../../lib/client/daemon-client.js'
 import type { Place } from '../support/weir-daemon.js'
 
-/** Messages that `perf bw` keeps in flight: enough to fill the path, few enough that they drain in seconds. */
+/** Messages that `perf bw` keeps in flight: enough to fill the path, and few enough to drain in seconds. */
 export interface Load {
   messageBytes: number
   depth: number
@@ -9,23 +9,23 @@ export interface Load {
 
 /** When a flow is measured. */
 export interface Span {
-  /** It runs for so long before. */
+  /** How long it runs before. */
   settleSeconds: number
   seconds: number
 }
 
-/** A host that sends: where programs run, and its daemon. */
+/** A sending host: where programs run, and its daemon. */
 export interface Sender extends Place {
   client: DaemonClient
 }
 
-/** Counted since the path was made. */
+/** Counts since the path was made. */
 export interface PathCounts {
   /** Bytes that have left the bottleneck's queue, without the 4 bytes of FCS. */
   sentBytes: number
-  /** Packets that the queue had no room for. */
+  /** Packets for which the queue had no room. */
   droppedByQueue: number
-  /** Packets dropped at random, behind the queue. */
+  /** Packets that were dropped at random, after the queue. */
   droppedAtRandom: number
 }
 
@@ -33,7 +33,7 @@ export interface PathCounts {
 export interface NetworkPath {
   readonly senders: readonly [Sender, Sender]
   readonly receiver: Place
-  /** What has gone through the bottleneck so far, and what has not. */
+  /** What the bottleneck has sent and dropped so far. */
   counts(): Promise<PathCounts>
   close(): Promise<void>
 }
@@ -42,13 +42,17 @@ export interface NetworkPath {
 export interface NetworkCase {
   readonly name: string
   readonly load: Load
-  /** The path drops packets at random: that says nothing about its senders. */
+  /** The path drops packets at random, which is not due to its senders. */
   readonly randomLoss: boolean
   /**
-   * CUBIC's cycle here: after a loss its window takes so long to come back to the last maximum (K of RFC 9438, section 4.2).
-   * 0: nothing limits the flows but the machine.
+   * CUBIC's cycle here: the time after a loss until its window is at the last maximum again (K of RFC 9438,
+   * section 4.2). 0: only the machine limits the flows.
    */
   readonly cycleSeconds: number
-  /** @param daemon more options of `weir daemon`. Throws WEIR_UNSUPPORTED where this machine cannot make it. */
+  /**
+   * Throws WEIR_UNSUPPORTED where this machine cannot make it.
+   *
+   * @param daemon more options of `weir daemon`
+   */
   open(daemon: readonly string[]): Promise<NetworkPath>
 }

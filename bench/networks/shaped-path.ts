@@ -1,6 +1,7 @@
 /**
- * Two hosts, a router and a third host, each a network namespace, joined by veth pairs of MTU 1500. The router's link to the
- * third host is the bottleneck: `tbf` shapes it. Nothing of it is left, however this process ends.
+ * Two hosts, a router and a third host, each a network namespace, joined by veth pairs of MTU 1500. The
+ * router's link to the third host is the bottleneck, which `tbf` shapes. Everything is removed, however this
+ * process ends.
  */
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
@@ -28,8 +29,10 @@ export interface Shaping {
 }
 
 /**
- * @param shaping null: the links are as fast as the machine; @param daemon more options of `weir daemon`
  * Throws WEIR_UNSUPPORTED without root, `ip` or `tc`.
+ *
+ * @param shaping null: the links are as fast as the machine
+ * @param daemon more options of `weir daemon`
  */
 export async function shapedPath(shaping: Shaping | null, daemon: readonly string[]): Promise<NetworkPath> {
   const removeNetwork = makeNetwork(shaping)
@@ -55,7 +58,7 @@ function place(i: number): Place {
   return { address: `10.96.${i}.1`, within: ['ip', 'netns', 'exec', nameOf(HOSTS[i]!)] }
 }
 
-/** Returns what removes it. */
+/** Returns a function that removes it. */
 function makeNetwork(shaping: Shaping | null): () => void {
   if (process.getuid?.() !== 0) throw new WeirError('WEIR_UNSUPPORTED', 'network namespaces need root here')
   removeStale()
@@ -96,7 +99,10 @@ function attach(host: string, i: number): void {
   run('ip', '-n', own, 'route', 'add', 'default', 'via', `10.96.${i}.254`)
 }
 
-/** Packets are cut before they enter the router, as on a wire: a queue of whole runs is no queue of packets. */
+/**
+ * Runs are split into packets before they enter the router, as on a wire. A queue of runs is no queue of
+ * packets.
+ */
 function shape({ rateMbps, burstBytes, limitBytes }: Shaping): void {
   const offloads = fileURLToPath(new URL('./turn-offloads-off.js', import.meta.url))
   for (const host of HOSTS) within(host, process.execPath, offloads, 'eth0')
@@ -111,13 +117,13 @@ function counts(): PathCounts {
   return { sentBytes: qdisc!.bytes, droppedByQueue: qdisc!.drops, droppedAtRandom: 0 }
 }
 
-/** Namespaces of processes that are no more. */
+/** Namespaces of processes that have ended. */
 function removeStale(): void {
   let names: string[] = []
   try {
     names = readdirSync('/run/netns')
   } catch {
-    // There never was one.
+    // There was none.
   }
   for (const name of names) {
     const pid = new RegExp(`^${PREFIX}(\\d+)[a-z]$`).exec(name)?.[1]
@@ -150,7 +156,7 @@ function within(host: string, ...words: string[]): void {
   run('ip', 'netns', 'exec', nameOf(host), ...words)
 }
 
-/** Throws WEIR_UNSUPPORTED that says what the program said. */
+/** Throws WEIR_UNSUPPORTED with the program's message. */
 function run(program: string, ...args: string[]): string {
   try {
     return execFileSync(program, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] })

@@ -1,4 +1,4 @@
-/** A program: turns the offloads off of the interfaces named, in the network namespace that it is started in. */
+/** A program that turns off the offloads of the given interfaces in its network namespace. */
 import { turnOffloadsOff } from '../../switch-emu/lab/offloads.js'
 
 turnOffloadsOff(process.argv.slice(2))

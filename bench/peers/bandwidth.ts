@@ -1,14 +1,14 @@
-/** What else carries bytes between two hosts: every one of them for some seconds, from a to b. */
+/** Other programs that carry bytes between two hosts: each runs for some seconds, from a to b. */
 import { WeirError } from '../../lib/errors.js'
 import type { Candidate, Measured } from '../support/rounds.js'
 import { isInstalled, Program } from '../support/run-program.js'
 import type { TwoHosts } from '../support/two-hosts.js'
 import { type NodeTcpReport, nodeTcpClient, nodeTcpServer } from './node-tcp.js'
 
-/** As large as a full packet of Weir's. */
+/** As long as a full packet of Weir's. */
 const UDP_PAYLOAD_BYTES = 4096
 const IPERF_PORT = '5297'
-/** Beyond the seconds that are asked for. */
+/** Time beyond the requested seconds. */
 const GRACE_MS = 15_000
 
 export interface Peer extends Candidate {
@@ -92,7 +92,7 @@ async function nodeTcp({ a, b }: TwoHosts, seconds: number): Promise<Measured> {
   }
 }
 
-/** CPU seconds per 10^9 bytes of a process that takes `share` of a core while it carries `bps`. */
+/** CPU seconds per 10^9 bytes of a process that uses `share` of a core while it carries `bps`. */
 function perGB(share: number, bps: number): number {
   return bps > 0 ? (share * 8e9) / bps : Number.NaN
 }

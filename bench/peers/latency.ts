@@ -1,4 +1,4 @@
-/** What else answers a small message: half of the round trip, the median, in ns. */
+/** Other programs that answer a small message: median of half the round trip, ns. */
 
 import { WeirError } from '../../lib/errors.js'
 import { libcFault } from '../../lib/io/linux/libc.js'
@@ -11,7 +11,7 @@ import { pingPongClient, pingPongServer, type Way } from './udp-ping-pong.js'
 
 const SOCKPERF_PORT = '5296'
 const GRACE_MS = 15_000
-/** sockperf's server says nothing when it is ready. */
+/** sockperf's server does not report when it is ready. */
 const SOCKPERF_START_MS = 500
 
 /** @param bytes payload of a message, 14 (sockperf's least) to 1400 */

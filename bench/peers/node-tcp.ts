@@ -1,4 +1,4 @@
-/** node:net between two processes: what a program in JavaScript gets from the kernel's TCP without further ado. */
+/** node:net between two processes: what a JavaScript program gets from the kernel's TCP without tuning. */
 import { connect, createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
 
@@ -10,7 +10,7 @@ export interface NodeTcpReport {
   cpuSeconds: number
 }
 
-/** Command lines of both ends. The server says `ready`, then, after one connection, its report. */
+/** Command lines of both ends. The server prints `ready`, and after one connection its report. */
 export function nodeTcpServer(address: string): string[] {
   return [process.execPath, fileURLToPath(import.meta.url), 'server', address]
 }

@@ -1,6 +1,6 @@
 /**
- * A plain UDP ping-pong between two processes that spin: by node:dgram, or by system calls (recvmmsg and sendmmsg of one
- * datagram on a socket that does not block), which is what sockperf's ping-pong does too.
+ * A plain UDP ping-pong between two processes that spin: by node:dgram, or by system calls. The latter are
+ * recvmmsg and sendmmsg of one datagram on a non-blocking socket, as in sockperf's ping-pong.
  */
 import { createSocket } from 'node:dgram'
 import { fileURLToPath } from 'node:url'
@@ -11,7 +11,7 @@ import { LatencyRecorder } from '../../lib/perf/latency.js'
 export type Way = 'dgram' | 'libc'
 
 const PORT = 5298
-/** An exchange that takes longer is begun again, ms. */
+/** After this time an exchange counts as lost and is repeated, ms. */
 const LOST_MS = 500
 
 export function pingPongServer(way: Way, address: string): string[] {
@@ -54,7 +54,7 @@ function pingByDgram(address: string, bytes: number, seconds: number): void {
   socket.connect(PORT, address, ping)
 }
 
-/** One datagram at a time, to and from whoever sent last. */
+/** One datagram at a time, from and to the last sender. */
 class OneDatagram {
   readonly #libc = loadLibc()
   readonly #socket: UdpSocket
@@ -79,7 +79,7 @@ class OneDatagram {
     this.#header.setUint32(72, bytes, true)
   }
 
-  /** True if one came; `length` is its bytes. */
+  /** Returns true if one arrived. `length` is its bytes. */
   receive(): boolean {
     return this.#libc.recvmmsg(this.#socket.fd, this.#at, 1, 0, 0) === 1
   }
@@ -97,7 +97,7 @@ function serveByLibc(address: string): void {
   const one = new OneDatagram(address, PORT, null, 2048)
   process.stdout.write('ready\n')
   const turn = () => {
-    // The event loop gets its turn, so that the process can be ended.
+    // The event loop runs now and then, so that the process can be ended.
     for (let i = 0; i < 20_000; i++) {
       if (!one.receive()) continue
       one.bytes = one.length

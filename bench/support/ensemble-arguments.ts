@@ -2,14 +2,15 @@ import { parseArgs } from 'node:util'
 import { WeirError } from '../../lib/errors.js'
 import { wholeNumber } from './whole-number.js'
 
-/** What is measured, and on which network. */
+/** A subject of the measurement, and a network. */
 const NAMES_MAX = 2
 const STARTS_MAX = 1000
 const SEED_MAX = 2 ** 32 - 1
 
 /**
- * Arguments of benchmarks over an ensemble of jittered starts: up to NAMES_MAX names, `--starts N` (1 to STARTS_MAX, default 10)
- * and `--seed N` of their jitter (default 1). `--json` is for the caller. Throws for anything else.
+ * Parses arguments of benchmarks over an ensemble of jittered starts: up to NAMES_MAX names, `--starts N` (1
+ * to STARTS_MAX, default 10) and `--seed N` of their jitter (default 1). `--json` is for the caller. Throws
+ * for anything else.
  */
 export function ensembleArguments(args: string[]): {
   positionals: string[]

@@ -1,20 +1,23 @@
-/** A controller is judged over an ensemble of jittered starts: the mean of each figure, and the worst. */
+/** Judges a controller over an ensemble of jittered starts: the mean of each figure, and the worst. */
 import type { Scenario } from '../../lib/scenario/model/scenario.js'
 import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
 import { jitteredStarts } from './jittered-starts.js'
 import { type Judgement, judge } from './judge.js'
 
-/** One judgement for each start, in virtual time. */
+/** Returns one judgement for each start, in virtual time. */
 export function ensemble(scenario: Scenario, starts: number, seed: number): Judgement[] {
   return jitteredStarts(scenario, starts, seed).map(one => judge(one, new VirtualRun(one).run()))
 }
 
-/** The mean of each figure; null where a run has none. */
+/** Returns the mean of each figure; null if a run has none. */
 export function meanOf(all: readonly Judgement[]): Judgement {
   return each(all, values => values.reduce((sum, value) => sum + value, 0) / values.length)
 }
 
-/** The least utilization and Jain's index, and the most of all other figures; null where a run has none. */
+/**
+ * Returns the least utilization and Jain's index, and the greatest of all other figures; null if a run has
+ * none.
+ */
 export function worstOf(all: readonly Judgement[]): Judgement {
   return each(all, (values, name) =>
     name === 'utilization' || name === 'jainIndex' ? Math.min(...values) : Math.max(...values),

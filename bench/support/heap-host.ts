@@ -1,4 +1,7 @@
-/** One end of `bench heap`, a process of its own: a NIC on a batch port, measured by `weir perf`'s own machines. */
+/**
+ * One end of `bench heap`, in a process of its own: a NIC on a batch port, with the sender and receiver of
+ * `weir perf`.
+ */
 import { GCProfiler, setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { pathMtuFor } from '../../lib/daemon/open-port.js'
@@ -21,21 +24,21 @@ const SPIN_NS = 200_000
 const TICK_MS = 10
 
 export interface HeapReading {
-  /** With payload: sent, or received if those are more. */
+  /** Packets with payload: the sent ones, or the received ones if those are more. */
   packets: number
   /** After a forced collection. */
   heapUsedBytes: number
-  /** Since the reading before: what was allocated on V8's heap, and what collecting it took. */
+  /** What was allocated on V8's heap since the previous reading, and the cost of collecting it. */
   allocatedBytes: number
   collections: number
   collectionMs: number
-  /** CPU time of the whole process, so far. */
+  /** CPU time of the whole process until now. */
   cpuSeconds: number
 }
 
 export type HeapRequest =
   | { do: 'open'; address: string }
-  /** Sends until the process ends; answered when so many packets have passed. */
+  /** Sends until the process ends. Answers when `mark` packets have passed. */
   | { do: 'send'; to: string; settings: PerfSettings; mark: number }
   | { do: 'await'; mark: number }
   | { do: 'read' }
@@ -96,7 +99,7 @@ class Host {
     }, TICK_MS)
   }
 
-  /** Tells when so many packets have passed. */
+  /** Answers when `mark` packets have passed. */
   await(mark: number): void {
     this.#mark = mark
   }
@@ -117,7 +120,7 @@ class Host {
   }
 }
 
-/** What is allocated: the heap's growth between collections, as V8 reports it at each of them. */
+/** Measures allocation: the heap's growth between collections, as V8 reports it at each of them. */
 class HeapProfile {
   #profiler: GCProfiler | null = null
   #usedBytes = 0

@@ -1,5 +1,5 @@
 /**
- * By what every controller, and every mode of one, is judged: one run of a scenario in figures. Times count from the start of the
+ * Judges controllers and their modes: one run of a scenario as figures. Times count from the start of the
  * last flow, when all share the network.
  */
 
@@ -8,33 +8,45 @@ import { jainIndex, percentile } from '../../lib/scenario/result/fairness.js'
 import type { RunResult } from '../../lib/scenario/result/result.js'
 import { seriesName, valueAt } from '../../lib/scenario/result/series.js'
 
-/** Flows have converged when from then on Jain's index of what they move is this or above… */
+/** Flows have converged when from then on Jain's index of what they move is at least this. */
 const FAIR = 0.9
-/** …in every interval of this length. */
+/** The index holds in every interval of this length. */
 const FAIR_FOR_NS = 50_000
 
 /** One run in figures. */
 export interface Judgement {
-  /** Utilization of the busiest link: from when all flows have started, or for flows that end their payload over the time of the slowest. */
+  /**
+   * Utilization of the busiest link: from when all flows have started. For flows that end, their payload over
+   * the time of the slowest.
+   */
   utilization: number
-  /** Queue of the watched port where it is the longest. The p99 is a percentile of the samples. */
+  /** Queue of the watched port with the longest queue. The p99 is a percentile of the samples. */
   peakQueueBytes: number
   meanQueueBytes: number
   p99QueueBytes: number
-  /** To fair shares; null: not within the run. */
+  /** Time until shares are fair. Null: not within the run. */
   convergenceNs: number | null
-  /** Until the burst of the last flow is gone: every watched queue has been under a tenth of rate x T since its peak. */
+  /**
+   * Time until the burst of the last flow has drained: every watched queue has been under a tenth of rate x T
+   * since its peak.
+   */
   drainedNs: number | null
-  /** How equally the flows that should have equal shares have moved payload, until the first of them ends. */
+  /**
+   * Jain's index of the payload that flows with an equal fair share have moved, until the first of them ends.
+   */
   jainIndex: number
   /** Bytes that were retransmitted, and frames that were dropped. */
   retransmittedBytes: number
   drops: number
-  /** Packets that were retransmitted and had not been lost. */
+  /** Retransmitted packets of which the original had arrived. */
   needlessPackets: number
 }
 
-/** Judges a run. @param scenario that it was a run of; its T is given, not measured */
+/**
+ * Judges a run.
+ *
+ * @param scenario of the run; its T must be given, not measured
+ */
 export function judge(scenario: Scenario, result: RunResult): Judgement {
   const names = sharers(scenario)
   const watched = new Set(scenario.watch.queues.map(({ switch: sw, port }) => `${sw} ${port}`))
@@ -63,7 +75,7 @@ function utilization(result: RunResult): number {
   return (bytes * 8e9) / (Math.max(...ends) - Math.min(...starts)) / rateBps
 }
 
-/** Flows that should have equal shares: those to the host that most flows go to. */
+/** Flows with an equal fair share: those to the host with the most flows. */
 function sharers(scenario: Scenario): string[] {
   const to = scenario.flows.map(flow => flow.to)
   const most = to.reduce((best, host) =>
@@ -72,7 +84,7 @@ function sharers(scenario: Scenario): string[] {
   return scenario.flows.filter(flow => flow.to === most).map(({ name }) => name)
 }
 
-/** Jain's index of what flows have moved between two times; 0 when they have moved nothing. */
+/** Jain's index of what flows have moved between two times. 0 when they moved nothing. */
 function jainBetween(result: RunResult, names: readonly string[], fromNs: number, toNs: number): number {
   return orNone(jainIndex(movedBetween(result, names, fromNs, toNs)))
 }
@@ -100,7 +112,11 @@ function firstEnd(result: RunResult): number {
   return Math.min(...ends, Math.max(...samples))
 }
 
-/** Payload of each flow while all run: from a tenth of the time after the last start to the first end. @param names of flows */
+/**
+ * Payload of each flow while all run: from a tenth of the time after the last start to the first end.
+ *
+ * @param names of flows
+ */
 export function moved(result: RunResult, names: readonly string[]): number[] {
   const from = lastStart(result)
   const to = firstEnd(result)

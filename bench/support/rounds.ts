@@ -1,16 +1,19 @@
-/** Candidates in alternating rounds of one run: medians, spread, ratios; rounds in which others took the CPU again. */
+/**
+ * Runs candidates in alternating rounds: medians, spread, ratios. It repeats rounds in which others used the
+ * CPU.
+ */
 import { median } from '../../lib/scenario/result/fairness.js'
 import { stealSince, stealTicks } from '../steal.js'
 
 const STEAL_MAX = 0.05
-/** Rounds that are run again in a whole benchmark. */
+/** Repeated rounds in a whole benchmark. */
 const REPEATS_MAX = 3
 
-/** What one candidate does in one round. */
+/** Result of one candidate in one round. */
 export interface Measured {
-  /** What is compared: bit/s or ns. */
+  /** The compared value: bit/s or ns. */
   value: number
-  /** CPU time per unit of work of both ends, where it is known. */
+  /** CPU time per unit of work of both ends, if known. */
   cpu?: { client: number; server: number }
 }
 
@@ -24,19 +27,22 @@ export interface Figure {
   median: number
   min: number
   max: number
-  /** Median over the rounds of this one's value by the baseline's. */
+  /** Median over the rounds of this value relative to the baseline's. */
   ratio: number
   cpu: { client: number; server: number } | null
 }
 
 export interface Rounds {
   figures: Figure[]
-  /** Largest share of the CPU that others took in a round that counts. */
+  /** Largest share of the CPU that others used in a counted round. */
   stealShare: number
   repeated: number
 }
 
-/** @param baseline name of the candidate that the others are compared with; @param say hears how it goes on */
+/**
+ * @param baseline name of the candidate that the others are compared with
+ * @param say gets the progress
+ */
 export async function inRounds(
   candidates: readonly Candidate[],
   rounds: number,

@@ -3,7 +3,7 @@ import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { WeirError } from '../../lib/errors.js'
 
-/** True if there is a program of that name. */
+/** Returns true if there is a program of that name. */
 export function isInstalled(program: string): boolean {
   return (process.env.PATH ?? '').split(delimiter).some(folder => {
     try {
@@ -15,7 +15,7 @@ export function isInstalled(program: string): boolean {
   })
 }
 
-/** A program that runs until `end`, and dies with this process. */
+/** A program that runs until `end`, and ends with this process. */
 export class Program {
   readonly #child: ChildProcessWithoutNullStreams
   readonly #ended: Promise<void>
@@ -34,7 +34,7 @@ export class Program {
     child.stderr.setEncoding('utf8').on('data', text => {
       this.stderr += text
     })
-    // A program that has ended reads no more: how it ended says why.
+    // A program that has ended reads nothing more. Its exit code says why.
     child.stdin.on('error', () => {})
     const kill = () => child.kill('SIGKILL')
     process.once('exit', kill)
@@ -67,7 +67,7 @@ export class Program {
     }
   }
 
-  /** Resolves with what it printed when it has ended by itself. Throws when it failed, or takes too long. */
+  /** Resolves with its output when it has ended by itself. Throws when it failed or takes too long. */
   async output(msMax: number): Promise<string> {
     const timer = setTimeout(() => this.#child.kill('SIGKILL'), msMax)
     await this.#ended

@@ -1,7 +1,7 @@
 /**
- * Two hosts to measure between: network namespaces joined by a veth pair of MTU 9000, with all its offloads, where this
- * process is root; else two addresses of loopback. Nothing of them is left, however the process ends: what one that
- * was killed left behind, the next one removes.
+ * Two hosts to measure between: as root, network namespaces joined by a veth pair of MTU 9000 with all
+ * offloads, otherwise two addresses of loopback. Everything is removed, however the process ends. If it is
+ * killed, the next run removes the rest.
  */
 import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync } from 'node:fs'
@@ -12,7 +12,7 @@ const VETH_MTU = 9000
 /** Names are PREFIX, the process's id, and the host. */
 const PREFIX = 'weirbench'
 const ADDRESSES = ['10.97.0.1', '10.97.0.2'] as const
-/** Addresses in 127.0.0.0/8, where nothing else is likely to be. */
+/** Addresses in 127.0.0.0/8 that nothing else is likely to use. */
 const LOOPBACK = ['127.77.0.1', '127.77.0.2'] as const
 
 const CARRIER_TRIES = 100
@@ -20,7 +20,7 @@ const CARRIER_WAIT_MS = 20
 
 export interface TwoHosts {
   kind: 'veth' | 'loopback'
-  /** What a reader of the figures has to know. */
+  /** What a reader must know about the figures. */
   note: string
   a: Place
   b: Place
@@ -60,7 +60,9 @@ export function makeTwoHosts(): TwoHosts {
   }
 }
 
-/** The kernel announces a carrier some time after the link is up; until then Node does not list the interface. */
+/**
+ * The kernel reports a carrier some time after the link is up. Before that Node does not list the interface.
+ */
 function waitForCarrier(name: string): void {
   const sleeper = new Int32Array(new SharedArrayBuffer(4))
   for (let tries = 0; tries < CARRIER_TRIES; tries++) {
@@ -76,7 +78,7 @@ export function onLoopback(note: string): TwoHosts {
   return { kind: 'loopback', note, a: a!, b: b!, close: () => {} }
 }
 
-/** Ctrl-C ends the process in order: by itself it would not run what waits for 'exit'. */
+/** Makes Ctrl-C end the process in order. By default it would not run handlers of 'exit'. */
 function endOnSignals(): void {
   for (const [signal, number] of [
     ['SIGINT', 2],
@@ -87,7 +89,7 @@ function endOnSignals(): void {
   }
 }
 
-/** Namespaces of processes that are no more. */
+/** Namespaces of processes that have ended. */
 function removeStale(): void {
   if (!existsSync('/run/netns')) return
   for (const name of readdirSync('/run/netns')) {

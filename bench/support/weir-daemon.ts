@@ -19,12 +19,16 @@ export interface Place {
   within: readonly string[]
 }
 
-/** A daemon as a process of its own. */
+/** A daemon in a process of its own. */
 export class WeirDaemon {
   readonly client: DaemonClient
   readonly #child: ChildProcess
 
-  /** @param folder for its socket and inbox; @param name of both; @param more options of `weir daemon` */
+  /**
+   * @param folder for its socket and inbox
+   * @param name of both
+   * @param more options of `weir daemon`
+   */
   static async start(
     folder: string,
     name: string,
@@ -44,7 +48,7 @@ export class WeirDaemon {
         kill()
         throw new WeirError('WEIR_BAD_STATE', `the daemon on ${address} did not start`)
       }
-      // The socket is there a moment before the daemon listens.
+      // The socket exists a moment before the daemon listens.
       const client = existsSync(socket) ? await connectDaemon(socket).catch(() => null) : null
       if (client !== null) return new WeirDaemon(child, client)
     }
@@ -55,7 +59,7 @@ export class WeirDaemon {
     this.client = client
   }
 
-  /** User and system time so far; NaN where /proc does not tell. */
+  /** User and system time until now. NaN where /proc does not report it. */
   cpuSeconds(): number {
     const fields = this.#proc('stat').split(') ')[1]?.split(' ')
     return fields === undefined ? Number.NaN : (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND

@@ -1,6 +1,9 @@
 import { WeirError } from '../../lib/errors.js'
 
-/** A whole number that a benchmark is given, from `least` to `most`. Throws WEIR_BAD_ARGUMENT, naming the option. */
+/**
+ * Parses an integer option of a benchmark, from `least` to `most`. Throws WEIR_BAD_ARGUMENT with the option's
+ * name.
+ */
 export function wholeNumber(option: string, text: string, least = 1, most = Number.MAX_SAFE_INTEGER): number {
   const value = Number(text)
   if (text.trim() !== '' && Number.isInteger(value) && value >= least && value <= most) return value

@@ -14,7 +14,7 @@ export function cancelCommand(): Command {
   return withSocketOption(command).action(runCancel)
 }
 
-/** Cancels all that it finds; the others are the error. */
+/** Cancels all transfers that it finds, and reports the others as the error. */
 async function runCancel(wanted: string[], { socket }: { socket: string }): Promise<void> {
   const client = await connectDaemon(socket)
   const wrong: string[] = []
@@ -32,7 +32,7 @@ async function runCancel(wanted: string[], { socket }: { socket: string }): Prom
   if (wrong.length > 0) throw new WeirError('WEIR_NO_TRANSFER', `${wrong.join('; ')}: see weir transfers`)
 }
 
-/** The transfer of that id, else those whose ids begin with it. */
+/** Returns the transfer of that id, or else those whose ids begin with it. */
 export function findTransfers(id: string, transfers: readonly TransferInfo[]): TransferInfo[] {
   const exact = transfers.filter(({ transferId }) => transferId === id)
   return exact.length > 0 ? exact : transfers.filter(({ transferId }) => transferId.startsWith(id))

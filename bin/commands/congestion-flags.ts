@@ -3,7 +3,10 @@ import { describeCcOptions } from '../../lib/cc/parse-options.js'
 import { describePaths } from '../../lib/cc/path-settings.js'
 import { describeTelemetry } from '../../lib/cc/telemetry-settings.js'
 
-/** Takes `--cc-option`, `--telemetry` and `--paths`, all repeatable, and lists all that they may say below the command's help. */
+/**
+ * Adds `--cc-option`, `--telemetry` and `--paths`, all repeatable, and lists their values below the command's
+ * help.
+ */
 export function addCongestionFlags(command: Command): Command {
   return command
     .option(
@@ -34,7 +37,7 @@ function collect(value: string, before: string[] = []): string[] {
   return before.concat(value)
 }
 
-/** Indented, in lines of the terminal's width; what does not fit in one hangs below it. */
+/** Formats items as indented lines of the terminal's width. The rest of a longer item is indented further. */
 function listed(items: readonly string[], command: Command): string {
   const help = command.createHelp()
   const columns = command.configureOutput().getOutHelpWidth?.() ?? 80

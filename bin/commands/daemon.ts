@@ -22,7 +22,7 @@ import { commandOf } from './names.js'
 import { whole } from './option-values.js'
 import { addValueOptions, type CommandOption, commandOptions, valuesOf } from './value-options.js'
 
-/** Without the values of `OPTIONS` and of the transport. */
+/** The flags that are not in `OPTIONS` and not of the transport. */
 interface DaemonFlags {
   address: string
   inbox: string
@@ -120,7 +120,7 @@ const OPTIONS = [
   },
 ] as const satisfies readonly CommandOption[]
 
-/** How long a daemon that is down may take to end by itself. */
+/** How long the process of a closed daemon may take to end by itself. */
 const LINGER_MS = 1000
 
 /** `weir daemon` */
@@ -138,7 +138,7 @@ function optionsOfDaemon(): Command {
   return withProcess(withFormats(withPlaces(command)))
 }
 
-/** Where it keeps files and takes packets, and how its connections behave. */
+/** Adds the options for files, for packets, and for the behaviour of connections. */
 function withPlaces(command: Command): Command {
   return command
     .option(
@@ -157,7 +157,7 @@ function withPlaces(command: Command): Command {
     .option('--dscp-of-priority <list>', 'the DSCPs of priorities 0 to 7 (default: 0,8,16,24,32,40,48,56)')
 }
 
-/** What its packets collect, and what proves them. */
+/** Adds the options for telemetry in packets, and for authentication. */
 function withFormats(command: Command): Command {
   return command
     .option(
@@ -175,7 +175,7 @@ function withFormats(command: Command): Command {
     )
 }
 
-/** What it does for other hosts, and what it takes from this one. */
+/** Adds the options for what it does for other hosts, and for its use of this machine. */
 function withProcess(command: Command): Command {
   return command
     .option('--no-perf', 'refuse measurements by other hosts (weir perf)')
@@ -226,12 +226,12 @@ async function runDaemon(flags: DaemonFlags): Promise<void> {
   log.info({ ...about, ...(share && { share }), socket: flags.socket }, 'ready')
   await daemon.closed
   process.stdin.pause()
-  // Everything is closed. Should something still wait for an event that can no longer come, it waits in vain.
+  // Everything is closed. If an event still keeps the process alive, it will never come.
   setTimeout(() => process.exit(), LINGER_MS).unref()
   if (daemon.failure) throw daemon.failure
 }
 
-/** Settings of the transport, under the names of a daemon. */
+/** Returns settings of the transport by the names of a daemon's options. */
 function transportOf(flags: DaemonFlags) {
   const table = commandOptions(TRANSPORT_OPTIONS)
   const { ackEvery, ...others }: Partial<TransportOptions> = valuesOf(table, flags)
@@ -253,7 +253,7 @@ function telemetryOf({ telemetry = [], hostHop }: DaemonFlags): Partial<Telemetr
   return { ...given, hostHop: false }
 }
 
-/** Throws WEIR_BAD_ARGUMENT. */
+/** Parses `--overlay`. Throws WEIR_BAD_ARGUMENT. */
 export function parseOverlay(text: string): OverlayLink {
   const parts = new Map(text.split(',').map(part => part.split('=', 2) as [string, string]))
   return {
@@ -277,7 +277,7 @@ function parseDscps(text: string): number[] {
   throw new WeirError('WEIR_BAD_ARGUMENT', `--dscp-of-priority is a list of 8 DSCPs, not "${text}"`)
 }
 
-/** Reads `--int`: `wide:5`. Throws WEIR_BAD_ARGUMENT. */
+/** Parses `--int`: `wide:5`. Throws WEIR_BAD_ARGUMENT. */
 export function parseTelemetry(text: string): { format: IntFormat; hops: number } {
   const [, name, hops] = /^([a-z0-9-]+):(\d{1,2})$/.exec(text) ?? []
   const format = FORMAT_NAMES.find(known => known === name)

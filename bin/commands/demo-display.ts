@@ -3,23 +3,23 @@ import { type FilesView, type FileTransfer, flowName } from '../../switch-emu/re
 import { type LiveLines, liveLines } from '../progress/live-lines.js'
 import { type Part, percentOf, StatusLine } from '../progress/status-line.js'
 
-/** Shows how transfers stand. */
-export interface DemoDisplay {
+/** Shows the state of transfers. */
+interface DemoDisplay {
   show(view: FilesView): void
   close(): void
 }
 
-export interface DisplaySettings {
+interface DisplaySettings {
   transfers: readonly FileTransfer[]
-  /** Bytes of each. */
+  /** Bytes of each transfer. */
   sizes: readonly number[]
-  /** Name of the port whose queue is shown. */
+  /** Name of the port whose queue it shows. */
   bottleneck: string
-  /** Queue at which its bar is full. */
+  /** Queue length at which the bar is full, bytes. */
   queueBytesFull: number
 }
 
-/** Bars on a terminal, a line now and then elsewhere. */
+/** Shows bars on a terminal. Elsewhere it prints a line at intervals. */
 export function demoDisplay(
   settings: DisplaySettings,
   stream: NodeJS.WriteStream = process.stdout,
@@ -79,7 +79,7 @@ class Bars implements DemoDisplay {
   }
 }
 
-/** Views between two lines. */
+/** Views between two printed lines. */
 const VIEWS_A_LINE = 8
 
 class Lines implements DemoDisplay {
@@ -110,7 +110,7 @@ function describe(view: FilesView, index: number): { bytes: number; parts: Part[
   if (progress === null || progress === undefined) return { bytes: 0, parts: [{ text: 'waits', rank: 0 }] }
   const { bytes, totalBytes, goodputBps, state } = progress
   const share = totalBytes > 0 ? bytes / totalBytes : 1
-  // A transfer that has ended has no rate: its last one is of a moment that has long been over.
+  // A transfer that has ended has no rate: the last known one is long out of date.
   const rate = goodputBps > 0 ? `at ${formatRate(Math.round(goodputBps))}` : state
   return {
     bytes,

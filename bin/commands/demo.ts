@@ -19,7 +19,7 @@ import { demoDisplay } from './demo-display.js'
 import { columnsMost } from './fit.js'
 import { commandOf } from './names.js'
 
-/** The second sender joins this much later. */
+/** When the second sender joins, after the first. */
 const JOIN_MS = 2000
 const BOTTLENECK = 's1:s2'
 
@@ -77,7 +77,7 @@ async function demo(path: string, place: Place): Promise<RunResult> {
   }
 }
 
-/** What carries the frames, in words, and why that. */
+/** Chooses where the frames travel, and says why. */
 function choose(place: Place): { on: 'overlay' | 'veth'; why: string } {
   const overlay = 'Links are VXLAN over UDP on loopback'
   const veth = 'Links are veth pairs between network namespaces'

@@ -1,20 +1,22 @@
 import { basename, dirname } from 'node:path'
 
-/** Where one of the files of a command line goes, as the daemon is asked for it. */
-export interface Destination {
+/** The destination of one of the files of a command line, in the form of the daemon's request. */
+interface Destination {
   directory: string
-  /** '' = the file's own. */
+  /** '' = the file's own name. */
   name: string
-  /** Its name if there is a folder `name`; '' = there is no `name`. */
+  /** The file's name if `name` is a folder. '' = `name` is empty. */
   nameInFolder: string
 }
 
 /**
- * As cp and scp have it: one file and a path that does not end with a slash give the file that name, unless a folder is there, which
- * only its owner knows. Several files, or a slash at its end, make the path a folder.
+ * Returns the destination by the rules of cp and scp. A single file gets the name in a path that does not end
+ * with a slash. If a folder of that name exists, which only its host knows, the file goes there. With several
+ * files, or with a slash at its end, the path is a folder.
  *
- * @param path '' = the folder that is meant if none is named
- * @param ownName of the file; @param files of the command line
+ * @param path '' = the default folder
+ * @param ownName of the file
+ * @param files number of files on the command line
  */
 export function destinationOf(path: string, ownName: string, files: number): Destination {
   const isFolder = files > 1 || path === '' || /(^|\/)\.{0,2}$/.test(path)

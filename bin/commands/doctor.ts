@@ -33,7 +33,7 @@ export function print({ checks, on, io, auto }: Diagnosis, columns = Number.POSI
     const indent = ' '.repeat(width + 8)
     const said = (text: string) => fold(text, columns, indent.length)
     if (status === 'ok') return [said(line)]
-    // A fix is a command to be copied: it stays in one line.
+    // A fix is a command to copy, so it stays on one line.
     const fixes = fix === undefined ? [] : [`${indent}fix: ${fix}`]
     return [said(line), said(`${indent}affects: ${affects}`), ...fixes]
   })

@@ -1,4 +1,4 @@
-/** What the reasons of `weir status` mean, in at most 50 characters each. */
+/** The meaning of the reasons in `weir status`, in at most 50 characters each. */
 const WORDS: Readonly<Record<string, string>> = {
   'port.poolEmpty': 'arrived while every packet buffer was in use',
   'port.ringFull': 'arrived while the receive ring was full',
@@ -52,7 +52,7 @@ const WORDS: Readonly<Record<string, string>> = {
   'cm.timewaitCutShort': 'ended connections forgotten early, for room',
 }
 
-/** '' for a reason of a newer daemon. */
+/** Returns '' for a reason of a newer daemon. */
 export function dropWords(reason: string): string {
   return WORDS[reason] ?? ''
 }

@@ -18,28 +18,31 @@ import { printFrame } from '../../lib/wire/print.js'
 
 /** What `weir dump --json` prints. */
 export interface DumpSummary {
-  /** All packets of the capture; those of a run one by one. */
+  /** All packets of the capture. Each packet of a run counts. */
   packets: number
   /** Packets with a BTH. */
   roce: number
   icrcOk: number
-  /** Those of them that are right for IP identification 0, as senders on ordinary sockets mean it; absent: none. */
+  /**
+   * Those of them that are right for IP identification 0, which senders on ordinary sockets assume. Absent:
+   * none.
+   */
   icrcOkAsMeant?: number
   icrcBad: number
-  /** Packets that break a rule of their format. */
+  /** Packets that violate their format. */
   malformed: number
-  /** Packets of which the capture has kept too little to tell what they are; absent: none. */
+  /** Packets that were captured too short to be identified. Absent: none. */
   cutShort?: number
-  /** Runs of packets that were captured before the kernel or a network card cut them; absent: none. */
+  /** Runs of packets that were captured before the kernel or a network card split them. Absent: none. */
   runs?: number
-  /** What is wrong with the capture behind the last packet that is counted; absent: nothing. */
+  /** What is wrong with the capture after the last counted packet. Absent: nothing. */
   fault?: string
   /** RoCE packets by the name of their opcode, most frequent first. */
   byOpcode: Record<string, number>
 }
 
-/** Takes a piece of output; rejects when it cannot be written. */
-export type Output = (text: string) => Promise<void>
+/** Writes a piece of output. Rejects when it cannot be written. */
+type Output = (text: string) => Promise<void>
 
 const OUTPUT_CHUNK = 32_768
 const FRAME_BYTES = PACKET_BYTES_MAX + FRAME_EXTRA_BYTES
@@ -51,13 +54,13 @@ const VERDICTS = {
 } as const
 
 /**
- * Reads a capture and counts; writes a line per packet to `output`, unless it is null. What has been read is written
- * before more is waited for. Throws WEIR_NO_FILE, and WEIR_BAD_CAPTURE for what is no capture; one that is damaged further
- * on has a `fault`.
+ * Reads a capture and counts its packets. Writes a line per packet to `output`, unless it is null. It writes
+ * lines before it waits for more input. Throws WEIR_NO_FILE, and WEIR_BAD_CAPTURE for a file that is no
+ * capture. A capture that is damaged further on has a `fault`.
  *
  * @param path `-` is standard input
  * @param ports see RocePorts
- * @param ifaProtocol IP protocol of IFA
+ * @param ifaProtocol IP protocol number of IFA
  */
 export async function dump(
   path: string,
@@ -86,7 +89,7 @@ export async function dump(
 
 class PacketCounter {
   readonly summary: DumpSummary = { packets: 0, roce: 0, icrcOk: 0, icrcBad: 0, malformed: 0, byOpcode: {} }
-  /** Lines that have not been taken. */
+  /** Lines that have not been written. */
   text = ''
   readonly #ports: RocePorts
   readonly #prints: boolean
@@ -147,7 +150,7 @@ class PacketCounter {
     if (this.#prints) this.text += `${time} ${printFrame(frame, port)}${verdict}${place}\n`
   }
 
-  /** Returns the ICRC's verdict in words. */
+  /** Counts a RoCE packet. Returns the ICRC's verdict in words. */
   #countRoce(frame: Frame, port: number): string {
     const { summary } = this
     summary.roce++
@@ -161,7 +164,7 @@ class PacketCounter {
   }
 }
 
-/** UTC time of day as tcpdump prints it, in nanoseconds. */
+/** Formats the UTC time of day as tcpdump does, in nanoseconds. */
 function formatTime(packet: CapturedPacket): string {
   const day = ((packet.seconds % 86_400) + 86_400) % 86_400
   const two = (value: number) => String(Math.floor(value)).padStart(2, '0')

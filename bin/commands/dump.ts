@@ -37,7 +37,7 @@ async function runDump(path: string, { json, port, ifaProtocol }: DumpFlags): Pr
     await writeOut(`${json ? JSON.stringify(summary, null, 2) : printSummary(summary)}\n`)
     if (summary.fault !== undefined) throw new WeirError('WEIR_BAD_CAPTURE', summary.fault)
   } catch (error) {
-    // A reader that has seen enough (`weir dump … | head`) is no failure.
+    // A closed pipe (`weir dump … | head`) is no failure.
     if ((error as NodeJS.ErrnoException).code !== 'EPIPE') throw error
   }
 }

@@ -1,6 +1,9 @@
-/** Texts that have to fit into a column. */
+/** Fits texts into columns. */
 
-/** `text`, or its beginning and its end with an ellipsis between them, in at most `columns` characters. */
+/**
+ * Returns `text`, or its beginning and its end with an ellipsis between them, in at most `columns`
+ * characters.
+ */
 export function fit(text: string, columns: number): string {
   const characters = [...text]
   if (characters.length <= columns) return text
@@ -10,12 +13,12 @@ export function fit(text: string, columns: number): string {
   return `${characters.slice(0, head).join('')}…${tail === 0 ? '' : characters.slice(-tail).join('')}`
 }
 
-/** Columns of the terminal; 80 where there is none. */
+/** Columns of the terminal. 80 if there is none. */
 export function columnsOf(stream: NodeJS.WriteStream): number {
   return stream.isTTY && stream.columns > 0 ? stream.columns : 80
 }
 
-/** Columns beyond which the stream breaks a line; none where it is no terminal. */
+/** Columns after which the stream breaks a line. No limit if it is no terminal. */
 export function columnsMost(stream: NodeJS.WriteStream): number {
   return stream.isTTY && stream.columns > 0 ? stream.columns : Number.POSITIVE_INFINITY
 }

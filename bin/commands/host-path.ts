@@ -1,32 +1,38 @@
 /**
- * How a command line names a host, and a path there.
+ * Parses how a command line names a host, and a path there.
  *
  * | form | |
  * |---|---|
- * | `HOST`, `HOST:PATH` | as scp has it; HOST is a name or an IPv4 address |
- * | `[IPv6]`, `[IPv6]:PATH`, `IPv6` | an IPv6 address holds colons, so a path needs the brackets |
- * | `weir://HOST[:PORT][/PATH]` | with the UDP port of the host's daemon; what is special in a URL is written as %XX |
+ * | `HOST`, `HOST:PATH` | as in scp; HOST is a name or an IPv4 address |
+ * | `[IPv6]`, `[IPv6]:PATH`, `IPv6` | an IPv6 address contains colons, so a path needs the brackets |
+ * | `weir://HOST[:PORT][/PATH]` | with the UDP port of the host's daemon; special characters are written as
+ * %XX |
  *
- * Only the URL holds a port: behind `HOST:` stands a path. One that could be meant as a port is refused.
+ * Only the URL has a port: after `HOST:` comes a path. A path that looks like a port is refused.
  */
 import { isIPv6 } from 'node:net'
 import { WeirError } from '../../lib/errors.js'
 import { whole } from './option-values.js'
 
-/** A scheme may be written in capitals (RFC 3986, section 3.1). */
+/** A scheme may be in capitals (RFC 3986, section 3.1). */
 const SCHEME = /^weir:\/\//i
-/** Telemetry goes to the next one. */
+/** The highest port that leaves a next one for packets with telemetry. */
 const PORT_MAX = 65_534
 
-export interface HostPath {
+interface HostPath {
   host: string
-  /** UDP port; 0 = none is named. */
+  /** UDP port. 0 = not given. */
   port: number
-  /** '' = none is named. */
+  /** '' = not given. */
   path: string
 }
 
-/** Throws WEIR_BAD_ARGUMENT; `expected` says what is wanted where. @param portOption value of --port, 0 if it is not there */
+/**
+ * Throws WEIR_BAD_ARGUMENT.
+ *
+ * @param expected what the command wants there, for the message
+ * @param portOption value of --port, 0 if absent
+ */
 export function parseHostPath(text: string, expected: string, portOption = 0): HostPath {
   const isUrl = SCHEME.test(text)
   const named = isUrl ? parseUrl(text) : parsePlain(text)
@@ -38,19 +44,22 @@ export function parseHostPath(text: string, expected: string, portOption = 0): H
   return { ...named, port: named.port || portOption }
 }
 
-/** A host alone. Throws WEIR_BAD_ARGUMENT. */
+/** Parses a host without a path. Throws WEIR_BAD_ARGUMENT. */
 export function parseHost(text: string, portOption = 0): Omit<HostPath, 'path'> {
   const { host, port, path } = parseHostPath(text, 'HOST, [IPv6] or weir://HOST:PORT is expected', portOption)
   if (path === '') return { host, port }
   throw bad(`"${text}" names a path: a host alone is expected`)
 }
 
-/** True for what names a host and not a file of this machine. As scp has it: a colon before any slash. `./a:b` is a file. */
+/**
+ * Returns true for the name of a host, false for a file of this machine. As in scp, a colon before any slash
+ * makes a host. `./a:b` is a file.
+ */
 export function namesHost(text: string): boolean {
   return SCHEME.test(text) || /^(?:\[[^\]]*\]|[^/:]*):/.test(text)
 }
 
-/** Reads `--port`; 0 if it is not there. Throws WEIR_BAD_ARGUMENT. */
+/** Parses `--port`. Returns 0 if it is absent. Throws WEIR_BAD_ARGUMENT. */
 export function portOption(text: string | undefined): number {
   return text === undefined ? 0 : whole('--port', text, 1, PORT_MAX)
 }

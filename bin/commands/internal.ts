@@ -1,6 +1,9 @@
 import { Command } from 'commander'
 
-/** `weir internal …`: processes that other commands start. Not for people. Each loads only what it needs. */
+/**
+ * `weir internal …`: processes that other commands start. They are not for users. Each loads only what it
+ * needs.
+ */
 export function internalCommand(): Command {
   return new Command('internal')
     .description('processes that other commands start')

@@ -1,12 +1,12 @@
-/** What `weir lab` prints for people. */
+/** Output of `weir lab` for people. */
 import { basename, dirname, join } from 'node:path'
 import { featureColumns } from '../../lib/scenario/result/feature-columns.js'
 import { fold } from '../../lib/scenario/result/fold.js'
 import { table } from '../../lib/scenario/result/table.js'
 import { formatBytes, formatDuration, formatPercent, formatRate } from '../../lib/units/units.js'
+import type { CaptureFile } from '../../switch-emu/captures/port-captures.js'
 import { inboxOf, type LabState } from '../../switch-emu/lab/lab-state.js'
 import type { CapturesStatus, HostStatus, LabStatus, PortStatus } from '../../switch-emu/lab/lab-status.js'
-import type { CaptureFile } from '../../switch-emu/port-captures.js'
 import { columnsMost } from './fit.js'
 
 export function printUp(state: LabState): string {
@@ -24,14 +24,14 @@ export function printUp(state: LabState): string {
   )
 }
 
-/** @param received files that were removed with it */
+/** @param received number of files that were removed with the lab */
 export function printDown({ name }: LabState, received: number): string {
   if (received === 0) return `lab ${name} is down\n`
   const files = received === 1 ? 'a received file' : `${received} received files`
   return said(`lab ${name} is down; this removed ${files} ("weir lab up --inbox DIR" keeps them)\n`)
 }
 
-/** Sentences, for the terminal; commands to be copied are not broken. */
+/** Breaks sentences at the terminal's width. Commands to copy are not broken. */
 function said(text: string): string {
   return fold(text, columnsMost(process.stdout), 4)
 }
@@ -64,7 +64,7 @@ export function printStatus(status: LabStatus): string {
   return parts.join('\n')
 }
 
-/** The folders and sockets of all hosts, which differ in the host's name alone. */
+/** The folders and sockets of all hosts. They differ only in the host's name. */
 function placesOf({ hosts: [first] }: LabStatus): string {
   if (first === undefined) return ''
   const { name, inbox, socket, keepsInbox } = first

@@ -4,12 +4,12 @@ import { CAPTURE_BYTES_LEAST } from '../../lib/capture/pcapng-writer.js'
 import { IO_NAMES } from '../../lib/daemon/io-names.js'
 import { WeirError } from '../../lib/errors.js'
 import { formatBytes, parseBytes } from '../../lib/units/units.js'
+import type { CapturePlace } from '../../switch-emu/captures/port-captures.js'
 import { execInLab } from '../../switch-emu/lab/lab-exec.js'
 import { allLabs, findLab, lookUpLab, receivedFiles } from '../../switch-emu/lab/lab-state.js'
 import { askKeeper, labStatus, stateOf, turnPfcOn } from '../../switch-emu/lab/lab-status.js'
 import { takeDown } from '../../switch-emu/lab/take-down.js'
 import { DEFAULT_IO, VethLab } from '../../switch-emu/lab/veth-lab.js'
-import type { CapturePlace } from '../../switch-emu/port-captures.js'
 import { withLab } from '../../switch-emu/real-time/lab.js'
 import { waiting } from '../progress/waiting.js'
 import { printDown, printLabs, printStatus, printUp } from './lab-display.js'
@@ -17,7 +17,7 @@ import { commandOf } from './names.js'
 import { quantity, whole } from './option-values.js'
 import { withScenarioList } from './scenario-list.js'
 
-/** On disk for each port. */
+/** Bytes on disk for each port. */
 const DEFAULT_PCAP_SIZE = '1GB'
 
 interface UpOptions {
@@ -66,7 +66,7 @@ function upCommand(): Command {
     )
     .option('--foreground', 'stay, and stop the lab at Ctrl-C')
     .action(async (file: string, options: UpOptions) => {
-      // The schema takes half of the time in which other commands of a lab start.
+      // Loading the schema takes half of the start of other lab commands.
       const { readScenario } = await import('./read-scenario.js')
       const scenario = await readScenario(file)
       const { io, inbox, name = scenario.name } = options
@@ -89,7 +89,7 @@ function upCommand(): Command {
     })
 }
 
-/** A lab may stand for months: its captures are bounded, and a full disk must not stop its switches. */
+/** A lab may run for months. Its captures are bounded, and a full disk must not stop its switches. */
 function capturesOf({ pcap, snaplen, pcapSize }: UpOptions): CapturePlace | undefined {
   if (pcap === undefined) {
     const stray = snaplen === undefined ? pcapSize && '--pcap-size' : '--snaplen'
@@ -182,7 +182,7 @@ function listCommand(): Command {
   })
 }
 
-/** Keeps the process until a signal or a failure ends it from elsewhere: a promise alone does not. */
+/** Keeps the process alive until a signal or a failure ends it. A promise alone does not. */
 async function stay(signal: AbortSignal): Promise<never> {
   const clock = setInterval(() => {}, 1 << 30)
   signal.addEventListener('abort', () => clearInterval(clock), { once: true })

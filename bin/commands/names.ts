@@ -1,6 +1,9 @@
 import { Command } from 'commander'
 
-/** What `weir --help` says of each command, in its order. It loads none of them: they have it from here as well. */
+/**
+ * The descriptions in `weir --help`, in its order. This file loads no command. The commands take their
+ * descriptions from here.
+ */
 export const COMMANDS = {
   daemon: {
     usage: '[options]',
@@ -58,7 +61,7 @@ export const COMMANDS = {
 
 export type CommandName = keyof typeof COMMANDS
 
-/** The command as the list has it, without options and action. */
+/** Returns a command with its name and description, without options and action. */
 export function commandOf(name: CommandName): Command {
   const { usage, description } = COMMANDS[name]
   return new Command(name).usage(usage).description(description)

@@ -1,14 +1,14 @@
-/** Values of options as they are typed. All throw WEIR_BAD_ARGUMENT, which names the option. */
+/** Parses values of options. All functions throw WEIR_BAD_ARGUMENT with the option's name. */
 import { WeirError } from '../../lib/errors.js'
 
-/** Decimal digits alone: an empty text is not 0, and 0x10 and 1e3 are more often mistakes than meant. */
+/** Accepts decimal digits only. An empty text is not 0, and 0x10 and 1e3 are mostly mistakes. */
 export function whole(option: string, text: string, min: number, max: number): number {
   const value = Number(text)
   if (/^\d+$/.test(text) && value >= min && value <= max) return value
   throw new WeirError('WEIR_BAD_ARGUMENT', `${option} is a whole number from ${min} to ${max}, not "${text}"`)
 }
 
-/** What `parse` of `lib/units` makes of the text. */
+/** Parses the text with `parse` of `lib/units`. */
 export function quantity(option: string, text: string, parse: (text: string) => number): number {
   try {
     return parse(text)

@@ -1,4 +1,4 @@
-/** How `weir perf` prints: perftest's columns, interval lines on a terminal, a histogram. */
+/** Output of `weir perf`: perftest's columns, interval lines on a terminal, a histogram. */
 import type { PerfRequest, Progress } from '../../lib/client/daemon-client.js'
 import { fold } from '../../lib/scenario/result/fold.js'
 import { bands } from '../../lib/scenario/result/table.js'
@@ -11,7 +11,10 @@ interface Output {
   write(text: string): unknown
 }
 
-/** As ib_write_bw and ib_write_lat print them: sizes in bytes, Gbit/s, millions of messages a second, microseconds. */
+/**
+ * The units of ib_write_bw and ib_write_lat: sizes in bytes, Gbit/s, millions of messages a second,
+ * microseconds.
+ */
 const COLUMNS = {
   bw: ['#bytes  ', '#iterations', 'BW peak[Gb/sec]', 'BW average[Gb/sec]', 'MsgRate[Mpps]'],
   lat: [
@@ -30,19 +33,19 @@ const COLUMNS = {
 const BAR_WIDTH = 50
 /** Columns of a histogram's line before its bar. */
 const BAR_LEFT = 29
-/** Stands for what was not measured. */
+/** Stands for a value that was not measured. */
 const UNKNOWN = '-'
 
 export interface PerfTable {
-  /** The names of the columns, once; a row has them said before it. */
+  /** Prints the names of the columns once. Rows print them first if it was not called. */
   head(): void
   row(report: PerfReport): void
   histogram(report: PerfReport): void
-  /** What the columns do not say. */
+  /** Prints what the columns do not show. */
   end(reports: readonly PerfReport[]): void
 }
 
-/** @param columns of the terminal: where a row is wider, it is folded into bands, each with its names above it */
+/** @param columns of the terminal; a wider row is folded into bands, each with its names above it */
 export function perfTable(test: 'bw' | 'lat', output: Output, columns = Number.POSITIVE_INFINITY): PerfTable {
   const names = COLUMNS[test]
   const line = (cells: readonly string[], band: readonly number[]) =>
@@ -92,7 +95,7 @@ function latencyCells({ size, messages, latencyUs }: PerfReport): string[] {
   return [String(size), String(messages), ...times.map(us => us.toFixed(2))]
 }
 
-/** One line a power of two, bars by share. */
+/** Formats one line per power of two, with a bar for its share. */
 function histogramText({ histogram }: PerfReport, barWidth: number): string {
   const most = Math.max(1, ...histogram.map(({ count }) => count))
   const lines = histogram.map(({ fromUs, count }) => {
@@ -116,14 +119,14 @@ function remarks(reports: readonly PerfReport[]): string {
   )
 }
 
-/** Why a row has no figures; empty if it has. */
+/** Returns why a row has no figures. Empty if it has some. */
 function unmeasured({ size, messagesPerSecond, goodputBps }: PerfReport): string {
   if (goodputBps !== null) return ''
   const whose = messagesPerSecond === null ? 'this host' : 'the other host'
   return ` ${size} bytes: not measured: ${whose} completed no message in the time; try again, or give a longer --duration\n`
 }
 
-/** CPU time of this host's daemon and of the other one. */
+/** Formats the CPU time of this host's daemon and of the other host's. */
 function cpuText({ test, size, cpuSecondsPerGB }: PerfReport): string {
   if (cpuSecondsPerGB === null) return 'not measured'
   const { local, remote } = cpuSecondsPerGB
@@ -136,7 +139,7 @@ function halfOrWhole(op: string): string {
   return op === 'read' ? 'the whole round trip' : 'half of the round trip'
 }
 
-/** On a terminal a line that says how a measurement goes, elsewhere null. */
+/** Returns a line with the progress of a measurement on a terminal. Elsewhere null. */
 export function intervalDisplay(request: PerfRequest, stream: NodeJS.WriteStream = process.stderr) {
   const lines = liveLines(stream)
   if (lines === null) return null
@@ -156,7 +159,7 @@ export function intervalDisplay(request: PerfRequest, stream: NodeJS.WriteStream
       ]
       lines.draw(columns => [line.layout(columns, { parts })])
     },
-    /** Takes the line away while others are written. */
+    /** Removes the line while others are written. */
     clear: () => lines.clear(),
     stop: () => lines.close(),
   }

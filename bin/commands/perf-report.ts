@@ -1,11 +1,11 @@
-/** What `weir perf` prints of a measurement. */
+/** Report of a measurement by `weir perf`. */
 import type { PerfReply, PerfRequest } from '../../lib/client/daemon-client.js'
 
 export type Test = 'bw' | 'lat'
 
 /**
- * What `--json` prints: one of these, or with `--all` an array of them. Null is what was not measured: when a host stood
- * still, no message was completed, and that says nothing of the path.
+ * Output of `--json`: one report, or with `--all` an array of them. Null stands for a value that was not
+ * measured. When a host stood still, no message was completed, which says nothing about the path.
  */
 export interface PerfReport {
   test: Test
@@ -17,35 +17,35 @@ export interface PerfReport {
   /** Messages in flight on each QP. */
   depth: number
   bidirectional: boolean
-  /** From the begin of counting to the last completion. */
+  /** Time from the beginning of the count to the last completion. */
   seconds: number
   messages: number
   bytes: number
-  /** Both directions together, if bidirectional; null if one of them is not known. */
+  /** Sum of both directions, if bidirectional. Null if one of them is not known. */
   goodputBps: number | null
-  /** The best 100 ms; of both directions, each its own, if bidirectional. */
+  /** Goodput of the best 100 ms. If bidirectional, the sum of each direction's best. */
   peakBps: number | null
   messagesPerSecond: number | null
-  /** bw: from post to completion. lat: half of the way there and back; of read all of it. */
+  /** bw: from post to completion. lat: half of the round trip; for read all of it. */
   latencyUs: LatencyUs | null
-  /** Counts of times from `fromUs` to below that of the next. */
+  /** Counts of times from `fromUs` to below the next entry's. */
   histogram: { fromUs: number; count: number }[]
   retransmittedBytes: number
-  /** Packets among them that had not been lost. */
+  /** Retransmitted packets of which the original had arrived. */
   spuriousRetransmissions: number
   /** CPU time of the daemons per 10^9 payload bytes of both directions. */
   cpuSecondsPerGB: { local: number; remote: number } | null
-  /** The other end's part, if bidirectional. */
+  /** The other end's figures, if bidirectional. */
   remote: { messages: number; bytes: number; goodputBps: number | null } | null
   pathMtu: number
   baseRttUs: number
-  /** The controller that decides about what this end sends, and why it is that one. */
+  /** The controller of what this end sends, and why it was chosen. */
   controller: string
   controllerReason: string
   io: string
 }
 
-export interface LatencyUs {
+interface LatencyUs {
   min: number
   p50: number
   p90: number

@@ -24,7 +24,7 @@ import { type PerfReport, reportOf, type Test } from './perf-report.js'
 import { withSocketOption } from './socket-option.js'
 import { addValueOptions, type CommandOption, valuesOf } from './value-options.js'
 
-/** As commander reads them. */
+/** Flags as commander returns them. */
 export interface PerfFlags {
   op: 'write' | 'send' | 'read'
   size?: string
@@ -47,7 +47,7 @@ export interface PerfFlags {
   socket: string
 }
 
-/** @param size text of the default */
+/** @param size default, as text */
 function optionsOf(size: string) {
   return [
     {
@@ -113,12 +113,12 @@ const BANDWIDTH_OPTIONS = [
   },
 ] as const satisfies readonly CommandOption[]
 
-/** perftest's `-a`: 2 B to 8 MiB. */
+/** Sizes of perftest's `-a`: 2 B to 8 MiB. */
 const ALL_SIZES = Array.from({ length: 23 }, (_, i) => 2 << i)
 const DURATION_NS = 5e9
-/** Time for each size, when all are measured. */
+/** Time for each size, when all are measured, ns. */
 const DURATION_OF_ALL_NS = 1e9
-/** V8 compiles, windows open. */
+/** In this time V8 compiles and windows open. */
 const WARMUP_NS = 2e8
 
 /** `weir perf` */
@@ -211,7 +211,7 @@ async function measure(
   }
 }
 
-/** What is to be measured, one request a size. Throws WEIR_BAD_ARGUMENT. */
+/** Returns the requests for a measurement, one for each size. Throws WEIR_BAD_ARGUMENT. */
 export function requestsOf(test: Test, host: string, flags: PerfFlags, defaultSize: string): PerfRequest[] {
   if (flags.all && flags.size !== undefined) throw bad('--all measures all sizes: leave --size out')
   if (flags.iters !== undefined && (flags.duration !== undefined || flags.warmup !== undefined)) {
@@ -239,7 +239,10 @@ export function requestsOf(test: Test, host: string, flags: PerfFlags, defaultSi
   return sizes.map(size => ({ ...shared, size }))
 }
 
-/** What the daemon is asked for, with options checked here, where the user sees why. Throws WEIR_BAD_ARGUMENT. */
+/**
+ * Returns the congestion control of the request. It checks the options here, where the user sees the error.
+ * Throws WEIR_BAD_ARGUMENT.
+ */
 function congestionOf({
   cc = '',
   ccOption = [],

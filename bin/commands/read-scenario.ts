@@ -4,15 +4,15 @@ import { loadScenario, parseScenario } from '../../lib/scenario/read/load-scenar
 import { parseResult, readResult } from '../../lib/scenario/repeat.js'
 import type { RunResult } from '../../lib/scenario/result/result.js'
 
-/** What messages call standard input, and a scenario that comes from there without a name. */
+/** Name of standard input in messages, and of a scenario without a name that comes from there. */
 const STDIN = 'stdin'
 
-/** The scenario of a file that a command line names; `-` is standard input. Throws as `loadScenario` does. */
+/** Reads the scenario that a command line names. `-` is standard input. Throws as `loadScenario` does. */
 export async function readScenario(file: string): Promise<Scenario> {
   return file === '-' ? parseScenario(await text(process.stdin), STDIN) : loadScenario(file)
 }
 
-/** The result of a run; `-` is standard input. Throws as `readResult` does. */
+/** Reads the result of a run. `-` is standard input. Throws as `readResult` does. */
 export async function readRepeated(file: string): Promise<RunResult> {
   return file === '-' ? parseResult(await text(process.stdin), STDIN) : readResult(file)
 }

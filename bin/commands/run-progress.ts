@@ -1,24 +1,24 @@
-/** What a terminal shows while a scenario runs. */
+/** Progress of a scenario on a terminal. */
 import { formatBytes, formatDuration, formatRate } from '../../lib/units/units.js'
-import type { RunView } from '../../switch-emu/run-view.js'
+import type { RunView } from '../../switch-emu/results/run-view.js'
 import { type LiveLines, liveLines } from '../progress/live-lines.js'
 import { percentOf, type Status, StatusLine } from '../progress/status-line.js'
 
-/** Shows on stderr how a run stands. */
-export interface RunProgress {
-  /** Says what is waited for, before the traffic begins. */
+/** Shows the progress of a run on stderr. */
+interface RunProgress {
+  /** Says what the run waits for, before the traffic begins. */
   wait(what: string): void
   show(view: RunView): void
-  /** Takes the line away while others are written. */
+  /** Removes the line while others are written. */
   clear(): void
-  /** Leaves nothing behind. */
+  /** Removes the line for good. */
   stop(): void
 }
 
-/** Before that the time left is a guess. */
+/** Before this time the remaining time is not shown, because it is a guess. */
 const SURE_AFTER_MS = 1000
 
-/** On a terminal a line, elsewhere null. */
+/** Returns a line on a terminal. Elsewhere null. */
 export function runProgress(stream: NodeJS.WriteStream = process.stderr): RunProgress | null {
   const lines = liveLines(stream)
   return lines === null ? null : new Shown(lines)
@@ -28,7 +28,7 @@ class Shown implements RunProgress {
   readonly #lines: LiveLines
   readonly #line = new StatusLine()
   #beganMs = 0
-  /** What the drawing before this one showed: rates are those since then. */
+  /** Values of the previous drawing. Rates are relative to it. */
   #last = { ms: 0, timeNs: 0, ackedBytes: 0 }
   #rates: { bps: number; speed: number } | null = null
 

@@ -7,9 +7,9 @@ import { printTables } from '../../lib/scenario/result/print-tables.js'
 import type { CapacityResult, RunResult } from '../../lib/scenario/result/result.js'
 import { checkResultFile, resultJson, writeResult } from '../../lib/scenario/result/write-result.js'
 import { formatBytes, formatDuration, formatRate } from '../../lib/units/units.js'
-import type { CapturePlace } from '../../switch-emu/port-captures.js'
+import type { CapturePlace } from '../../switch-emu/captures/port-captures.js'
 import type { RealTimeOptions } from '../../switch-emu/real-time/run-traffic.js'
-import type { RunView } from '../../switch-emu/run-view.js'
+import type { RunView } from '../../switch-emu/results/run-view.js'
 import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
 import { cancelOnSignal } from '../cancel-on-signal.js'
 import { columnsMost } from './fit.js'
@@ -67,7 +67,7 @@ export function runCommand(): Command {
 interface Task {
   scenario: Scenario
   on: Place
-  /** The result that is repeated. */
+  /** The result that the run repeats. */
   repeated?: { file: string; result: RunResult }
 }
 
@@ -116,8 +116,8 @@ function print(result: RunResult, repeated: Task['repeated'], { json }: RunOptio
 }
 
 /**
- * A run whose time was up, or that refused flows by its settings, is none that failed. Throws WEIR_CONNECTION_LOST for flows that
- * failed, WEIR_NOTHING_CARRIED if nothing of any flow has arrived.
+ * A flow is no failure if the run's time was up, or if settings refused it. Throws WEIR_CONNECTION_LOST for
+ * flows that failed, and WEIR_NOTHING_CARRIED if nothing of any flow has arrived.
  */
 function checkFlows({ on, flows, totals, settings }: RunResult): void {
   const [first] = flows.filter(flow => flow.failed !== undefined)
@@ -136,7 +136,7 @@ function checkFlows({ on, flows, totals, settings }: RunResult): void {
   throw new WeirError('WEIR_NOTHING_CARRIED', `no byte of any flow was acknowledged within ${time}; ${mend}`)
 }
 
-/** Says before a run that it demands more than the machine can carry. */
+/** Returns a warning before a run that demands more than the machine can carry. */
 function warningOf(capacity: CapacityResult, on: Place): string | null {
   const { io, packetBytes, datagramsPerSecond, packetsPerSecondMost, demandedPacketsPerSecond, demandedBps } =
     capacity
@@ -196,7 +196,7 @@ async function runInRealTime(
 }
 
 function capturesOf({ pcap, snaplen }: RunOptions): CapturePlace | undefined {
-  // The switches may be another process, in another folder.
+  // The switches may run in another process, with another working folder.
   return pcap === undefined ? undefined : { folder: resolve(pcap), snapBytes: snaplen }
 }
 

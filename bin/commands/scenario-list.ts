@@ -3,7 +3,7 @@ import { bundledScenarios } from '../../lib/scenario/read/bundled-scenarios.js'
 import { fold } from '../../lib/scenario/result/fold.js'
 import { columnsMost } from './fit.js'
 
-/** Gives a command that takes a scenario the option `--list`, which prints those that come with the package, like `--help`. */
+/** Adds the option `--list`, which prints the scenarios of the package, and exits like `--help`. */
 export function withScenarioList(command: Command): Command {
   return command
     .option('--list', 'list the scenarios that come with weir: each can be named instead of a file')
@@ -13,7 +13,7 @@ export function withScenarioList(command: Command): Command {
     })
 }
 
-/** @param columns of the terminal: where they are too few, each description stands below its name */
+/** @param columns of the terminal; if there are too few, each description is below its name */
 export function scenarioList(columns: number): string {
   const all = bundledScenarios()
   const width = Math.max(...all.map(({ name }) => name.length))

@@ -1,4 +1,4 @@
-/** What `weir status` prints for people. */
+/** Output of `weir status` for people. */
 import { isIPv6 } from 'node:net'
 import type { ConnectionInfo, StatusReply } from '../../lib/client/daemon-client.js'
 import { printable } from '../../lib/printable.js'
@@ -9,7 +9,7 @@ import { dropWords } from './drop-words.js'
 import { columnsOf, fit } from './fit.js'
 
 const GAP_COLUMNS = 2
-/** The names before the daemon's own figures. */
+/** Columns of the names before the daemon's own figures. */
 const NAME_COLUMNS = 11
 
 export function statusText(status: StatusReply, columns: number = columnsOf(process.stdout)): string {
@@ -57,7 +57,7 @@ function connectionsText({ connections, connectionCount, port }: StatusReply, co
   return more > 0 ? `${text}and ${more} more connections\n` : text
 }
 
-/** What peers refuse of what this host's controllers need: a line for each peer and controller. */
+/** Formats a line for each peer and controller with the needs that the peer refuses. */
 function refusalsText(connections: readonly ConnectionInfo[], columns: number): string {
   const lines = connections.flatMap(({ peer, feedbackRefused: refused, congestionControl: control }) =>
     refused.length === 0
@@ -67,7 +67,10 @@ function refusalsText(connections: readonly ConnectionInfo[], columns: number): 
   return [...new Set(lines)].map(line => `${fold(line, columns, GAP_COLUMNS)}\n`).join('')
 }
 
-/** The peers stand last, where one that is long disturbs no other column; below the others if they do not fit beside them. */
+/**
+ * The column of peers is the last one, where a long name disturbs no other. If it does not fit, peers are
+ * below the rows.
+ */
 function connectionTable(head: string[], rows: string[][], columns: number): string {
   const last = Math.max(...rows.map(row => row.at(-1)!.length), head.at(-1)!.length)
   const padded = rows.map(row => [...row.slice(0, -1), row.at(-1)!.padEnd(last)])
@@ -86,7 +89,7 @@ function figuresOf(connection: ConnectionInfo): string[] {
   ]
 }
 
-/** With its UDP port where that is not the daemon's own. */
+/** Formats the peer, with its UDP port if that is not the daemon's own. */
 function peerOf({ peer, port }: ConnectionInfo, ownPort: number): string {
   if (port === ownPort) return peer
   return isIPv6(peer) ? `[${peer}]:${port}` : `${peer}:${port}`
@@ -96,7 +99,7 @@ function time(ns: number): string {
   return ns > 0 ? formatDuration(Math.round(ns)) : '-'
 }
 
-/** Only what is not 0: an idle host has nothing to say here. */
+/** Formats the counts that are not 0. An idle host prints none. */
 function dropsText({ drops }: StatusReply, columns: number): string {
   const seen = Object.entries(drops).filter(([, count]) => count > 0)
   if (seen.length === 0) return 'nothing was dropped\n'
@@ -110,7 +113,7 @@ function dropsText({ drops }: StatusReply, columns: number): string {
   return `dropped or ignored since the start:\n${lines.join('\n')}\n`
 }
 
-/** `3d 4h`, `2h 5min`, `12min 3s`, `7s`. */
+/** Formats `3d 4h`, `2h 5min`, `12min 3s`, `7s`. */
 export function uptime(seconds: number): string {
   const whole = Math.floor(seconds)
   const parts: [number, string][] = [

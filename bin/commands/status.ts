@@ -9,8 +9,8 @@ interface StatusFlags {
   json?: boolean
 }
 
-/** What `--json` prints: the daemon's answer, its lists last. Rates and windows without a bound are null. */
-export type StatusReport = StatusReply
+/** Output of `--json`: the daemon's answer, its lists last. Rates and windows without a bound are null. */
+type StatusReport = StatusReply
 
 /** `weir status` */
 export function statusCommand(): Command {

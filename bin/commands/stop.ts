@@ -5,9 +5,9 @@ import { WeirError } from '../../lib/errors.js'
 import { commandOf } from './names.js'
 import { withSocketOption } from './socket-option.js'
 
-/** A daemon gives transfers 2 s to end, and measurements as long. */
+/** A daemon gives transfers 2 s to end, and measurements another 2 s. */
 const STOP_WITHIN_MS = 15_000
-/** Its sockets are closed by then: only its process is still to end. */
+/** The sockets are closed by then. Only the process has to end. */
 const EXIT_WITHIN_MS = 3_000
 const LOOK_EVERY_MS = 20
 
@@ -44,7 +44,7 @@ async function stopped(client: DaemonClient, pid: number): Promise<void> {
     await sleep(LOOK_EVERY_MS)
 }
 
-/** False as well for a process that this one cannot see, as in another container. */
+/** Returns false, too, for a process that this one cannot see, as in another container. */
 function isAlive(pid: number): boolean {
   try {
     return process.kill(pid, 0)

@@ -1,18 +1,18 @@
-/** What a terminal shows while a file is on its way. */
+/** Progress of a file on a terminal. */
 import type { Progress } from '../../lib/client/daemon-client.js'
 import { printable } from '../../lib/printable.js'
 import { formatBytes, formatRate } from '../../lib/units/units.js'
 import { liveLines } from '../progress/live-lines.js'
 import { type Part, percentOf, StatusLine } from '../progress/status-line.js'
 
-/** Shows how a transfer stands. */
-export interface TransferDisplay {
+/** Shows the progress of a transfer. */
+interface TransferDisplay {
   show(progress: Progress): void
-  /** Leaves nothing behind. */
+  /** Removes the line. */
   stop(): void
 }
 
-/** On a terminal a line that begins with the file's name, elsewhere null. */
+/** Returns a line on a terminal that begins with the file's name. Elsewhere null. */
 export function transferDisplay(
   file: string,
   stream: NodeJS.WriteStream = process.stderr,
@@ -32,7 +32,7 @@ export function transferDisplay(
   }
 }
 
-/** What stands behind the bar. */
+/** Returns the figures after the bar. */
 export function howItGoes(progress: Progress): Part[] {
   const { bytes, totalBytes, goodputBps, pathHops, pathQueueBytes, retransmittedBytes, state } = progress
   const { retry, retries, retryInMs, controller } = progress

@@ -1,4 +1,4 @@
-/** What `weir send` and `weir get` share: options, the bar, the report, Ctrl-C. */
+/** The common parts of `weir send` and `weir get`: options, the bar, the report, Ctrl-C. */
 import { basename } from 'node:path'
 import { type Command, Option } from 'commander'
 import {
@@ -25,10 +25,10 @@ export interface TransferFlags {
   json?: boolean
 }
 
-/** What `--json` prints. */
+/** Output of `--json`. */
 export interface TransferReport {
   files: FileReport[]
-  /** All files that were delivered together. */
+  /** Sum over all files that were delivered. */
   bytes: number
   seconds: number
   /** Present when not everything was delivered. */
@@ -36,10 +36,10 @@ export interface TransferReport {
 }
 
 export interface FileReport extends Omit<TransferReply, 'transferId' | 'digest' | 'digestKind'> {
-  /** As it was named on the command line; of `weir get` without the host. */
+  /** The file as the command line names it. For `weir get` without the host. */
   file: string
   host: string
-  /** The whole file's digest, in hexadecimal; both ends have computed the same. */
+  /** The whole file's digest, in hexadecimal. Both ends have computed it. */
   digest: { kind: string; hex: string }
 }
 
@@ -47,13 +47,13 @@ export interface FileReport extends Omit<TransferReply, 'transferId' | 'digest' 
 export interface Item {
   file: string
   host: string
-  /** Has the daemon move it. */
+  /** Asks the daemon to move the file. */
   start(client: DaemonClient, options: TransferOptions): Promise<TransferReply>
-  /** From where to where, for people. */
+  /** Describes source and destination for people. */
   describe(path: string): string
 }
 
-/** Adds the options that both commands have. */
+/** Adds the options of both commands. */
 export function withTransferOptions(command: Command): Command {
   return withSocketOption(command)
     .option('-P, --port <n>', "UDP port of the host's daemon (default: that of the daemon on this host)")
@@ -72,7 +72,7 @@ export function withTransferOptions(command: Command): Command {
     .option('--json', 'print the outcome as JSON')
 }
 
-/** Moves one file after the other; the first failure is the end. */
+/** Moves the files one after the other. The first failure ends it. */
 export async function runTransfers(items: readonly Item[], flags: TransferFlags): Promise<void> {
   const report: TransferReport = { files: [], bytes: 0, seconds: 0 }
   const cancelled = new AbortController()
@@ -123,7 +123,7 @@ async function runOne(
   }
 }
 
-/** Throws WEIR_BAD_ARGUMENT. */
+/** Parses `--retries`. Throws WEIR_BAD_ARGUMENT. */
 export function parseRetries(text: string): number {
   return whole('--retries', text, 0, RETRIES_MAX)
 }
@@ -144,7 +144,7 @@ function controllerOf({ controller, controllerReason }: FileReport): string {
   return controller === '' ? '' : `, ${controller} (${controllerReason})`
 }
 
-/** A single one needs no summary. */
+/** A single attempt needs no summary. */
 function attemptsOf({ attempts, restarts }: FileReport): string {
   if (attempts === 1) return ''
   const anew =

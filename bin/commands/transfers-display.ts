@@ -1,18 +1,18 @@
-/** What `weir transfers` prints. */
+/** Output of `weir transfers`. */
 import type { Progress, TransferInfo } from '../../lib/client/daemon-client.js'
 import { printable } from '../../lib/printable.js'
 import { table } from '../../lib/scenario/result/table.js'
 import { formatBytes, formatRate } from '../../lib/units/units.js'
 import { columnsOf, fit } from './fit.js'
 
-/** What `--json` prints. */
+/** Output of `--json`. */
 export interface TransfersReport {
   transfers: TransferInfo[]
 }
 
 const HEAD = ['id', 'state', 'done', 'size', 'rate', 'file']
 const GAP_COLUMNS = 2
-/** With less than this beside the other columns, file and peer stand below them. */
+/** If fewer columns than this remain beside the others, file and peer are below them. */
 const LAST_COLUMNS_MIN = 16
 
 export function transfersText(
@@ -48,7 +48,7 @@ function stateOf({ state, retry, retries }: Progress): string {
   return retry > 0 ? `${state} ${retry}/${retries}` : state
 }
 
-/** `big.iso to 10.0.0.7`: the peer is whole, and the file has what is left. */
+/** Formats `big.iso to 10.0.0.7`. The peer is never cut; the file gets the remaining columns. */
 function fileAndPeer({ direction, name, peer }: TransferInfo, columns: number): string {
   const outwards = direction === 'send' || direction === 'serve'
   const where = ` ${outwards ? 'to' : 'from'} ${printable(peer)}`

@@ -43,7 +43,7 @@ async function printed(client: DaemonClient, json: boolean): Promise<string> {
   return json ? `${JSON.stringify(report, null, 2)}\n` : transfersText(transfers)
 }
 
-/** A terminal shows one table that changes, a pipe one table after the other. */
+/** A terminal shows one changing table, a pipe gets one table after the other. */
 async function watchTransfers(client: DaemonClient, json: boolean): Promise<void> {
   const cancelled = new AbortController()
   const { signal } = cancelled

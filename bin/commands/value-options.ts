@@ -1,4 +1,4 @@
-/** Options of a command that a table describes: how they are registered, and their values. */
+/** Options of a command from a table: registers them and returns their values. */
 import { type Command, Option } from 'commander'
 import {
   type CommandForm,
@@ -11,21 +11,24 @@ import {
 import { parseValue } from '../../lib/options/parse-options.js'
 import { helpRange, textOf } from '../../lib/options/value.js'
 
-/** An option that a command has by itself, not as NAME=VALUE. */
+/** An option that a command has directly, not as NAME=VALUE. */
 export type CommandOption = ValueOption & { command: CommandForm }
 
-/** Those of a table that commands have. */
+/** Returns the options of a table that commands have. */
 export function commandOptions(table: readonly ValueOption[]): CommandOption[] {
   return table.filter((option): option is CommandOption => option.command !== undefined)
 }
 
-/** Registers each with its range and its default. */
+/** Registers each option with its range and its default. */
 export function addValueOptions(command: Command, table: readonly CommandOption[]): Command {
   for (const option of table) command.addOption(optionOf(option))
   return command
 }
 
-/** The values that are given or have a default, by `keyOf`. Throws WEIR_BAD_ARGUMENT, which names the option. */
+/**
+ * Returns the values that are given or have a default, by `keyOf`. Throws WEIR_BAD_ARGUMENT with the option's
+ * name.
+ */
 export function valuesOf<const Table extends readonly CommandOption[]>(
   table: Table,
   flags: object,
@@ -50,7 +53,7 @@ function optionOf(option: CommandOption): Option {
   return made.default(textOfDefault(option))
 }
 
-/** commander lists names by itself. */
+/** commander itself lists the choices. */
 function rangeOf(option: CommandOption): string {
   if (isNamed(option) || (isNumber(option) && option.max === MOST)) return ''
   return option.kind === 'choice' ? `(${option.choices.join(', ')})` : `(${helpRange(option)})`

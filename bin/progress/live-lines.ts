@@ -1,9 +1,9 @@
-/** Lines at the end of a terminal that are written over while a command works. */
+/** Lines at the end of a terminal that are overwritten while a command works. */
 import { stripVTControlCharacters } from 'node:util'
 
-/** Between two drawings: people read no faster. */
+/** Interval between two drawings, because people read no faster. */
 const DRAW_EVERY_MS = 100
-/** The width of a terminal that does not say how wide it is. */
+/** Width of a terminal that does not report it. */
 const COLUMNS_USUAL = 80
 const COLUMNS_LEAST = 20
 
@@ -11,12 +11,13 @@ const CLEAR_TO_LINE_END = '\x1b[K'
 const CLEAR_DOWN = '\x1b[J'
 
 /**
- * The terminal stays as it is: the cursor is not hidden and no mode is changed, so that nothing has to be restored, however the
- * process ends. When it ends in order, by a signal or by a throw, the lines are cleared.
+ * Overwrites lines at the end of a terminal. It does not hide the cursor and changes no mode, so that nothing
+ * must be restored, however the process ends. When the process ends in order, by a signal or by a throw, it
+ * clears the lines.
  */
 export class LiveLines {
   readonly #stream: NodeJS.WriteStream
-  /** Columns of each line that is on the terminal now. */
+  /** Columns of each line on the terminal. */
   #shown: number[] = []
   #nextMs = 0
   readonly #onExit = () => this.clear()
@@ -26,13 +27,16 @@ export class LiveLines {
     process.once('exit', this.#onExit)
   }
 
-  /** Columns that a line may take. The last one of the terminal stays free: some go on to the next line after it. */
+  /**
+   * Columns that a line may have. The last column of the terminal remains free, because some terminals wrap
+   * after it.
+   */
   get columns(): number {
     const columns = this.#stream.columns > 0 ? this.#stream.columns : COLUMNS_USUAL
     return Math.max(COLUMNS_LEAST, columns) - 1
   }
 
-  /** Writes the lines over those before, at most every 100 ms; others are not even made. */
+  /** Writes the lines over the previous ones, at most every 100 ms. It does not call `make` more often. */
   draw(make: (columns: number) => readonly string[]): void {
     const now = performance.now()
     if (now < this.#nextMs) return
@@ -48,27 +52,30 @@ export class LiveLines {
     this.#shown = lines.map(columnsOf)
   }
 
-  /** Takes the lines away. */
+  /** Removes the lines. */
   clear(): void {
     if (this.#shown.length > 0) this.#stream.write(this.#toTop() + CLEAR_DOWN)
     this.#shown = []
     this.#nextMs = 0
   }
 
-  /** Takes the lines away, for good. */
+  /** Removes the lines for good. */
   close(): void {
     this.clear()
     process.removeListener('exit', this.#onExit)
   }
 
-  /** Leaves the lines where they are, and goes on below them. */
+  /** Keeps the lines, and continues below them. */
   leave(): void {
     if (this.#shown.length > 0) this.#stream.write('\n')
     this.#shown = []
     this.close()
   }
 
-  /** To the beginning of the first line. A terminal that has become narrower has broken lines into several rows. */
+  /**
+   * Moves the cursor to the beginning of the first line. A terminal that has become narrower has wrapped
+   * lines into several rows.
+   */
   #toTop(): string {
     const columns = this.#stream.columns > 0 ? this.#stream.columns : COLUMNS_USUAL
     const rows = this.#shown.reduce((sum, width) => sum + Math.max(1, Math.ceil(width / columns)), 0)
@@ -76,18 +83,21 @@ export class LiveLines {
   }
 }
 
-/** Where there is no terminal that can write over lines: null. */
+/** Returns null where no terminal can overwrite lines. */
 export function liveLines(stream: NodeJS.WriteStream): LiveLines | null {
   return stream.isTTY && process.env.TERM !== 'dumb' ? new LiveLines(stream) : null
 }
 
-/** Ranges of characters that take two columns (Unicode, East Asian Width: W and F), as far as names and figures have them. */
+/**
+ * Ranges of characters with two columns (Unicode, East Asian Width: W and F), as far as names and figures
+ * contain them.
+ */
 const WIDE =
   /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1faff}\u{20000}-\u{3fffd}]/u
-/** Those that take none. */
+/** Characters with no column. */
 const NARROW = /[\p{Mn}\p{Me}\p{Cf}]/u
 
-/** Columns that a text takes. */
+/** Columns of a text. */
 export function columnsOf(text: string): number {
   let columns = 0
   for (const character of stripVTControlCharacters(text)) {
@@ -96,7 +106,7 @@ export function columnsOf(text: string): number {
   return columns
 }
 
-/** The text, cut with an ellipsis if it takes more columns. */
+/** Returns the text, cut with an ellipsis if it has more columns. */
 export function within(columns: number, text: string): string {
   if (columnsOf(text) <= columns) return text
   let kept = ''

@@ -1,19 +1,19 @@
-/** One line that says how something stands: a bar and figures, as many as the terminal has room for. */
+/** One line with the progress of something: a bar, and as many figures as fit the terminal. */
 import { columnsOf, within } from './live-lines.js'
 
 /** A figure of the line. */
 export interface Part {
   text: string
-  /** Parts with a lower rank stay longer when room is short. */
+  /** Parts with a lower rank remain longer when there is little room. */
   rank: number
-  /** A sentence: cut rather than left out. */
+  /** A sentence. It is cut rather than omitted. */
   message?: boolean
 }
 
 export interface Status {
-  /** Stands first, and is cut when it is too long. */
+  /** The first part. It is cut when it is too long. */
   name?: string
-  /** What is done, 0 to 1; absent: there is no bar. */
+  /** What is done, 0 to 1. Absent: no bar. */
   share?: number
   /** In their order. */
   parts: readonly Part[]
@@ -22,17 +22,17 @@ export interface Status {
 const GAP = '  '
 const BAR_LEAST = 8
 const BAR_MOST = 50
-/** The bar goes when parts with a lower rank need its room. */
+/** The bar is omitted when parts with a lower rank need its room. */
 const BAR_RANK = 3
 const NAME_LEAST = 8
-/** Less of a sentence says nothing. */
+/** A shorter part of a sentence is useless. */
 const MESSAGE_LEAST = 10
-/** A name takes this share of the line at most. */
+/** A name takes at most this share of the line. */
 const NAME_SHARE = 1 / 3
 
 /**
- * Lays lines out for a width. It remembers how wide each part has been, so that figures do not jump to and fro while the
- * numbers in them change.
+ * Lays lines out for a width. It remembers the width of each part, so that figures do not move while their
+ * numbers change.
  */
 export class StatusLine {
   #columns = 0
@@ -63,7 +63,7 @@ function nameOf(columns: number, { name = '', parts }: Status): string {
   return room < NAME_LEAST ? '' : within(Math.min(most, room), name)
 }
 
-/** Which parts there is room for, by rank, and the width of the bar. */
+/** Chooses which parts have room, by rank, and the width of the bar. */
 function choose(
   columns: number,
   parts: readonly Part[],
@@ -95,7 +95,7 @@ function drawBar(width: number, share: number): string {
   return '█'.repeat(done) + '░'.repeat(width - done)
 }
 
-/** ` 61%`: whole percents, of which 100 means that all is done. */
+/** Formats ` 61%` in whole percents. 100 means that all is done. */
 export function percentOf(share: number): string {
   return `${Math.min(share >= 1 ? 100 : 99, Math.floor(share * 100))}%`.padStart(4)
 }

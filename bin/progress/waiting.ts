@@ -1,7 +1,10 @@
 import { liveLines } from './live-lines.js'
 import { StatusLine } from './status-line.js'
 
-/** Says on a terminal what is waited for, until what is returned is called; elsewhere nothing. */
+/**
+ * Says on a terminal what the command waits for, until the returned function is called. Does nothing
+ * elsewhere.
+ */
 export function waiting(text: string, stream: NodeJS.WriteStream = process.stderr): () => void {
   const lines = liveLines(stream)
   if (lines === null) return () => {}

@@ -3,9 +3,9 @@ import { WeirError } from '../errors.js'
 import { whyNotWritten } from '../file-reason.js'
 
 /**
- * A file written from front to back through one buffer of fixed size. The caller fills in what it reserved before it
- * reserves again, so each write to the file ends at the end of a record: a process that is killed leaves a file that
- * can be read. Errors are WEIR_NO_FILE.
+ * A file that is written sequentially through one buffer of fixed size. The caller fills in the bytes that it
+ * reserved before it reserves more. So each write to the file ends at the end of a record, and a process that
+ * is killed leaves a readable file. Errors are WEIR_NO_FILE.
  */
 export class ByteSink {
   readonly buffer: Buffer
@@ -22,7 +22,10 @@ export class ByteSink {
     this.buffer = Buffer.alloc(bufferBytes)
   }
 
-  /** Index in `buffer` of the next `bytes` bytes, which count as written. Throws WEIR_BAD_STATE after `close`. */
+  /**
+   * Returns the index in `buffer` of the next `bytes` bytes, and counts them as written. Throws
+   * WEIR_BAD_STATE after `close`.
+   */
   reserve(bytes: number): number {
     if (!this.#open) throw new WeirError('WEIR_BAD_STATE', `capture: ${this.#path} is closed`)
     if (this.#used + bytes > this.buffer.length) this.flush()
@@ -31,12 +34,12 @@ export class ByteSink {
     return at
   }
 
-  /** Bytes of the file, with those that are buffered. */
+  /** Bytes of the file, with those in the buffer. */
   get bytes(): number {
     return this.#handedOver + this.#used
   }
 
-  /** Hands what is buffered to the operating system. */
+  /** Writes the buffered bytes to the file. */
   flush(): void {
     if (this.#used === 0) return
     this.#guard(() => {
@@ -46,7 +49,7 @@ export class ByteSink {
     this.#used = 0
   }
 
-  /** Gives the file the name `older`, which is replaced, and begins an empty one under its own. */
+  /** Renames the file to `older`, replacing that, and begins an empty one under its own name. */
   startAnew(older: string): void {
     this.flush()
     this.#guard(() => {
@@ -58,7 +61,7 @@ export class ByteSink {
     this.#handedOver = 0
   }
 
-  /** Flushes and closes; may be called again. */
+  /** Flushes and closes. Has no effect the second time. */
   close(): void {
     if (!this.#open) return
     this.#open = false

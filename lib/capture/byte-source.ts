@@ -9,8 +9,8 @@ const NAP_MS = 10
 const napping = new Int32Array(new SharedArrayBuffer(4))
 
 /**
- * A file read from front to back through one window of bounded size. `need(n)` makes the next n bytes
- * available in `buffer` from `at` on; `skip(n)` goes past them.
+ * A file that is read sequentially through one window of bounded size. `need(n)` makes the next n bytes
+ * available in `buffer` from `at` on. `skip(n)` passes over them.
  */
 export class ByteSource {
   /** File name, for messages. */
@@ -31,7 +31,8 @@ export class ByteSource {
   }
 
   /**
-   * Throws WEIR_NO_FILE when the file cannot be opened, WEIR_BAD_ARGUMENT when standard input is a terminal.
+   * Throws WEIR_NO_FILE when the file cannot be opened, and WEIR_BAD_ARGUMENT when standard input is a
+   * terminal.
    *
    * @param path `-` is standard input
    */
@@ -54,7 +55,7 @@ export class ByteSource {
     return new ByteSource('standard input', STDIN, Buffer.alloc(WINDOW_BYTES), 0)
   }
 
-  /** A source over bytes that are in memory already. */
+  /** Returns a source over bytes in memory. */
   static fromBytes(name: string, bytes: Uint8Array): ByteSource {
     const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
     return new ByteSource(name, -1, buffer, buffer.length)
@@ -70,14 +71,14 @@ export class ByteSource {
     return this.#end === this.at
   }
 
-  /** True if `count` more bytes are there; they are then in `buffer` from `at` on. */
+  /** Returns true if `count` more bytes are available. They are then in `buffer` from `at` on. */
   need(count: number): boolean {
     if (this.#end - this.at >= count) return true
     if (this.#fd >= 0) this.#refill(count)
     return this.#end - this.at >= count
   }
 
-  /** Bytes that are left of what the last `need` asked for, when it returned false. */
+  /** Bytes that were available when the last `need` returned false. */
   get available(): number {
     return this.#end - this.at
   }
@@ -111,7 +112,7 @@ export class ByteSource {
         return readSync(this.#fd, this.buffer, this.#end, this.buffer.length - this.#end, null)
       } catch (error) {
         const { code } = error as NodeJS.ErrnoException
-        // Standard input can be a pipe that somebody has set not to block.
+        // Standard input can be a pipe in non-blocking mode.
         if (code !== 'EAGAIN') throw cannotRead(this.name, error)
         Atomics.wait(napping, 0, 0, NAP_MS)
       }

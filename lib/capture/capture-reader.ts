@@ -7,8 +7,8 @@ export { CapturedPacket, LinkType, PACKET_BYTES_MAX } from './captured-packet.js
 export { FRAME_EXTRA_BYTES, loadFrame } from './link-type.js'
 
 /**
- * Reads the packets of a capture file, pcap or pcapng, one after the other; memory use does not grow with
- * the file. Errors are WEIR_NO_FILE and WEIR_BAD_CAPTURE; the latter name the file and the offset in it.
+ * Reads the packets of a capture file, pcap or pcapng, sequentially. Memory use does not grow with the file.
+ * Errors are WEIR_NO_FILE, and WEIR_BAD_CAPTURE with the file and the offset in it.
  */
 export class CaptureReader {
   readonly #source: ByteSource
@@ -29,17 +29,20 @@ export class CaptureReader {
     return new CaptureReader(ByteSource.open(path))
   }
 
-  /** @param name stands for the file name in messages */
+  /** @param name file name in messages */
   static fromBytes(name: string, bytes: Uint8Array): CaptureReader {
     return new CaptureReader(ByteSource.fromBytes(name, bytes))
   }
 
-  /** Fills in the next packet; false at the end. The packet's bytes stay until the next call. */
+  /** Fills in the next packet. Returns false at the end. The packet's bytes are valid until the next call. */
   next(into: CapturedPacket): boolean {
     return this.#reader.next(into)
   }
 
-  /** True if all that has been read has been handed out: the next packet has to be read, and may have to be waited for. */
+  /**
+   * True if every packet that has been read was returned, so that the next call has to read, and may have to
+   * wait.
+   */
   get isDrained(): boolean {
     return this.#source.isDrained
   }

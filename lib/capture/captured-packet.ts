@@ -11,18 +11,21 @@ export const LinkType = {
   LINUX_SLL2: 276,
 } as const
 
-/** One packet of a capture. A reader fills the same object again and again: the bytes stay until the next. */
+/**
+ * One packet of a capture. A reader fills the same object again and again; the bytes are valid until the next
+ * packet.
+ */
 export class CapturedPacket {
-  /** Time since 1970, whole seconds… */
+  /** Time since 1970, whole seconds. */
   seconds = 0
-  /** …and nanoseconds, 0 to 999,999,999. */
+  /** The rest of the time, nanoseconds, 0 to 999,999,999. */
   nanos = 0
   linkType: number = LinkType.ETHERNET
-  /** The file's bytes; the packet begins at `at`. */
+  /** Bytes of the file. The packet begins at `at`. */
   buffer: Buffer = Buffer.alloc(0)
   at = 0
-  /** Bytes present. */
+  /** Bytes of the packet that were captured. */
   capturedBytes = 0
-  /** Bytes that the packet had on the wire; more than `capturedBytes` if it was cut at the snap length. */
+  /** Bytes that the packet had on the wire. More than `capturedBytes` if it was cut at the snap length. */
   wireBytes = 0
 }

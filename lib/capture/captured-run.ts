@@ -1,8 +1,8 @@
 /**
- * Runs of packets that were captured before anything cut them. A sender hands many packets of one length to the kernel as
- * one datagram (UDP_SEGMENT), and a receiver may get them so (UDP_GRO). On loopback, and where a capture is taken before
- * the network card, that datagram is what is captured: its length is that of the run, and nothing in it says how long a
- * packet is.
+ * Splits runs of packets that were captured as one datagram. A sender passes many packets of one length to
+ * the kernel as one datagram (UDP_SEGMENT), and a receiver may get them so (UDP_GRO). On loopback, and where
+ * a capture is taken before the network card, the capture shows that datagram: its length is that of the run,
+ * and it does not contain the length of a packet.
  */
 import { Frame } from '../frame/frame.js'
 import * as bth from '../wire/ib/bth.js'
@@ -16,27 +16,27 @@ import * as intShim from '../wire/telemetry/int-shim.js'
 import { NATIVE } from '../wire/telemetry/telemetry.js'
 import { checkIcrc } from './check-icrc.js'
 
-/** All lengths of RoCEv2 packets are multiples of it: the pad sees to that. */
+/** Lengths of RoCEv2 packets are multiples of 4, because they are padded. */
 const STEP = 4
 
 export class CapturedRun {
-  /** The packet that was asked for last. */
+  /** The packet that `take` returned last. */
   readonly packet: Frame
   #frame: Frame
-  /** Where the first packet begins, behind UDP, and where the last one ends. */
+  /** Where the first packet begins, after UDP, and where the last one ends. */
   #from = 0
   #end = 0
   #packetBytes = 0
 
-  /** @param frameBytes of the longest frame */
+  /** @param frameBytes length of the longest frame */
   constructor(frameBytes: number) {
     this.packet = new Frame(0, Buffer.alloc(frameBytes))
     this.#frame = this.packet
   }
 
   /**
-   * How many packets the frame is; 1 unless it is a run that was captured whole. The frame has been parsed, its ICRC is
-   * wrong, and it stays as it is for as long as its packets are asked for.
+   * Returns the number of packets in the frame: 1 unless it is a run that was captured as one datagram. The
+   * frame has been parsed and its ICRC is wrong. It must not change while `take` is used.
    */
   open(frame: Frame): number {
     this.#frame = frame
@@ -52,7 +52,10 @@ export class CapturedRun {
     return 1
   }
 
-  /** Makes `packet` the packet of that number, from 0 on, with headers as the kernel or a network card gives it. */
+  /**
+   * Makes `packet` the packet of that number, from 0 on, with the headers that the kernel or a network card
+   * would give it.
+   */
   take(index: number): void {
     const from = this.#from + index * this.#packetBytes
     const bytes = Math.min(this.#packetBytes, this.#end - from)
@@ -69,12 +72,15 @@ export class CapturedRun {
     udp.setLength(view, l4, udp.BYTES + bytes)
   }
 
-  /** True if what lies `bytes` behind the first packet's start looks like the start of another one. */
+  /**
+   * Returns true if the bytes at an offset of `bytes` from the first packet's start look like the start of
+   * another packet.
+   */
   #mayFollow(bytes: number): boolean {
     const { view, bth: first } = this.#frame
     const at = this.#bthAt(this.#from + bytes)
-    // Partition key, transport version, and bits that are reserved (IBA 9.2); not those beside AckReq, in which acknowledgements
-    // between Weir hosts count duplicates, and data names a window.
+    // Compares partition key, transport version and reserved bits (IBA 9.2). The bits beside AckReq are left
+    // out, because Weir uses them: acknowledgements count duplicates there, and data names a window.
     return (
       at + bth.BYTES + icrc.BYTES <= this.#end &&
       view.getUint16(at + 2) === view.getUint16(first + 2) &&
@@ -84,7 +90,10 @@ export class CapturedRun {
     )
   }
 
-  /** Where the BTH of a packet lies that begins there, behind UDP. Its shim may have other slots than the first one's. */
+  /**
+   * Returns the offset of the BTH of a packet that begins at `from`, after UDP. Its shim may have a different
+   * number of slots than the first packet's.
+   */
   #bthAt(from: number): number {
     const { view, bth: first, shim, intFormat } = this.#frame
     if (shim !== this.#from || intFormat !== NATIVE) return from + first - this.#from

@@ -8,16 +8,16 @@ const FLAGS_AT = 6
 const DONT_FRAGMENT = 0x4000
 
 /**
- * `as-meant`: right for the IPv4 header that the sender meant. A sender on an ordinary socket computes the ICRC with
- * identification 0 and "don't fragment"; the kernel may number the packets, and some leave the flag out. Receivers on such
- * sockets see neither.
+ * `as-meant`: right for the IPv4 header as the sender assumed it. A sender on an ordinary socket computes the
+ * ICRC with identification 0 and "don't fragment". The kernel may then number the packets or clear the flag.
+ * Receivers on such sockets see neither field.
  */
-export type IcrcCheck = 'right' | 'as-meant' | 'wrong' | 'not-captured'
+type IcrcCheck = 'right' | 'as-meant' | 'wrong' | 'not-captured'
 
 /**
- * Checks a RoCEv2 packet as it was captured, whatever sent it. One bit that is wrong elsewhere makes it wrong.
+ * Checks the ICRC of a captured RoCEv2 packet from any sender. A wrong bit in any other field makes it wrong.
  *
- * @param port that the packet was sent to, where the frame has a well-known one in its place
+ * @param port to which the packet was sent, where the frame has a well-known port in its place
  */
 export function checkIcrc(frame: Frame, port = udp.destinationPort(frame.view, frame.l4)): IcrcCheck {
   if (!icrc.isPresent(frame)) return 'not-captured'
@@ -25,7 +25,10 @@ export function checkIcrc(frame: Frame, port = udp.destinationPort(frame.view, f
   return isRightAsMeant(frame) ? 'as-meant' : 'wrong'
 }
 
-/** Weir computes the ICRC with the well-known port whatever port it sends to; others do with that one. */
+/**
+ * Weir computes the ICRC with the well-known port, whatever port it sends to. Other hosts use the actual
+ * port.
+ */
 function isRightFor(frame: Frame, port: number): boolean {
   const { view, l4 } = frame
   const wellKnown = udp.destinationPort(view, l4)

@@ -1,4 +1,4 @@
-/** The headers behind the BTH, in the order of the standard, then Weir's own. */
+/** Decodes the headers after the BTH, in the order of the standard, then Weir's own. */
 import * as aeth from '../wire/ib/aeth.js'
 import * as atomicAckEth from '../wire/ib/atomic-ack-eth.js'
 import * as atomicEth from '../wire/ib/atomic-eth.js'
@@ -15,7 +15,7 @@ import * as sack from '../wire/weir/sack.js'
 import type { ExtendedHeaders } from './packet.js'
 
 interface Decoder {
-  /** True if packets of the opcode have the header. */
+  /** Returns true if packets of the opcode have the header. */
   has(opcode: number): boolean
   bytes: number
   decode(view: DataView, at: number): ExtendedHeaders
@@ -26,7 +26,7 @@ const DELAYED_KINDS = ['probe', 'request', 'response', 'unknown'] as const
 const SACK_BITS = 256
 const PSN_MASK = 0xff_ffff
 
-/** In the order in which they follow each other. */
+/** In the order of the headers in a packet. */
 const DECODERS: readonly Decoder[] = [
   {
     has: opcodes.hasDeth,
@@ -91,7 +91,7 @@ const DECODERS: readonly Decoder[] = [
   },
 ]
 
-/** @param at of the BTH of a packet whose payload `parseFrame` has found */
+/** @param at offset of the BTH of a packet that `parseFrame` has accepted */
 export function decodeExtended(view: DataView, at: number): ExtendedHeaders {
   const opcode = bth.opcode(view, at)
   const headers: ExtendedHeaders = {}

@@ -1,4 +1,4 @@
-/** Turns a captured packet into what a program gets of it. For people and tools: allocates. */
+/** Decodes a captured packet for programs. It allocates, so it is not for the packet path. */
 import type { Frame } from '../frame/frame.js'
 import * as bth from '../wire/ib/bth.js'
 import * as icrc from '../wire/ib/icrc.js'
@@ -31,7 +31,10 @@ const ECN_NAMES = ['not-ect', 'ect1', 'ect0', 'ce'] as const
 const PRIORITIES = [0, 1, 2, 3, 4, 5, 6, 7]
 const NANOS = 1_000_000_000n
 
-/** @param frame what `loadFrame` has made of the packet; @param number its place in the file */
+/**
+ * @param frame the packet after `loadFrame`
+ * @param number its place in the file, from 1
+ */
 export function decodePacket(captured: CapturedPacket, frame: Frame, number: number): Packet {
   const text = printFrame(frame)
   const error = parseFrame(frame)
@@ -57,14 +60,14 @@ export function decodePacket(captured: CapturedPacket, frame: Frame, number: num
   }
 }
 
-/** What a capture has kept too little of may be sound. */
+/** A packet that was captured too short may be sound. */
 function faultOf(frame: Frame, error: WireError): string | null {
   if (error === WireError.OK) return null
   const isCut = isShort(error) && frame.length < frame.wireLength
   return `${isCut ? 'captured too short' : 'malformed'}: ${WIRE_ERROR_NAMES[error]}`
 }
 
-/** The verdict on the ICRC of a parsed frame that has a BTH. */
+/** Returns the verdict on the ICRC of a parsed frame that has a BTH. */
 function icrcVerdict(frame: Frame): IcrcVerdict {
   if (!icrc.isPresent(frame)) return 'absent'
   return icrc.verifyOrWithZeroId(frame) ? 'right' : 'wrong'

@@ -16,19 +16,23 @@ export { ERROR_CODES, type ErrorCode, WeirError } from '../errors.js'
 export type * from './packet.js'
 
 export interface CaptureOptions {
-  /** IP protocol of IFA in the network that was captured, 0 to 255, none of another use. Default 253 */
+  /**
+   * IP protocol number of IFA in the captured network, 0 to 255, which nothing else uses there. Default 253.
+   */
   ifaProtocol?: number
 }
 
 /**
- * The packets of a capture file, in its order. Memory use does not grow with the file, which is closed when the loop ends,
- * also by `break`.
+ * Reads the packets of a capture file in order. Memory use does not grow with the file. The file is closed
+ * when the loop ends, also by `break`.
  *
- * Packets in VXLAN are not taken out of it; `text` shows them.
+ * Packets in VXLAN are not decapsulated; `text` shows them. A malformed packet is no error: its `fault` says
+ * what is wrong.
  *
- * @param path of a pcap or pcapng file: tcpdump's, tshark's, those of `weir run --pcap`
- * Throws WEIR_BAD_ARGUMENT for an option out of range, WEIR_NO_FILE when the file cannot be read, and WEIR_BAD_CAPTURE, with
- * file and offset, where it is no capture or breaks off. A malformed packet is no error: its `fault` says what is wrong.
+ * @param path of a pcap or pcapng file, for example of tcpdump, tshark or `weir run --pcap`
+ *
+ * Throws WEIR_BAD_ARGUMENT for an option out of range, WEIR_NO_FILE when the file cannot be read, and
+ * WEIR_BAD_CAPTURE, with file and offset, where it is no capture or is truncated.
  */
 export function* readCapture(path: string, options: CaptureOptions = {}): Generator<Packet, void, void> {
   const ifaProtocol = ifaProtocolOf(options)
@@ -37,7 +41,8 @@ export function* readCapture(path: string, options: CaptureOptions = {}): Genera
 
 /**
  * The same for a capture in memory.
- * @param name stands for the file name in messages
+ *
+ * @param name file name in messages
  */
 export function* parseCapture(
   bytes: Uint8Array,

@@ -2,13 +2,13 @@ import type { Frame } from '../frame/frame.js'
 import * as ethernet from '../wire/net/ethernet.js'
 import { type CapturedPacket, LinkType } from './captured-packet.js'
 
-/** Bytes that a frame may need beyond those captured. */
+/** Bytes that a frame may need in addition to the captured ones. */
 export const FRAME_EXTRA_BYTES = ethernet.BYTES
 
 /**
- * Copies a captured packet into a frame. Packets without an Ethernet header (bare IP, and the "cooked"
- * headers that capturing on all of Linux's interfaces gives) get one with zero addresses. False if the link
- * type is unknown or the packet too short for its link header. The frame's slot must hold the packet and
+ * Copies a captured packet into a frame. A packet without an Ethernet header gets one with zero addresses:
+ * bare IP, and the "cooked" headers of captures on all of Linux's interfaces. Returns false if the link type
+ * is unknown or the packet too short for its link header. The frame's slot must have room for the packet and
  * FRAME_EXTRA_BYTES more.
  */
 export function loadFrame(packet: CapturedPacket, frame: Frame): boolean {

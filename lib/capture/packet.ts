@@ -1,22 +1,30 @@
 /**
- * What a program gets of a captured packet. Times are nanoseconds, rates bit/s, sizes bytes. What a packet does not have
- * is null.
+ * What a program gets for a captured packet. Times are nanoseconds, rates bit/s, sizes bytes. Null stands for
+ * what a packet does not have.
  */
 
-/** One packet of a capture, decoded. It stays as it is when the next one is read. */
+/** One decoded packet of a capture. It does not change when the next one is read. */
 export interface Packet {
   /** Its place in the file, from 1. */
   number: number
   /** Nanoseconds since 1970; in captures of virtual time, since the network began. */
   timeNs: bigint
-  /** Its length on the wire, Ethernet header included, FCS not. */
+  /** Its length on the wire, with the Ethernet header, without the FCS. */
   wireBytes: number
-  /** What was captured of it, at most `wireBytes`. Bare IP packets and those of "any" have an Ethernet header of zeros. */
+  /**
+   * The captured bytes, at most `wireBytes`. Bare IP packets and those of "any" have an Ethernet header of
+   * zeros.
+   */
   bytes: Uint8Array
-  /** What is wrong with it, as in `malformed: bad-pad` or `captured too short: short-bth`; null: nothing. */
+  /**
+   * What is wrong with it, such as `malformed: bad-pad` or `captured too short: short-bth`. Null: nothing.
+   */
   fault: string | null
   ethernet: EthernetHeader | null
-  /** PFC (802.1Qbb): pause time by priority 0 to 7, in quanta of 512 bit times; 0 resumes, null leaves it as it is. */
+  /**
+   * PFC (802.1Qbb): pause time by priority 0 to 7, in quanta of 512 bit times. 0 resumes the priority. Null:
+   * the frame does not change it.
+   */
   pfcQuanta: (number | null)[] | null
   ip: IpHeader | null
   udp: UdpHeader | null
@@ -24,20 +32,20 @@ export interface Packet {
   telemetry: Telemetry | null
   /** RoCEv2: the base transport header. */
   bth: BaseTransportHeader | null
-  /** The headers behind it; `{}` when it has none. */
+  /** The headers after the BTH. `{}` when there are none. */
   extended: ExtendedHeaders
   /** Length of the transport payload, without pad and ICRC. */
   payloadBytes: number
-  /** What was captured of the payload: a view of `bytes`. Zeros in captures of virtual time. */
+  /** The captured part of the payload: a view of `bytes`. Zeros in captures of virtual time. */
   payload: Uint8Array
   /** null: it is not RoCEv2. */
   icrc: IcrcVerdict | null
-  /** The packet as one line, as `weir dump` prints it, without time and verdict. */
+  /** The packet as one line, as `weir dump` prints it, without its time and verdict. */
   text: string
 }
 
 /**
- * `right`, also if it is the one of an IPv4 identification of zero, as hosts on ordinary sockets compute it; `wrong`;
+ * `right`: also if it fits an IPv4 identification of zero, with which hosts on ordinary sockets compute it.
  * `absent`: the packet was cut before it (`snapBytes`).
  */
 export type IcrcVerdict = 'right' | 'wrong' | 'absent'
@@ -46,7 +54,7 @@ export interface EthernetHeader {
   /** `02:00:00:00:00:01` */
   source: string
   destination: string
-  /** EtherType behind a VLAN tag, if there is one: 0x0800 is IPv4. */
+  /** EtherType, after a VLAN tag if there is one: 0x0800 is IPv4. */
   type: number
   /** VLAN tag: id 0 to 4095, priority 0 to 7. */
   vlan: { id: number; priority: number } | null
@@ -92,14 +100,14 @@ export interface ExtendedHeaders {
   deth?: { queueKey: number; sourceQp: number }
   reth?: { remoteAddress: bigint; remoteKey: number; length: number }
   atomic?: { remoteAddress: bigint; remoteKey: number; swapOrAdd: bigint; compare: bigint }
-  /** `value`: credits' code of an ACK, timer's code of an RNR NAK, reason's code of a NAK. */
+  /** `value`: the credit code of an ACK, the timer code of an RNR NAK, the reason code of a NAK. */
   aeth?: { kind: 'ack' | 'rnr-nak' | 'reserved' | 'nak'; value: number; msn: number }
   atomicAck?: { original: bigint }
   immediate?: number
   invalidatedKey?: number
   /** PSNs that have arrived beyond the cumulative acknowledgement. */
   sack?: number[]
-  /** What the packet is for, and the PSN up to which it acknowledges; null: none. */
+  /** What the packet is for, and the PSN up to which it acknowledges. Null: it acknowledges nothing. */
   delayedAck?: { of: 'probe' | 'request' | 'response' | 'unknown'; psn: number | null }
   rate?: { flows: number; windowBytes: number }
   rateRequest?: { baseRttNs: number; lineRateBps: number; mtuBytes: number }
@@ -108,27 +116,27 @@ export interface ExtendedHeaders {
 /** Telemetry of a path. */
 export interface Telemetry {
   format: 'wide' | 'compact' | 'p4-int-md' | 'ifa' | 'ioam'
-  /** Brought back by the receiver; else collected on the packet's own way so far. */
+  /** True: the receiver returned it. False: the packet collected it on its own way so far. */
   echo: boolean
   /** XOR of the switch ids. */
   pathId: number
-  /** Flows that the receiver counts; 0: unknown. */
+  /** Flows that the receiver counts. 0: unknown. */
   flows: number
-  /** More hops than slots were passed. */
+  /** The packet passed more hops than it had slots. */
   overflow: boolean
   /** In the order of the path. */
   hops: Hop[]
 }
 
-/** What one hop has written. */
-export interface Hop {
-  /** 0xffff: the receiving host itself. Compact telemetry names no switches and ports: 0. */
+/** The record of one hop. */
+interface Hop {
+  /** 0xffff: the receiving host itself. Compact telemetry does not name switches and ports: 0. */
   switchId: number
   port: number
   rateBps: number
-  /** On the hop's own clock; counters wrap, see the format. */
+  /** Time on the hop's own clock. Counters wrap as the format says. */
   timeNs: number
-  /** Sent before this packet. */
+  /** Bytes sent before this packet. */
   txBytes: number
   queueBytes: number
 }

@@ -11,7 +11,7 @@ const MAGIC_NANOSECONDS = 0xa1b23c4d
 const FILE_HEADER_BYTES = 24
 const RECORD_HEADER_BYTES = 16
 
-/** True if a file that begins with these four bytes (read as big-endian) is a pcap file. */
+/** Returns true if a file that begins with these four bytes (read as big-endian) is a pcap file. */
 export function isPcap(magic: number): boolean {
   const swapped = Buffer.from([magic & 0xff, (magic >>> 8) & 0xff, (magic >>> 16) & 0xff, magic >>> 24])
   return isMagic(magic) || isMagic(swapped.readUInt32BE(0))
@@ -37,12 +37,12 @@ export class PcapReader {
     const major = this.#u16(4)
     if (major !== 2) throw bad(source, `pcap version ${major}.${this.#u16(6)} is unknown; 2.x is expected`)
     this.#fractionNs = magic === MAGIC_NANOSECONDS ? 1 : 1000
-    // The upper half holds the length of the FCS, if there is one.
+    // The upper half has the length of the FCS, if there is one.
     this.#linkType = this.#u32(20) & 0xffff
     source.skip(FILE_HEADER_BYTES)
   }
 
-  /** Fills in the next packet; false at the end of the file. Throws WEIR_BAD_CAPTURE. */
+  /** Fills in the next packet. Returns false at the end of the file. Throws WEIR_BAD_CAPTURE. */
   next(into: CapturedPacket): boolean {
     const source = this.#source
     if (!source.need(RECORD_HEADER_BYTES)) {

@@ -1,8 +1,8 @@
 /**
  * Reader of pcapng (draft-ietf-opsawg-pcapng): a sequence of blocks, each with its type, its length before
- * and after, and a body padded to 4 bytes. Section headers set the byte order and forget the interfaces;
- * interface descriptions give link type, snap length and time unit. Enhanced and simple packet blocks are
- * read, every other kind is passed over.
+ * and after, and a body padded to 4 bytes. A section header sets the byte order and ends the validity of
+ * earlier interfaces. Interface descriptions give link type, snap length and time unit. The reader uses
+ * enhanced and simple packet blocks, and skips every other kind.
  */
 import type { ByteSource } from './byte-source.js'
 import { type CapturedPacket, PACKET_BYTES_MAX } from './captured-packet.js'
@@ -27,7 +27,7 @@ interface CaptureInterface {
   snapBytes: number
   /** Time units in a second. */
   unitsPerSecond: bigint
-  /** Seconds to be added to every time stamp. */
+  /** Seconds to add to every time stamp. */
   offsetSeconds: bigint
 }
 
@@ -36,12 +36,12 @@ export class PcapngReader {
   #littleEndian = true
   readonly #interfaces: CaptureInterface[] = []
 
-  /** The source stands at its first section header. */
+  /** @param source at its first section header */
   constructor(source: ByteSource) {
     this.#source = source
   }
 
-  /** Fills in the next packet; false at the end of the file. Throws WEIR_BAD_CAPTURE. */
+  /** Fills in the next packet. Returns false at the end of the file. Throws WEIR_BAD_CAPTURE. */
   next(into: CapturedPacket): boolean {
     for (;;) {
       const length = this.#needBlock()
@@ -56,7 +56,7 @@ export class PcapngReader {
     }
   }
 
-  /** Makes the whole next block available and returns its length; 0 at the end of the file. */
+  /** Makes the next block available as a whole and returns its length, or 0 at the end of the file. */
   #needBlock(): number {
     const source = this.#source
     if (!source.need(12)) {
@@ -133,7 +133,7 @@ export class PcapngReader {
     return true
   }
 
-  /** Simple packets have no time; they are of the section's first interface. */
+  /** Simple packets have no time. They belong to the section's first interface. */
   #readSimple(length: number, into: CapturedPacket): boolean {
     if (length < 16) throw bad(this.#source, 'the simple packet block is cut short')
     const from = this.#interface(0)

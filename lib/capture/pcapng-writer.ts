@@ -17,7 +17,7 @@ import {
   OPTION_TSRESOL,
 } from './pcapng-reader.js'
 
-/** Holds the longest packet's block, and lets a network of hundreds of ports be captured at once. */
+/** Has room for the longest packet's block, and is small enough for captures of hundreds of ports. */
 const BUFFER_BYTES = 72 * 1024
 const OPTION_USER_APPLICATION = 4
 const OPTION_INTERFACE_NAME = 2
@@ -27,15 +27,15 @@ const OPTION_PACKET_FLAGS = 2
 const PACKET_OVERHEAD_BYTES = 8 + 20 + 8 + 4 + 4
 const TWO_32 = 0x1_0000_0000
 
-/** Each of the two files holds the longest packet, and many of the usual length. */
+/** With this bound each of the two files has room for the longest packet, or for many of usual length. */
 export const CAPTURE_BYTES_LEAST = 1 << 20
 
-/** What a capture holds. */
+/** The size of a capture. */
 export interface CaptureAmount {
-  /** On disk, those of the older file too. */
+  /** Bytes on disk, with those of the older file. */
   bytes: number
   packets: number
-  /** Packets that had to make room for newer ones. */
+  /** Packets that were removed to make room for newer ones. */
   discardedPackets: number
 }
 
@@ -43,8 +43,8 @@ export interface CaptureAmount {
 export const PacketDirection = { RECEIVED: 1, SENT: 2 } as const
 export type PacketDirection = (typeof PacketDirection)[keyof typeof PacketDirection]
 
-export interface PcapngWriterOptions {
-  /** Name of the interface, as Wireshark shows it. */
+interface PcapngWriterOptions {
+  /** Name of the interface in Wireshark. */
   interfaceName: string
   /** Rate of the interface, bit/s. */
   rateBps: number
@@ -53,18 +53,21 @@ export interface PcapngWriterOptions {
   /** Nanoseconds since 1970 that `now` = 0 stands for. Default 0. */
   epochNs?: bigint
   /**
-   * Bytes that the capture may take on disk, at least CAPTURE_BYTES_LEAST. When the file has half of them it becomes the
-   * older one (`olderCapture`), which it replaces, and a new file begins: the newest packets are always there. Default:
-   * no bound.
+   * Bytes that the capture may take on disk, at least CAPTURE_BYTES_LEAST. When the file has half of them, it
+   * replaces the older file (`olderCapture`), and a new file begins. So the capture always has the newest
+   * packets. Default: no bound.
    */
   bytesMax?: number
-  /** The frames are of virtual time, without payload and ICRC: they are completed (`completeFrame`). Default false. */
+  /**
+   * The frames are of virtual time, without payload and ICRC. The writer completes them (`completeFrame`).
+   * Default false.
+   */
   virtual?: boolean
 }
 
 /**
- * Writes the frames of one port. Memory is one buffer of fixed size; what has left it is a valid file, whenever the
- * process ends. Files that cannot be written are WEIR_NO_FILE.
+ * Writes the frames of one port. It uses one buffer of fixed size. What has been written is a valid file,
+ * whenever the process ends. If the file cannot be written, it throws WEIR_NO_FILE.
  */
 export class PcapngWriter {
   readonly #sink: ByteSink
@@ -76,7 +79,7 @@ export class PcapngWriter {
   readonly #options: PcapngWriterOptions
   /** Bytes of one file. */
   readonly #fileBytesMax: number
-  /** Packets of this file, of the older one, and of those before it. */
+  /** Packets of this file, of the older one, and of discarded ones. */
   #packets = 0
   #packetsOlder = 0
   #packetsDiscarded = 0
@@ -134,17 +137,17 @@ export class PcapngWriter {
     buffer.writeUInt32LE(total, at)
   }
 
-  /** Hands what is buffered to the operating system. */
+  /** Writes the buffered bytes to the file. */
   flush(): void {
     this.#sink.flush()
   }
 
-  /** Flushes and closes; may be called again. */
+  /** Flushes and closes. Has no effect the second time. */
   close(): void {
     this.#sink.close()
   }
 
-  /** This file becomes the older one, and the one before it goes. */
+  /** This file becomes the older one, and the former older one is removed. */
   #turnOver(): void {
     const { bytes } = this.#sink
     this.#sink.startAnew(olderCapture(this.#path))
@@ -173,7 +176,7 @@ export class PcapngWriter {
       option(OPTION_INTERFACE_SPEED, speed),
       option(OPTION_TSRESOL, Buffer.from([9])), // 10^-9 s
     ])
-    // The file can be opened from now on, however little comes.
+    // From now on readers can open the file, even if no packet comes.
     this.#sink.flush()
   }
 
@@ -197,8 +200,11 @@ function option(code: number, value: Buffer): Buffer {
   return bytes
 }
 
-/** Where the packets before those of the file at `path` are, when the capture is bounded. */
-export function olderCapture(path: string): string {
+/**
+ * Returns the path of the file with the packets before those of the file at `path`, when the capture is
+ * bounded.
+ */
+function olderCapture(path: string): string {
   return path.replace(/(\.pcapng)?$/, '.older.pcapng')
 }
 

@@ -3,12 +3,15 @@ import type { Frame } from '../frame/frame.js'
 import * as udp from '../wire/net/udp.js'
 import { parseFrame, type WireError } from '../wire/parse.js'
 
-/** Most ports beside the well-known ones. */
+/** Ports that may be added to the well-known ones. */
 const PORTS_MAX = 64
 
-/** UDP ports that carry RoCEv2 beside 4791, each with the next one for telemetry, as `weir daemon --port` has them. */
+/**
+ * UDP ports that carry RoCEv2 beside 4791. The next port of each carries telemetry, as with `weir daemon
+ * --port`.
+ */
 export class RocePorts {
-  /** Port → the well-known one in whose place it stands. */
+  /** Port → the well-known port for which it stands. */
   readonly #wellKnown = new Map<number, number>()
 
   /** Throws WEIR_BAD_ARGUMENT. */
@@ -24,9 +27,10 @@ export class RocePorts {
   }
 
   /**
-   * As `parseFrame`, for packets to these ports too: they have the well-known port in their header afterwards.
+   * Parses a frame as `parseFrame` does, but also accepts these ports. It writes the well-known port into the
+   * header of such packets.
    *
-   * @returns the fault, and the port that was there
+   * @returns the fault, and the port of the original header
    */
   parse(frame: Frame): { error: WireError; port: number } {
     const error = parseFrame(frame)

@@ -16,7 +16,7 @@ import { RxHpccReceiver } from './rx-hpcc/rx-hpcc-receiver.js'
 import { RxListing } from './rx-hpcc/rx-listing.js'
 
 /** A controller that windows are worked out for at the receiver. */
-export interface ReceivingPart {
+interface ReceivingPart {
   /** Its number in the words of a connection, 0 to 21: it never changes, and no other controller has it. */
   number: number
   /**

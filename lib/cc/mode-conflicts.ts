@@ -20,7 +20,7 @@ import { TELEMETRY_OPTIONS, type TelemetryUse } from './telemetry-options.js'
 import { DEFAULT_TELEMETRY, type TelemetrySettings } from './telemetry-settings.js'
 
 /** A controller and the options that are given for it. */
-export interface GivenController {
+interface GivenController {
   name: string
   options?: OptionValues
 }
@@ -29,7 +29,7 @@ export interface GivenController {
 type Start = 'line-rate' | 'careful'
 
 /** A setting without effect. */
-export interface Conflict {
+interface Conflict {
   name: keyof TelemetrySettings
   idle: Idle
 }
@@ -58,7 +58,7 @@ export function conflictsWithFormat(settings: TelemetrySettings, format: IntForm
 }
 
 /** What decides, beside settings of telemetry. */
-export interface Users {
+interface Users {
   /** Controllers of all flows, one at least. */
   names: readonly string[]
   /** Path probes collect telemetry too. */
@@ -158,7 +158,7 @@ export function checkFormat(settings: TelemetrySettings, format: IntFormat): voi
 }
 
 /** The settings of one host, or of one of its connections. */
-export interface GivenModes {
+interface GivenModes {
   telemetry: Partial<TelemetrySettings>
   /** The same, completed by settings from elsewhere and by defaults. */
   settings: TelemetrySettings
@@ -179,7 +179,7 @@ export function checkModes({ telemetry, settings, paths, cc, start, isEverybody 
 }
 
 /** Throws WEIR_BAD_ARGUMENT if the controller is to count flows, and these settings forbid it. */
-export function checkCountFlows(settings: TelemetrySettings, cc: GivenController): void {
+function checkCountFlows(settings: TelemetrySettings, cc: GivenController): void {
   const idle = idleCountFlows(settings, cc)
   if (idle !== null) throw new WeirError('WEIR_BAD_ARGUMENT', `${cc.name}: ${idleText('countFlows', idle)}`)
 }

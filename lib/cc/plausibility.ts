@@ -17,7 +17,7 @@ import { HOST_ID, HopRecords, MAX_HOPS } from '../wire/telemetry/hop-records.js'
 import { rateBoundBps } from '../wire/telemetry/int-units.js'
 
 /** Why telemetry is not believed; places in `counts`. */
-export const Doubt = {
+const Doubt = {
   NONE: 0,
   /** A stamp before one that is known. */
   BACKWARDS: 1,
@@ -32,7 +32,7 @@ export const Doubt = {
   /** The hops do not make up the path id, or no second telemetry confirmed another path. */
   PATH: 6,
 } as const
-export type Doubt = (typeof Doubt)[keyof typeof Doubt]
+type Doubt = (typeof Doubt)[keyof typeof Doubt]
 
 export const DOUBT_NAMES = ['none', 'backwards', 'ahead', 'txBytes', 'link', 'hops', 'path'] as const
 

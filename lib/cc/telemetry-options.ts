@@ -16,7 +16,7 @@ export interface TelemetryUse {
 }
 
 /** One setting of telemetry. */
-export type TelemetryOption = ValueOption & { use?: TelemetryUse }
+type TelemetryOption = ValueOption & { use?: TelemetryUse }
 
 const EVERY_MAX = 65_536
 

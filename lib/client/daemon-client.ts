@@ -53,13 +53,13 @@ export interface TransferOptions {
 }
 
 /** Options of `send`. */
-export interface SendFileOptions extends TransferOptions {
+interface SendFileOptions extends TransferOptions {
   /** Folder in the receiver's inbox. Default: the inbox itself. */
   directory?: string
 }
 
 /** Options of `get`. */
-export interface GetFileOptions extends TransferOptions {
+interface GetFileOptions extends TransferOptions {
   /** Folder that the file goes to; the daemon writes there. Default: this process's. */
   directory?: string
 }

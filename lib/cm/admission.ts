@@ -1,6 +1,6 @@
 /**
- * May this REQ have a connection? The checks that need no connection, in the order and with the reasons that Linux's
- * stack was seen to give (which are not always those that the standard would).
+ * Checks whether a REQ may have a connection. These checks need no connection. Their order and reasons are
+ * those that Linux's stack was seen to use, which are not always those of the standard.
  */
 
 import * as cma from '../wire/cm/cma-header.js'
@@ -11,7 +11,7 @@ import type { HostAddress } from '../wire/net/address.js'
 export interface ConnectRefusal {
   reason: number
   information: Uint8Array
-  /** The refusal comes from a connection with an id of its own, as if its application had made it. */
+  /** A connection with an id of its own sends the refusal, as if its application had made it. */
   withOwnId: boolean
 }
 
@@ -25,12 +25,16 @@ const INVALID_SERVICE: ConnectRefusal = {
 const BAD_ADDRESSES: ConnectRefusal = { reason: rej.Reason.CONSUMER, information: NOTHING, withOwnId: false }
 const BAD_MTU: ConnectRefusal = { reason: rej.Reason.CONSUMER, information: NOTHING, withOwnId: true }
 
-/** The address of ours that the REQ names, or null. */
+/** The address of this host that the REQ names, or null. */
 export function namedAddress(request: req.Req, own: readonly HostAddress[]): HostAddress | null {
   return own.find(address => sameGid(address.gid, request.primary.remoteGid)) ?? null
 }
 
-/** Why the REQ is refused, or null. `ports`: those that somebody listens to. */
+/**
+ * Returns why the REQ is refused, or null.
+ *
+ * @param ports those with a listener
+ */
 export function refusalOf(
   request: req.Req,
   own: readonly HostAddress[],
@@ -43,17 +47,20 @@ export function refusalOf(
     return { reason: rej.Reason.PRIMARY_GID, information: own[0]!.gid, withOwnId: false }
   }
   if (!isAddressedTo(request, local) || request.transport !== req.Transport.RC) return BAD_ADDRESSES
-  // Code 0 leaves the path MTU open; 6 and above are none.
+  // Code 0 leaves the path MTU open. 6 and above are invalid.
   if (request.pathMtu !== 0 && req.mtuBytes(request.pathMtu) === 0) return BAD_MTU
   return null
 }
 
-/** The default partition, full or limited member: the membership bit does not count (IBA 10.9.3). */
+/** The default partition, as full or limited member: the membership bit does not count (IBA 10.9.3). */
 function isDefaultPartition(pkey: number): boolean {
   return (pkey & 0x7fff) === 0x7fff
 }
 
-/** The CMA header names the same destination as the GID. Its source may be any: the peer may have several addresses. */
+/**
+ * The CMA header must name the same destination as the GID. Any source is accepted, because the peer may have
+ * several addresses.
+ */
 function isAddressedTo(request: req.Req, local: HostAddress): boolean {
   const data = request.privateData
   const header = cma.read(new DataView(data.buffer, data.byteOffset, data.byteLength), 0)

@@ -1,4 +1,4 @@
-/** What two ends agree on: from an application's parameters to REQ and REP, and back to what the other end learns. */
+/** Converts an application's parameters to REQ and REP, and REQ and REP to what the other end learns. */
 import * as cma from '../wire/cm/cma-header.js'
 import * as path from '../wire/cm/path.js'
 import type * as rep from '../wire/cm/rep.js'
@@ -10,7 +10,7 @@ import type { AcceptParams, ConnectParams, ResolvedCmOptions } from './options.j
 import { ackTimeoutExponent } from './timing.js'
 
 const NOTHING = new Uint8Array(0)
-/** There are no LIDs in RoCE: the permissive one stands for them (IBA annex A16). */
+/** RoCE has no LIDs, and the permissive one replaces them (IBA annex A16). */
 const PERMISSIVE_LID = 0xffff
 const DEFAULT_PARTITION = 0xffff
 
@@ -111,7 +111,7 @@ export function buildRep(
   }
 }
 
-/** What the passive end learns. Resources and depth change places: see PeerParameters. */
+/** What the passive end learns. Resources and depth are swapped: see PeerParameters. */
 export function peerOfReq(message: req.Req): PeerParameters {
   return {
     qpn: message.localQpn,
@@ -125,7 +125,11 @@ export function peerOfReq(message: req.Req): PeerParameters {
   }
 }
 
-/** What the active end learns. `ackTimeout`: the exponent for its queue pair. */
+/**
+ * What the active end learns.
+ *
+ * @param ackTimeout the exponent for its queue pair
+ */
 export function peerOfRep(message: rep.Rep, ackTimeout: number): PeerParameters {
   return {
     qpn: message.localQpn,

@@ -29,16 +29,17 @@ import { timeoutNs } from './timing.js'
 const NOTHING = new Uint8Array(0)
 
 /**
- * The InfiniBand connection manager over RoCEv2, as Linux's librdmacm speaks it in RDMA_PS_TCP: connections of queue
- * pairs are made and closed by datagrams between the hosts' QPs 1. It holds no clock, socket or randomness.
+ * The InfiniBand connection manager over RoCEv2, as Linux's librdmacm implements it in RDMA_PS_TCP. It
+ * establishes and closes connections of queue pairs by datagrams between the QPs 1 of the hosts. It holds no
+ * clock, socket or randomness.
  *
- * After a command, `onMad` or `onTimeout`, first take all events (`pollEvent`) and set up the queue pairs that they
- * speak of, then send all datagrams (`pollTransmit`), then wait until `nextTimeout`: so a queue pair is ready before
- * the peer learns so.
+ * After a command, `onMad` or `onTimeout`, first take all events (`pollEvent`) and set up their queue pairs.
+ * Then send all datagrams (`pollTransmit`). Then wait until `nextTimeout`. This order makes a queue pair
+ * ready before the peer learns of it.
  *
- * Every connection id ends with exactly one of `rejected`, `timedOut`, `disconnected`, unless the application itself
- * rejected the request. One that was established, or could have been in the peer's eyes, then stays in timewait,
- * until `timewaitEnded`.
+ * Every connection id ends with exactly one of `rejected`, `timedOut`, `disconnected`, unless the application
+ * itself rejected the request. A connection that was established, or that the peer could have taken as such,
+ * then stays in timewait, until `timewaitEnded`.
  */
 export class ConnectionManager {
   readonly counters = new CmCounters()
@@ -66,7 +67,7 @@ export class ConnectionManager {
     )
   }
 
-  /** Connections in any state, those in timewait included. */
+  /** Connections in any state, including timewait. */
   get connectionCount(): number {
     return this.#table.size
   }
@@ -80,7 +81,10 @@ export class ConnectionManager {
     return this.#outbox.length
   }
 
-  /** Takes requests for a port of RDMA_PS_TCP, 1 to 65535. Throws WEIR_BAD_ARGUMENT, WEIR_BAD_STATE if it is taken. */
+  /**
+   * Accepts requests for a port of RDMA_PS_TCP, 1 to 65535. Throws WEIR_BAD_ARGUMENT, and WEIR_BAD_STATE if
+   * the port is in use.
+   */
   listen(port: number): void {
     within('port', port, 1, 65_535)
     if (this.#ports.has(port)) {
@@ -92,14 +96,14 @@ export class ConnectionManager {
     this.#ports.add(port)
   }
 
-  /** Takes no more requests for the port; those that were reported already may still be accepted. */
+  /** Accepts no more requests for the port. Requests that were already reported may still be accepted. */
   unlisten(port: number): void {
     this.#ports.delete(port)
   }
 
   /**
-   * Asks a peer for a connection; returns its id. Throws WEIR_BAD_ARGUMENT, and WEIR_FULL when as many connections
-   * exist as may.
+   * Requests a connection of a peer and returns its id. Throws WEIR_BAD_ARGUMENT, and WEIR_FULL when the
+   * maximum of connections exists.
    */
   connect(now: Nanos, params: ConnectParams): number {
     const { addresses, random, packetLifeTimeExponent } = this.#options
@@ -127,8 +131,8 @@ export class ConnectionManager {
   }
 
   /**
-   * Accepts a request; the queue pair must be ready to receive. False when the request is gone, which an event reports.
-   * Throws WEIR_BAD_ARGUMENT, and WEIR_BAD_STATE when the connection is past this.
+   * Accepts a request. The queue pair must be ready to receive. Returns false when the request is gone, which
+   * an event reports. Throws WEIR_BAD_ARGUMENT, and WEIR_BAD_STATE when the connection is in a later state.
    */
   accept(now: Nanos, id: number, params: AcceptParams): boolean {
     checkQueuePair(params, rep.PRIVATE_DATA_BYTES)
@@ -153,8 +157,9 @@ export class ConnectionManager {
   }
 
   /**
-   * Tells the peer that the answer to its request may take 4.096 us * 2^serviceTimeout; otherwise the peer learns so when
-   * it repeats the request. Returns and throws as `accept` does.
+   * Tells the peer by an MRA that the answer to its request may take 4.096 us * 2^serviceTimeout. Without
+   * this call the manager sends the MRA when the peer repeats the request. Returns and throws as `accept`
+   * does.
    */
   mra(now: Nanos, id: number, serviceTimeout: number = this.#options.serviceTimeoutExponent): boolean {
     within('serviceTimeout', serviceTimeout, 0, 31)
@@ -163,9 +168,10 @@ export class ConnectionManager {
   }
 
   /**
-   * Ends a connection in whatever state it is in; nothing happens when it has ended already.
-   * @param privateData at most 220 bytes, for the DREQ; default: the option `farewell`, which is also that of the REJ that ends
-   * what is not established
+   * Ends a connection in any state. Has no effect when it has ended.
+   *
+   * @param privateData at most 220 bytes, for the DREQ. Default: the option `farewell`, which is also used
+   * for a REJ
    */
   disconnect(now: Nanos, id: number, privateData?: Uint8Array): void {
     within('privateData.length', privateData?.length ?? 0, 0, dreq.PRIVATE_DATA_BYTES)
@@ -174,7 +180,7 @@ export class ConnectionManager {
       this.#machine.step(now, connection, 'close', { ofDreq: privateData })
   }
 
-  /** A packet arrived on this queue pair: stands in for an RTU that was lost or overtaken. */
+  /** Call it when a packet arrived on this queue pair. It replaces an RTU that was lost or overtaken. */
   onDataArrived(now: Nanos, qpn: number): void {
     const connection = this.#table.byQpn(qpn)
     if (connection && this.#machine.allows(connection, 'data')) {
@@ -182,7 +188,10 @@ export class ConnectionManager {
     }
   }
 
-  /** The peer has shown that it knows the connection: the answer to `challenged`. Harmless at any time. */
+  /**
+   * The peer has shown that it knows the connection: the answer to `challenged`. It may be called at any
+   * time.
+   */
   confirm(now: Nanos, id: number): void {
     const connection = this.#table.byId(id)
     if (connection !== null && connection.challengesLeft >= 0)
@@ -190,14 +199,14 @@ export class ConnectionManager {
   }
 
   /**
-   * A datagram for QP 1 arrived: bytes `at` to `end` of `view`, from the IP source `from`. Whatever it holds, this
-   * does not throw; `counters` say what was dropped.
+   * A datagram for QP 1 arrived: bytes `at` to `end` of `view`, from the IP source `from`. It never throws.
+   * `counters` show what was dropped.
    */
   onMad(now: Nanos, from: HostAddress, view: DataView, at: number, end: number): void {
     this.#receiver.onMad(now, from, view, at, end)
   }
 
-  /** Repeats what is overdue, gives up what was repeated often enough, ends timewaits. Harmless when early. */
+  /** Repeats overdue messages, gives up after the last repetition, ends timewaits. It may be called early. */
   onTimeout(now: Nanos): void {
     for (let c = this.#table.due(now); c; c = this.#table.due(now)) {
       if (c.state === 'TIMEWAIT') this.#machine.step(now, c, 'expire', {})
@@ -218,7 +227,7 @@ export class ConnectionManager {
     return connection.id
   }
 
-  /** The peer of a connection that somebody claims to be stale has not answered. */
+  /** The peer of a connection that was claimed to be stale has not answered. */
   #onSilence(now: Nanos, connection: CmConnection): void {
     if (connection.challengesLeft > 0) this.#machine.step(now, connection, 'overdue', {})
     else this.#machine.step(now, connection, 'stale', { cause: 'stale' })
@@ -229,7 +238,7 @@ export class ConnectionManager {
     return this.#table.nextDeadline()
   }
 
-  /** The next datagram to be sent to QP 1 of `into.destination`; false when there is none. */
+  /** Takes the next datagram to be sent to QP 1 of `into.destination`. Returns false when there is none. */
   pollTransmit(_now: Nanos, into: MadDatagram): boolean {
     if (!this.#outbox.take(into)) return false
     const { udpPort } = this.#options
@@ -237,12 +246,15 @@ export class ConnectionManager {
     return true
   }
 
-  /** The next event, or null. An application that takes none gets no further connections. */
+  /** Returns the next event, or null. An application that takes none gets no further connections. */
   pollEvent(): CmEvent | null {
     return this.#machine.takeEvent()
   }
 
-  /** The connection, or null when it has ended; throws WEIR_BAD_STATE when its state does not allow the command. */
+  /**
+   * Returns the connection, or null when it has ended. Throws WEIR_BAD_STATE when its state does not allow
+   * the command.
+   */
   #forCommand(id: number, command: 'accept' | 'reject' | 'postpone'): CmConnection | null {
     const connection = this.#table.byId(id)
     if (!connection || connection.state === 'TIMEWAIT') return null

@@ -4,10 +4,12 @@ import type { HostAddress } from '../wire/net/address.js'
 import { CmConnection, type Ends } from './connection.js'
 
 /**
- * All connections of a manager, found by what messages name them with: the local communication id, the peer's GUID
- * with its communication id (repeated REQs, time-outs) or with its QPN (stale connections), the local QPN (data).
+ * All connections of a manager, by the names that messages use: the local communication id, the peer's GUID
+ * with its communication id (repeated REQs, timeouts) or with its QPN (stale connections), the local QPN
+ * (data).
  *
- * A GUID counts only together with the address that it came from: whoever claims another host's finds nothing.
+ * A GUID counts only together with the address that it came from, so that a host that claims another's GUID
+ * finds nothing.
  */
 export class ConnectionTable {
   readonly capacity: number
@@ -18,7 +20,7 @@ export class ConnectionTable {
   readonly #byRemoteId = new Map<string, CmConnection>()
   readonly #byRemoteQpn = new Map<string, CmConnection>()
   readonly #byQpn = new Map<number, CmConnection>()
-  /** In the order in which they entered. */
+  /** In the order in which they entered timewait. */
   readonly #timewait = new Set<CmConnection>()
 
   constructor(capacity: number) {
@@ -37,7 +39,7 @@ export class ConnectionTable {
     return this.#byId.size >= this.capacity
   }
 
-  /** A new connection; the table must not be full, and the id not in use. */
+  /** Adds a connection. The table must have room, and the id must be unused. */
   add(id: number, passive: boolean, ends: Ends): CmConnection {
     const slot = this.#free.pop() ?? this.#newSlot()
     const connection = new CmConnection(slot, id, passive, ends)
@@ -67,7 +69,7 @@ export class ConnectionTable {
     this.#free.push(connection.slot)
   }
 
-  /** The peer is known: `remoteId` and `peer` are filled in. */
+  /** Adds the connection to the indices by peer, after `remoteId` and `peer` are set. */
   addRemote(connection: CmConnection): void {
     const peer = connection.peer!
     this.#byRemoteId.set(key(connection.remote, peer.caGuid, connection.remoteId), connection)
@@ -79,7 +81,10 @@ export class ConnectionTable {
     this.#byQpn.set(qpn, connection)
   }
 
-  /** In timewait a queue pair no longer speaks for the connection: the peer may connect the same one anew. */
+  /**
+   * In timewait the queue pair does not identify the connection any more, so that the peer may connect the
+   * same one again.
+   */
   enterTimewait(connection: CmConnection): void {
     this.#forgetQueuePairs(connection)
     this.#timewait.add(connection)
@@ -105,7 +110,7 @@ export class ConnectionTable {
     return this.#byId.get(id) ?? null
   }
 
-  /** By both communication ids; `remoteId` 0 finds one whose peer is not known yet. */
+  /** Finds a connection by both communication ids. `remoteId` 0 finds one whose peer is not known yet. */
   byIds(id: number, remoteId: number): CmConnection | null {
     const connection = this.#byId.get(id)
     return connection && connection.remoteId === remoteId ? connection : null
@@ -131,7 +136,7 @@ export class ConnectionTable {
     return this.#deadlines.firstTime()
   }
 
-  /** The connection whose deadline is the earliest and not after `now`. */
+  /** Returns the connection with the earliest deadline that is not after `now`. */
   due(now: Nanos): CmConnection | null {
     return this.#deadlines.firstTime() <= now ? this.#slots[this.#deadlines.first()]! : null
   }

@@ -1,19 +1,26 @@
 /**
- * From a connection's ports to its UDP source port, which is its entropy for ECMP (IBA annex A17; the formulas
- * are Linux's). The active side puts the flow label into the REQ, and both sides send with the port that it gives.
+ * Computes a connection's UDP source port, which is its entropy for ECMP, from its ports (IBA annex A17; the
+ * formulas are Linux's). The active side puts the flow label into the REQ, and both sides send with the
+ * resulting port.
  */
 
-/** Flow label of a connection by the ports of its two ends; 20 bits. */
+/** Returns the flow label of a connection from the ports of its two ends, 20 bits. */
 export function flowLabelOfPorts(sourcePort: number, destinationPort: number): number {
   return (sourcePort * 31 + destinationPort) & 0xfffff
 }
 
-/** UDP source port of a flow label, 0xc000 to 0xffff; both halves of the label count. Label 0 has none: see below. */
+/**
+ * Returns the UDP source port of a flow label, 0xc000 to 0xffff. Both halves of the label count. For label 0
+ * see below.
+ */
 export function udpSourcePortOf(flowLabel: number): number {
   return 0xc000 | ((flowLabel & 0x3fff) ^ (flowLabel >>> 14))
 }
 
-/** UDP source port where the flow label is 0: by the QPNs of both ends, so that both find the same. */
+/**
+ * Returns the UDP source port for flow label 0. It depends on the QPNs of both ends, so that both compute the
+ * same.
+ */
 export function udpSourcePortOfQpns(localQpn: number, remoteQpn: number): number {
   let mixed = BigInt(localQpn) * BigInt(remoteQpn)
   mixed ^= mixed >> 20n
@@ -21,9 +28,9 @@ export function udpSourcePortOfQpns(localQpn: number, remoteQpn: number): number
   return udpSourcePortOf(Number(mixed & 0xfffffn))
 }
 
-/** A flow label, never 0, that gives this UDP source port of 0xc000 to 0xffff. */
+/** Returns a flow label, never 0, that results in this UDP source port of 0xc000 to 0xffff. */
 export function flowLabelFor(udpSourcePort: number): number {
   const low = udpSourcePort & 0x3fff
-  // 0x4001 folds to 0: the label 0 itself would mean "no label".
+  // 0x4001 folds to 0. The label 0 itself would mean "no label".
   return low === 0 ? 0x4001 : low
 }

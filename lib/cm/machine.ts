@@ -13,33 +13,33 @@ import { type CmSender, dreqBytes, repBytes, reqBytes } from './sender.js'
 import { type Action, REPEATING, type State, TRANSITIONS, type Trigger } from './states.js'
 import { timeoutNs } from './timing.js'
 
-/** What a trigger brings with it; an action finds here what the connection does not know. */
-export interface Input {
+/** Data that a trigger brings to an action, beyond the connection's own. */
+interface Input {
   req?: req.Req
   rep?: rep.Rep
   rej?: rej.Rej
   request?: ConnectRequest
-  /** Transaction of the DREQ that is answered. */
+  /** Transaction id of the DREQ to answer. */
   transactionId?: bigint
-  /** Service timeout of an MRA, sent or received. */
+  /** Service timeout of a sent or received MRA. */
   serviceTimeout?: number
-  /** Reason of a REJ that the application sends. */
+  /** Reason of a REJ from the application. */
   reason?: number
   privateData?: Uint8Array
-  /** Private data of a DREQ, sent or received. */
+  /** Private data of a sent or received DREQ. */
   ofDreq?: Uint8Array
   by?: Established['by']
   cause?: Disconnected['cause']
 }
 
 const NOTHING = new Uint8Array(0)
-/** connectRequest, established, the end, timewaitEnded. */
+/** connectRequest, established, an end, timewaitEnded. */
 const EVENTS_PER_CONNECTION = 4
-/** How often, and how long each time, the peer of a connection is asked that somebody claims to be stale. */
+/** Number of challenges, and the interval between them, when a connection is claimed to be stale. */
 const CHALLENGES = 8
 const CHALLENGE_NS = SECOND
 
-/** Takes connections through the table of states.ts and carries out its actions. */
+/** Moves connections through the table of states.ts and performs its actions. */
 export class CmMachine {
   readonly #options: ResolvedCmOptions
   readonly #table: ConnectionTable
@@ -55,7 +55,7 @@ export class CmMachine {
     this.#counters = counters
   }
 
-  /** Connections whose application has not decided. */
+  /** Connections that wait for the application's decision. */
   get undecided(): number {
     return this.#undecided
   }
@@ -69,8 +69,9 @@ export class CmMachine {
   }
 
   /**
-   * A new idle connection with an id drawn at random, or null when there is no room. The oldest connection in
-   * timewait gives way. An application that takes no events gets no connections: each makes a few events at most.
+   * Returns a new idle connection with a random id, or null when there is no room. The oldest connection in
+   * timewait is removed for it. An application that takes no events gets no connections, because each makes
+   * at most a few events.
    */
   open(now: Nanos, passive: boolean, ends: Ends): CmConnection | null {
     if (!this.#hasRoomForEvents) return null
@@ -83,9 +84,9 @@ export class CmMachine {
     return this.#table.add(this.drawId(), passive, ends)
   }
 
-  /** A communication id that no connection has. */
+  /** Draws a communication id that no connection has. */
   drawId(): number {
-    // At most 65,536 of 2^32 ids are in use: a hundred misses in a row mean a broken source, not bad luck.
+    // At most 65,536 of 2^32 ids are in use, so a hundred failed draws mean a broken source.
     for (let i = 0; i < 100; i++) {
       const id = this.#options.random() >>> 0
       if (id !== 0 && !this.#table.byId(id)) return id
@@ -93,12 +94,15 @@ export class CmMachine {
     throw new WeirError('WEIR_BAD_ARGUMENT', 'connection manager: `random` keeps giving the same few numbers')
   }
 
-  /** True if the trigger means something in the connection's state. */
+  /** Returns true if the table has a transition for the trigger in the connection's state. */
   allows(connection: CmConnection, trigger: Trigger): boolean {
     return TRANSITIONS[connection.state][trigger] !== undefined
   }
 
-  /** Takes one transition of the table; false when there is none. A connection that becomes idle is forgotten. */
+  /**
+   * Performs one transition of the table. Returns false when there is none. Removes a connection that becomes
+   * idle.
+   */
   step(now: Nanos, connection: CmConnection, trigger: Trigger, input: Input): boolean {
     const transition = TRANSITIONS[connection.state][trigger]
     if (!transition) {
@@ -150,7 +154,7 @@ export class CmMachine {
         this.#table.setDeadline(connection, now + this.#peerTimeout(connection.lifeExponent))
         break
       case 'startChallenge':
-        // One that is under way already is the answer to this claim as well.
+        // A challenge under way answers this claim as well.
         if (connection.challengesLeft < 0) this.#challenge(now, connection, CHALLENGES)
         break
       case 'repeatChallenge':
@@ -164,7 +168,7 @@ export class CmMachine {
     }
   }
 
-  /** Sends a message that is sent once. False if the action is no such message. */
+  /** Sends a message without repetition. Returns false if the action is no such message. */
   #reply(connection: CmConnection, action: Action, input: Input): boolean {
     const sender = this.#sender
     switch (action) {
@@ -211,7 +215,7 @@ export class CmMachine {
     return true
   }
 
-  /** Sends a message that is repeated until its answer comes. */
+  /** Sends a message and repeats it until its answer arrives. */
   #sendAndAwait(now: Nanos, connection: CmConnection, message: Uint8Array): void {
     connection.pending = message
     connection.retriesLeft = connection.maxRetries
@@ -222,7 +226,7 @@ export class CmMachine {
     this.#sender.bytes(connection, message)
   }
 
-  /** The same bytes again: transaction id, communication ids and all. */
+  /** Sends the same bytes again, with the same ids. */
   #repeat(now: Nanos, connection: CmConnection): void {
     assert(
       connection.pending !== null,
@@ -235,14 +239,18 @@ export class CmMachine {
     this.#sender.bytes(connection, connection.pending)
   }
 
-  /** An MRA came: this wait, and those after further repetitions, take as long as the peer asks for. */
+  /** An MRA arrived: this wait, and those after further repetitions, take as long as the peer requests. */
   #extend(now: Nanos, connection: CmConnection, serviceTimeout: number): void {
     connection.timed = false
     connection.intervalNs = this.#peerTimeout(serviceTimeout) + this.#peerTimeout(connection.lifeExponent)
     this.#table.setDeadline(connection, now + connection.intervalNs)
   }
 
-  /** Has the application ask the peer whether it knows the connection. @param questions left, this one included */
+  /**
+   * Makes the application ask the peer whether it knows the connection.
+   *
+   * @param questions remaining ones, including this one
+   */
   #challenge(now: Nanos, connection: CmConnection, questions: number): void {
     connection.challengesLeft = questions - 1
     this.#counters.challenges++
@@ -282,7 +290,7 @@ export class CmMachine {
         this.#events.push({ type: 'timedOut', id })
         break
       case 'tellDisconnected':
-        // It is reported once: a stale connection was reported closed before its DREQ is answered.
+        // The end is reported once. A stale connection was reported before its DREQ is answered.
         if (!connection.over) this.#events.push(disconnectedEvent(id, input, before))
         connection.over = true
         break
@@ -299,7 +307,7 @@ function isUndecided(state: State): boolean {
   return state === 'REQ_RCVD' || state === 'MRA_REQ_SENT'
 }
 
-/** An end that has begun to close counts as having closed, whatever the peer says to that. */
+/** An end that has begun to close reports that, whatever the peer's answer is. */
 function disconnectedEvent(id: number, input: Input, before: State): Disconnected {
   const asked = input.cause ?? 'local'
   const cause = before === 'DREQ_SENT' && asked !== 'timeout' ? 'local' : asked
@@ -307,7 +315,7 @@ function disconnectedEvent(id: number, input: Input, before: State): Disconnecte
   return { type: 'disconnected', id, cause, privateData }
 }
 
-/** Without a REJ it was this end that refused the peer's REP. */
+/** Without a REJ this end refused the peer's REP. */
 function rejectedEvent(id: number, message: rej.Rej | undefined): CmEvent {
   if (!message) {
     return { type: 'rejected', id, reason: rej.Reason.CONSUMER, information: NOTHING, privateData: NOTHING }

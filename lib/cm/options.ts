@@ -1,44 +1,55 @@
-/** Settings of a connection manager and of a connection, with Linux's defaults, and the checks of both. */
+/** Settings of a connection manager and of a connection, with Linux's defaults, and their checks. */
 import { WeirError } from '../errors.js'
 import * as req from '../wire/cm/req.js'
 import type { HostAddress } from '../wire/net/address.js'
 import * as udp from '../wire/net/udp.js'
 
 export interface CmOptions {
-  /** 64 bits that name this host to its peers; unique, as an EUI-64. */
+  /** 64 bits that identify this host to its peers, unique like an EUI-64. */
   caGuid: bigint
-  /** Addresses of this host, at least one; the first is the one that it speaks of itself with. */
+  /** Addresses of this host, at least one. The first one is its own name in messages. */
   addresses: readonly HostAddress[]
-  /** UDP port at which this host takes datagrams, 1 to 65,534. Peers with another one learn it at connect. Default 4791. */
+  /**
+   * UDP port at which this host receives datagrams, 1 to 65,534. Peers with another port learn it at connect.
+   * Default 4791.
+   */
   udpPort?: number
-  /** Unsigned 32-bit numbers: communication ids, source ports. */
+  /** Returns unsigned 32-bit numbers, for communication ids and source ports. */
   random: () => number
   /**
-   * False for a REQ that cannot be the peer's, by its user bytes, QPN and first PSN: it has no effect on connections that are
-   * there. Default: every REQ may be.
+   * Returns false for a REQ that cannot be the peer's, by its private data, QPN and first PSN. Such a REQ has
+   * no effect on existing connections. Default: always true.
    */
   mayClaim?: (privateData: Uint8Array, qpn: number, startingPsn: number) => boolean
-  /** False for a DREQ or REJ that cannot be the peer's, by its private data: it does not end the established connection `id`. */
+  /**
+   * Returns false for a DREQ or REJ that cannot be the peer's, by its private data. Such a message does not
+   * end the established connection `id`.
+   */
   mayEnd?: (id: number, privateData: Uint8Array) => boolean
-  /** Private data by which this end's DREQ and REJ pass the peer's `mayEnd`, at most 148 bytes. Default: none. */
+  /**
+   * Private data with which this end's DREQ and REJ pass the peer's `mayEnd`, at most 148 bytes. Default:
+   * none.
+   */
   farewell?: (id: number) => Uint8Array
-  /** Connections in any state, timewait included, 1 to 65,536. Default 4,096. */
+  /** Connections in any state, including timewait, 1 to 65,536. Default 4,096. */
   connectionsMax?: number
-  /** Requests that the application has not decided yet, 1 to `connectionsMax`. Default 128. */
+  /** Requests that wait for the application's decision, 1 to `connectionsMax`. Default 128. */
   pendingRequestsMax?: number
-  /** Datagrams waiting for `pollTransmit`, 1 to 65,536; one more is lost, as in a network. Default 256. */
+  /**
+   * Datagrams that wait for `pollTransmit`, 1 to 65,536. A further one is lost, as in a network. Default 256.
+   */
   transmitQueueMax?: number
-  /** Exponent of the time that either end has to answer a message, 0 to 31. Default 20: 4.1 s. */
+  /** Exponent of the time within which an end answers a message, 0 to 31. Default 20: 4.1 s. */
   responseTimeoutExponent?: number
   /** Exponent of a packet's life time in the network, 0 to 30. Default 18: 1.0 s. */
   packetLifeTimeExponent?: number
   /** Exponent of this host's delay before it acknowledges data, 0 to 31. Default 15. */
   targetAckDelayExponent?: number
-  /** Exponent of the time that an MRA asks for, 0 to 31. Default 24: 65.5 s. */
+  /** Exponent of the time that an MRA requests, 0 to 31. Default 24: 65.5 s. */
   serviceTimeoutExponent?: number
   /** Repetitions of a message, 0 to 15. Default 15. */
   maxCmRetries?: number
-  /** Largest exponent that a peer's messages can impose, 0 to 31; larger ones count as this. Default 24. */
+  /** Largest exponent that a peer's messages can set, 0 to 31. Larger ones are reduced to it. Default 24. */
   peerTimeoutExponentMax?: number
   /** Largest responder resources or initiator depth in a REP, 0 to 255. Default 128. */
   rdAtomicMax?: number
@@ -46,17 +57,17 @@ export interface CmOptions {
 
 export type ResolvedCmOptions = Required<CmOptions>
 
-/** What both ends say of their queue pair. */
-export interface QueuePairParams {
+/** Parameters of a queue pair for both messages. */
+interface QueuePairParams {
   /** 2 to 0xffffff. */
   qpn: number
-  /** First PSN that the peer is to send with: what this queue pair expects. 24 bits. */
+  /** First PSN that this queue pair expects from the peer. 24 bits. */
   startingPsn: number
   /** READs and atomics that this end serves at a time, 0 to 255. Default 1. */
   responderResources?: number
-  /** READs and atomics that this end will have outstanding, 0 to 255. Default 1. */
+  /** READs and atomics that this end has outstanding, 0 to 255. Default 1. */
   initiatorDepth?: number
-  /** For the peer's queue pair, 0 to 7, 7 = for ever. Default 7. */
+  /** For the peer's queue pair, 0 to 7, 7 = without limit. Default 7. */
   rnrRetry?: number
   srq?: boolean
   privateData?: Uint8Array
@@ -65,11 +76,11 @@ export interface QueuePairParams {
 /** `privateData`: at most 56 bytes. */
 export interface ConnectParams extends QueuePairParams {
   remote: HostAddress
-  /** One of the manager's addresses. Default: the first of the remote one's family. */
+  /** One of the manager's addresses. Default: the first one of the remote address's family. */
   local?: HostAddress
   /** The peer's port in RDMA_PS_TCP, 1 to 65,535. */
   port: number
-  /** UDP port at which the peer takes datagrams, 1 to 65,534. Default: the same as this host. */
+  /** UDP port at which the peer receives datagrams, 1 to 65,534. Default: this host's. */
   udpPort?: number
   /** This end's port, 1 to 65,535. Default: drawn from 32,768 to 60,999. */
   sourcePort?: number
@@ -77,9 +88,14 @@ export interface ConnectParams extends QueuePairParams {
   pathMtu: number
   /** For the peer's queue pair, 0 to 7. Default 7. */
   retryCount?: number
-  /** For the peer's queue pair, 0 to 31. Default: from packet life time and ACK delay, 19 with Linux's. */
+  /**
+   * For the peer's queue pair, 0 to 31. Default: computed from packet life time and ACK delay, 19 with
+   * Linux's values.
+   */
   ackTimeoutExponent?: number
-  /** 20 bits, 0 = none. Default: from the two ports. `flowLabelFor` finds one for a UDP source port. */
+  /**
+   * 20 bits, 0 = none. Default: computed from the two ports. `flowLabelFor` finds one for a UDP source port.
+   */
   flowLabel?: number
   trafficClass?: number
   /** Default 64. */
@@ -89,12 +105,12 @@ export interface ConnectParams extends QueuePairParams {
 /** `privateData`: at most 196 bytes. */
 export type AcceptParams = QueuePairParams
 
-/** User bytes in a REQ, after the CMA header. */
+/** Private data that a REQ has after the CMA header, bytes. */
 export const REQ_USER_BYTES = 56
 
 const NOTHING = new Uint8Array(0)
 
-/** Fills in the defaults; throws WEIR_BAD_ARGUMENT. */
+/** Returns the options with defaults. Throws WEIR_BAD_ARGUMENT. */
 export function resolveOptions(options: CmOptions): ResolvedCmOptions {
   const connectionsMax = options.connectionsMax ?? 4096
   const resolved: ResolvedCmOptions = {
@@ -162,7 +178,7 @@ export function checkQueuePair(params: QueuePairParams, privateBytesMax: number)
   within('privateData.length', params.privateData?.length ?? 0, 0, privateBytesMax)
 }
 
-/** Throws WEIR_BAD_ARGUMENT unless `value` is a whole number from `least` to `most`. */
+/** Throws WEIR_BAD_ARGUMENT unless `value` is an integer from `least` to `most`. */
 export function within(name: string, value: number, least: number, most: number): void {
   if (!Number.isInteger(value) || value < least || value > most) bad(name, `${least} to ${most}`, value)
 }

@@ -1,7 +1,7 @@
 import * as mad from '../wire/cm/mad.js'
 import { HostAddress } from '../wire/net/address.js'
 
-/** One datagram to QP 1, reused by whoever polls for it. */
+/** One datagram to QP 1. The caller of `pollTransmit` reuses it. */
 export class MadDatagram {
   source: HostAddress = HostAddress.fromIpv4(0)
   destination: HostAddress = HostAddress.fromIpv4(0)
@@ -12,8 +12,8 @@ export class MadDatagram {
 }
 
 /**
- * Datagrams on their way out: a ring of fixed size. When it is full a datagram is lost, as it could be in the
- * network, and the protocol mends it; so a flood of requests cannot make it grow.
+ * A ring of fixed size for outgoing datagrams. When it is full, a datagram is lost, as in the network, and
+ * the protocol repeats it. So a flood of requests cannot make it grow.
  */
 export class Outbox {
   readonly capacity: number
@@ -29,11 +29,11 @@ export class Outbox {
     return this.#count
   }
 
-  /** The datagram to be filled in, or null when the ring is full. */
+  /** Returns the datagram to fill in, or null when the ring is full. */
   add(source: HostAddress, destination: HostAddress, udpPort: number): MadDatagram | null {
     if (this.#count === this.capacity) return null
     const at = (this.#head + this.#count) % this.capacity
-    // Slots are made as the ring first reaches them: `at` is then just past the last one made.
+    // Slots are created when the ring first reaches them. Then `at` is the length of the array.
     if (at === this.#ring.length) this.#ring.push(new MadDatagram())
     const datagram = this.#ring[at]!
     datagram.source = source
@@ -43,7 +43,7 @@ export class Outbox {
     return datagram
   }
 
-  /** Takes the oldest datagram; false when there is none. */
+  /** Takes the oldest datagram. Returns false when there is none. */
   take(into: MadDatagram): boolean {
     if (this.#count === 0) return false
     const datagram = this.#ring[this.#head]!

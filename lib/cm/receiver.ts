@@ -21,15 +21,17 @@ import type { CmSender } from './sender.js'
 import type { State } from './states.js'
 import { ackTimeoutExponent, timeoutNs } from './timing.js'
 
-/** Linux takes a datagram that lacks its last 24 bytes: one from this length on counts as padded with zeros. */
+/**
+ * Linux accepts a datagram without its last 24 bytes. One from this length on counts as padded with zeros.
+ */
 const MAD_BYTES_MIN = 232
 const NOTHING = new Uint8Array(0)
-/** States in which the active end may not know the passive one's id. */
+/** States in which the active end may not know the passive end's id. */
 const HANDSHAKE: ReadonlySet<State> = new Set<State>(['REQ_RCVD', 'MRA_REQ_SENT', 'REP_SENT', 'MRA_REP_RCVD'])
 
 /**
- * Incoming messages: finds the connection that one speaks of and the trigger that it is there, and answers those
- * that belong to no connection.
+ * Handles incoming messages: finds the connection and the trigger of each, and answers those without a
+ * connection.
  */
 export class CmReceiver {
   readonly #options: ResolvedCmOptions
@@ -38,7 +40,7 @@ export class CmReceiver {
   readonly #machine: CmMachine
   readonly #ports: ReadonlySet<number>
   readonly #counters: CmCounters
-  /** The message at hand: 256 bytes, whatever the frame held. */
+  /** The current message: 256 bytes, whatever the frame's length. */
   readonly #bytes = new Uint8Array(mad.BYTES)
   readonly #view = new DataView(this.#bytes.buffer)
 
@@ -103,7 +105,8 @@ export class CmReceiver {
       this.#counters.malformed++
       return
     }
-    // An answer goes to the GID that the REQ names: were it another's, a third host would get what it never asked for.
+    // The answer goes to the GID in the REQ. With another host's GID, that host would get an answer that it
+    // never asked for.
     if (!sameGid(message.primary.localGid, from.gid)) {
       this.#counters.wrongSource++
       return
@@ -125,8 +128,8 @@ export class CmReceiver {
   }
 
   /**
-   * The peer seems to use the queue pair of a connection for another one. Only an established connection can be stale: the
-   * others end by themselves.
+   * The peer seems to use the queue pair of a connection for another one. Only an established connection can
+   * be stale, because the others end by themselves.
    */
   #claim(now: Nanos, holder: CmConnection): void {
     this.#machine.step(now, holder, 'claim', {})
@@ -152,7 +155,7 @@ export class CmReceiver {
     connection.peer = peerOfReq(message)
     connection.timeoutNs = timeoutNs(Math.min(message.localCmResponseTimeout, ceiling))
     connection.maxRetries = message.maxCmRetries
-    // The peer's ACK timeout is one more than its packet life time; with 0 it claims no life time at all.
+    // The peer's ACK timeout is its packet life time plus one. The value 0 means no life time at all.
     connection.lifeExponent = Math.max(message.primary.localAckTimeout, 1)
     this.#table.addRemote(connection)
     this.#machine.step(now, connection, 'req', { request: requestEvent(connection, message) })
@@ -176,7 +179,7 @@ export class CmReceiver {
     }
     const claimed = this.#table.byRemoteQpn(from, message.localCaGuid, message.localQpn)
     if (claimed) {
-      // The REQ goes on being repeated: once the old connection is closed it can succeed.
+      // The REQ is repeated. It can succeed after the old connection is closed.
       this.#refuse(from, MessageKind.REP, rej.Reason.STALE_CONNECTION)
       this.#claim(now, claimed)
       return
@@ -205,8 +208,8 @@ export class CmReceiver {
   }
 
   /**
-   * A time-out may come from a peer that never learned this end's id: it is known by the GUID and its own. Such a peer has
-   * no established connection, so to end one both ids are needed.
+   * A time-out may come from a peer that never learned this end's id. The GUID and the peer's own id identify
+   * it. Such a peer has no established connection, so both ids are needed to end one.
    */
   #rejected(from: HostAddress, message: rej.Rej): CmConnection | null {
     if (message.reason === rej.Reason.TIMEOUT) {
@@ -233,7 +236,7 @@ export class CmReceiver {
     const transactionId = mad.transactionId(this.#view, 0)
     const found = this.#byBothIds()
     if (!found) {
-      // It is closed here already, and has been forgotten since.
+      // The connection has been closed and forgotten here.
       this.#counters.unknown++
       this.#sender.drep(this.#endsTo(from), transactionId, this.#turnedIds())
       return
@@ -253,7 +256,10 @@ export class CmReceiver {
     if (connection) this.#machine.step(now, connection, 'drep', {})
   }
 
-  /** Only an established connection has something to lose: before, its peer may not have the keys; after, it is ending. */
+  /**
+   * Only an established connection needs the proof. Before that its peer may not have the keys, and after
+   * that it is ending.
+   */
   #mayEnd(connection: CmConnection, privateData: Uint8Array): boolean {
     if (connection.state !== 'ESTABLISHED' || this.#options.mayEnd(connection.id, privateData)) return true
     this.#counters.unprovenEnds++
@@ -264,12 +270,14 @@ export class CmReceiver {
     return this.#table.byIds(messages.remoteCommId(this.#view, 0), messages.localCommId(this.#view, 0))
   }
 
-  /** What answers a REQ is found by this end's id alone, and only while the peer's is not known. */
+  /** The answer to a REQ is found by this end's id alone, but only while the peer's id is not known. */
   #byOwnId(): CmConnection | null {
     return this.#table.byIds(messages.remoteCommId(this.#view, 0), 0)
   }
 
-  /** The connection, if there is one and the message comes from its peer; otherwise counts why not. */
+  /**
+   * Returns the connection if there is one and the message comes from its peer. Otherwise counts the reason.
+   */
   #expected(from: HostAddress, connection: CmConnection | null): CmConnection | null {
     if (!connection) this.#counters.unknown++
     else if (connection.remote.equals(from)) return connection
@@ -277,10 +285,10 @@ export class CmReceiver {
     return null
   }
 
-  /** A REJ that no connection sends: both ids turned round, the transaction id echoed. */
+  /** Sends a REJ without a connection: with both ids swapped and the transaction id echoed. */
   #refuse(to: HostAddress, message: MessageKind, reason: number, refusal?: ConnectRefusal): void {
     const ids = this.#turnedIds()
-    // What stands in the receiver's place of a REQ is reserved.
+    // A REQ has a reserved field in place of the receiver's id.
     if (message === MessageKind.REQ) ids.localCommId = refusal?.withOwnId ? this.#machine.drawId() : 0
     this.#sender.refuse(this.#endsTo(to), mad.transactionId(this.#view, 0), {
       ...ids,
@@ -298,7 +306,7 @@ export class CmReceiver {
     }
   }
 
-  /** Where an answer to the message at hand goes. */
+  /** Where the answer to the current message goes. */
   #endsTo(remote: HostAddress): Ends {
     const { addresses, udpPort } = this.#options
     const local = addresses.find(address => address.family === remote.family) ?? addresses[0]!

@@ -13,7 +13,7 @@ import type { MadDatagram, Outbox } from './outbox.js'
 
 const NOTHING = new Uint8Array(0)
 
-/** Puts messages into the outbox: those of a connection, and those that answer for none. */
+/** Puts messages into the outbox: those of a connection, and answers without a connection. */
 export class CmSender {
   readonly #caGuid: bigint
   readonly #outbox: Outbox
@@ -25,7 +25,7 @@ export class CmSender {
     this.#counters = counters
   }
 
-  /** Sends ready-made bytes, for the first time or again. */
+  /** Sends encoded bytes, for the first time or again. */
   bytes(connection: CmConnection, message: Uint8Array): void {
     this.#add(connection)?.bytes.set(message)
   }
@@ -35,7 +35,7 @@ export class CmSender {
     if (datagram) rtu.write(datagram.view, 0, connection.transactionId, idsOf(connection))
   }
 
-  /** MRA for a REQ, the one message that an application may take long to answer. */
+  /** MRA for a REQ, the only message that an application may take long to answer. */
   mra(connection: CmConnection, serviceTimeout: number): void {
     const datagram = this.#add(connection)
     if (!datagram) return
@@ -55,7 +55,8 @@ export class CmSender {
     reason: number,
     privateData: Uint8Array = NOTHING,
   ): void {
-    // Whoever gets a time-out may not know this end's communication id yet: the GUID stands for it.
+    // The receiver of a time-out may not know this end's communication id yet. The GUID identifies it
+    // instead.
     const information = reason === rej.Reason.TIMEOUT ? guidBytes(this.#caGuid) : NOTHING
     this.refuse(connection, connection.transactionId, {
       ...idsOf(connection),
@@ -92,7 +93,10 @@ export function repBytes(connection: CmConnection, message: rep.Rep): Uint8Array
   return bytes
 }
 
-/** The peer must be known. A DREQ has a transaction id of its sender's own, and at most 220 bytes of private data. */
+/**
+ * The peer must be known. A DREQ has a transaction id of its own sender, and at most 220 bytes of private
+ * data.
+ */
 export function dreqBytes(connection: CmConnection, privateData: Uint8Array): Uint8Array {
   const bytes = new Uint8Array(mad.BYTES)
   const message = { ...idsOf(connection), remoteQpn: connection.peer!.qpn, privateData }
@@ -101,8 +105,8 @@ export function dreqBytes(connection: CmConnection, privateData: Uint8Array): Ui
 }
 
 /**
- * Transaction id of a message that answers nothing: Linux's, which is the number of its management agent (2 for the
- * connection manager) and the communication id with its bytes turned round.
+ * Returns the transaction id of a message that answers none. It is Linux's: the number of its management
+ * agent (2 for the connection manager) and the communication id with its bytes reversed.
  */
 export function transactionIdOf(commId: number): bigint {
   const turned = new DataView(new ArrayBuffer(4))

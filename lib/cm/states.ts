@@ -1,10 +1,10 @@
 /**
  * States and transitions of a connection: the state diagrams of IBA 12.9.7 (active, passive) and 12.9.8 (release)
- * in one table, with Linux's choices where the diagrams leave one. What is not in the table changes nothing and is
- * answered by nothing: it is counted as ignored.
+ * in one table, with Linux's choices where the diagrams leave one. A trigger that the table does not have changes nothing
+ * and gets no answer. It counts as ignored.
  *
- * Names are the diagrams'. Of their states these are left out: REP Rcvd and DREQ Rcvd, which this manager leaves in
- * the step that enters them, and all of path migration.
+ * Names are the diagrams'. These of their states are omitted: REP Rcvd and DREQ Rcvd, which this manager
+ * leaves in the step that enters them, and all states of path migration.
  */
 
 export type State =
@@ -26,7 +26,7 @@ export type Trigger =
   | 'reject'
   | 'postpone'
   | 'close'
-  // Messages of the peer; `rejStale` is a REJ for reason 10, `badRep` a REP that cannot be agreed to.
+  // Messages of the peer. `rejStale` is a REJ for reason 10, `badRep` a REP that this end cannot accept.
   | 'req'
   | 'rep'
   | 'badRep'
@@ -39,11 +39,12 @@ export type Trigger =
   | 'drep'
   // The first packet on the queue pair.
   | 'data'
-  // Another connection claims the same remote queue pair; the peer shows that it knows this one; it stays silent.
+  // Another connection claims the same remote queue pair. The peer shows that it knows this one. The peer
+  // stays silent.
   | 'claim'
   | 'alive'
   | 'stale'
-  // Time: an answer is overdue, with and without retries left; timewait is over.
+  // Time: an answer is overdue, with and without remaining retries; timewait is over.
   | 'overdue'
   | 'exhausted'
   | 'expire'
@@ -73,7 +74,7 @@ export type Action =
   | 'tellDisconnected'
   | 'tellTimewaitEnded'
 
-/** The next state, then what to do there, in order. */
+/** The next state, then its actions in order. */
 export type Transition = readonly [next: State, ...actions: Action[]]
 
 type Row = { readonly [T in Trigger]?: Transition }
@@ -90,7 +91,7 @@ const AWAITING_REP: Row = {
 
 /** The passive side's application has not decided yet. */
 const UNDECIDED: Row = {
-  // A repeated REQ is answered, so that the active side waits for the application.
+  // An MRA answers a repeated REQ, so that the active side waits for the application.
   req: ['MRA_REQ_SENT', 'sendMra'],
   postpone: ['MRA_REQ_SENT', 'sendMra'],
   accept: ['REP_SENT', 'sendRep'],
@@ -100,7 +101,10 @@ const UNDECIDED: Row = {
   rejStale: ['TIMEWAIT', 'tellRejected', 'startTimewait'],
 }
 
-/** The passive side waits for an RTU. A repeated REQ gets no answer here: the REP's own timer repeats it. */
+/**
+ * The passive side waits for an RTU. A repeated REQ gets no answer here, because the REP's own timer repeats
+ * the REP.
+ */
 const AWAITING_RTU: Row = {
   rtu: ['ESTABLISHED', 'tellEstablished'],
   // Data can overtake the RTU, or arrive in its place (IBA 12.9.7.2).
@@ -143,8 +147,8 @@ export const TRANSITIONS: { readonly [S in State]: Row } = {
     dreq: ['TIMEWAIT', 'sendDrep', 'tellDisconnected', 'startTimewait'],
     rej: ['TIMEWAIT', 'tellDisconnected', 'startTimewait'],
     rejStale: ['TIMEWAIT', 'tellDisconnected', 'startTimewait'],
-    // IBA 12.9.8.3.1 ends it at once, which would let whoever can claim a queue pair end anybody's connection. Here the
-    // peer of the established one is asked first, as RFC 5961, section 4, has it for TCP.
+    // IBA 12.9.8.3.1 ends the connection at once, so that anybody who can claim a queue pair could end it.
+    // Here the peer of the established connection is asked first, as RFC 5961, section 4, does for TCP.
     claim: ['ESTABLISHED', 'startChallenge'],
     alive: ['ESTABLISHED', 'endChallenge'],
     overdue: ['ESTABLISHED', 'repeatChallenge'],

@@ -1,20 +1,22 @@
 /**
  * Times of the connection manager. On the wire a time is a 5-bit exponent n, for 4.096 us * 2^n (IBA 12.6.5).
- * Linux takes 2^(n-8) ms for it, at least 1 ms, which is 4.6 % less; so does this, so that both ends agree.
+ * Linux uses 2^(n-8) ms instead, at least 1 ms, which is 4.6 % less. Weir does so too, so that both ends
+ * agree.
  */
 import { MILLISECOND, type Nanos } from '../time/nanos.js'
 
 /** Exponents are 5 bits wide. */
-export const EXPONENT_MAX = 31
+const EXPONENT_MAX = 31
 
-/** The time that an exponent of 0 to 31 stands for: 20 gives 4,096 ms. */
+/** Returns the time of an exponent of 0 to 31: 20 gives 4,096 ms. */
 export function timeoutNs(exponent: number): Nanos {
   return 2 ** Math.max(exponent - 8, 0) * MILLISECOND
 }
 
 /**
- * Exponent of a queue pair's ACK timeout (IBA 12.7.34 and its derivation by Linux): twice the packet life time,
- * plus the peer's delay before it acknowledges; the larger of both decides, one more when they are close.
+ * Returns the exponent of a queue pair's ACK timeout (IBA 12.7.34, as Linux derives it). It is for twice the
+ * packet life time plus the peer's ACK delay. The larger one of the two exponents counts, plus one when they
+ * are close.
  */
 export function ackTimeoutExponent(targetAckDelay: number, packetLifeTime: number): number {
   const bothWays = packetLifeTime + 1

@@ -1,6 +1,6 @@
 /**
- * Weir's own words in the private data of REQ, REP, REJ and DREQ: the magic "WEIR", a byte of length, a message of
- * proto/connect.proto. What follows is padding. Without the magic the peer is a plain librdmacm one.
+ * Weir's own data in the private data of REQ, REP, REJ and DREQ: the magic "WEIR", a byte of length, and a
+ * message of proto/connect.proto. Padding follows. Without the magic the peer is a plain librdmacm one.
  */
 
 import { WeirError } from '../errors.js'
@@ -13,11 +13,14 @@ import { within } from './options.js'
 /** "WEIR" */
 const MAGIC = [0x57, 0x45, 0x49, 0x52]
 const PREFIX_BYTES = MAGIC.length + 1
-/** What an application can add in a REQ, and for symmetry in a REP. */
+/** Bytes that an application can add to a REQ or a REP. */
 export const APPLICATION_BYTES_MAX = 20
-export const KEY_WORDS_MAX = 16
-/** Most bytes of needs. A REQ has room for 7 beside 20 bytes of an application, and for 3 beside 16 and the words of a key. */
-export const NEEDS_MAX = 40
+const KEY_WORDS_MAX = 16
+/**
+ * Bytes of needs. A REQ has room for 7 beside 20 bytes of an application, and for 3 beside 16 bytes and the
+ * key words.
+ */
+const NEEDS_MAX = 40
 const END_PROOF_MAX = 16
 const VERSION_MAX = 127
 const RECEIVE_BUDGET_MAX = Number.MAX_SAFE_INTEGER
@@ -29,21 +32,21 @@ export interface ConnectParameters {
   features: number
   /** 256, 512, 1024, 2048 or 4096 bytes. */
   pathMtu: number
-  /** Below 2^53, 0 = not said. */
+  /** Below 2^53. 0 = unknown. */
   receiveBudgetBytes: number
   /** At most 20 bytes, 16 in a REQ with key words. */
   applicationData: Uint8Array
-  /** Nonce and proof of hosts with a shared secret, at most 16 bytes; empty: this end has none. */
+  /** Nonce and proof of hosts with a shared secret, at most 16 bytes. Empty: this end has no secret. */
   keyWords: Uint8Array
   /** What the sender needs of the other end, at most 40 bytes: `lib/wire/weir/needs.ts`. */
   needs: Uint8Array
 }
 
-export interface ConnectRejection {
+interface ConnectRejection {
   /** Empty: nothing has failed. */
   code: string
   message: string
-  /** Shows that the peer ends an established connection, at most 16 bytes; empty: there is no key. */
+  /** Proves that the peer ends an established connection, at most 16 bytes. Empty: there is no key. */
   proof: Uint8Array
 }
 
@@ -56,7 +59,10 @@ const rejectionCodec = new MessageCodec<ConnectRejection>(
   rej.PRIVATE_DATA_BYTES - PREFIX_BYTES,
 )
 
-/** Private data for a REQ, at most 56 bytes, or a REP, which has room for more. Throws WEIR_BAD_ARGUMENT on a value out of range. */
+/**
+ * Returns private data for a REQ, at most 56 bytes, or a REP, which has room for more. Throws
+ * WEIR_BAD_ARGUMENT on a value out of range.
+ */
 export function encode(parameters: ConnectParameters): Uint8Array {
   within('version', parameters.version, 1, VERSION_MAX)
   within('features', parameters.features, 0, 0xffffffff)
@@ -77,7 +83,9 @@ export function encode(parameters: ConnectParameters): Uint8Array {
   return framed(parametersCodec.encode(message))
 }
 
-/** What a Weir host says; null for a peer that is none, 'malformed' for what cannot be read. Never throws. */
+/**
+ * Returns a Weir host's parameters, null for another peer, and 'malformed' for unreadable data. Never throws.
+ */
 export function decode(privateData: Uint8Array): ConnectParameters | null | 'malformed' {
   const parameters = unframed(privateData, parametersCodec)
   if (parameters === null || parameters === 'malformed') return parameters
@@ -92,7 +100,7 @@ export function decode(privateData: Uint8Array): ConnectParameters | null | 'mal
   return sound ? parameters : 'malformed'
 }
 
-/** Private data for a REJ, or a DREQ, at most 148 bytes: a long message is cut off. */
+/** Returns private data for a REJ or a DREQ, at most 148 bytes. A long message is cut. */
 export function encodeRejection(rejection: ConnectRejection): Uint8Array {
   const room = rej.PRIVATE_DATA_BYTES - PREFIX_BYTES
   const { proof } = rejection
@@ -105,7 +113,8 @@ export function encodeRejection(rejection: ConnectRejection): Uint8Array {
 }
 
 /**
- * Why a Weir host refused, or gave up; null for a peer that is none, 'malformed' for what cannot be read. Never throws.
+ * Returns why a Weir host refused or gave up, null for another peer, and 'malformed' for unreadable data.
+ * Never throws.
  */
 export function decodeRejection(privateData: Uint8Array): ConnectRejection | null | 'malformed' {
   return unframed(privateData, rejectionCodec)
@@ -130,7 +139,7 @@ function unframed<T extends object>(bytes: Uint8Array, codec: MessageCodec<T>): 
   }
 }
 
-/** The longest beginning of `text` of at most `bytesMax` bytes in UTF-8, no character cut in two. */
+/** Returns the longest beginning of `text` of at most `bytesMax` bytes in UTF-8 that splits no character. */
 function cutOff(text: string, bytesMax: number): string {
   let bytes = 0
   let end = 0

@@ -1,4 +1,4 @@
-/** A client's end of the control plane: requests out, progress and answers in. */
+/** The client's end of the control plane: it sends requests and receives progress and answers. */
 import { connect, type Socket } from 'node:net'
 import { ERROR_CODES, type ErrorCode, WeirError } from '../errors.js'
 import { delimit, MessageSplitter } from './framing.js'
@@ -17,18 +17,21 @@ import { SilenceWatch } from './silence.js'
 export interface RequestOptions {
   onProgress?: (progress: Progress) => void
   /**
-   * Asks the daemon to cancel; the request then ends as the daemon says, as a rule with WEIR_CANCELLED. A daemon that does not say
-   * so in time has lost the request.
+   * Asks the daemon to cancel the request. The request then ends as the daemon reports, usually with
+   * WEIR_CANCELLED. If the daemon does not answer in time, it has lost the request.
    */
   signal?: AbortSignal
   /**
-   * The daemon answers such a request at once: if it takes longer, it hangs. Default: a request may take any time, as long as the daemon
-   * gives signs of life (`SilenceWatch`).
+   * For a request that the daemon answers at once: after this time it counts as hanging. Default: a request
+   * may take any time, as long as the daemon answers pings (`SilenceWatch`).
    */
   withinMs?: number
 }
 
-/** What a daemon does at once takes no longer, on a slow machine too. One that is stopped (SIGSTOP) or hangs never answers. */
+/**
+ * A daemon answers simple requests within this time, on a slow machine too. A daemon that is stopped
+ * (SIGSTOP) or hangs never does.
+ */
 export const ANSWER_WITHIN_MS = 15_000
 
 interface Pending {
@@ -43,14 +46,14 @@ export class ControlClient {
   readonly #path: string
   readonly #splitter = new MessageSplitter()
   readonly #pending = new Map<number, Pending>()
-  /** Looks for signs of life while there are requests that may take any time. */
+  /** Pings the daemon while there are requests that may take any time. */
   readonly #silence: SilenceWatch
   #patient = 0
-  /** What the daemon says of itself that hangs, '' = nothing. */
+  /** What the daemon reports about a part of it that hangs. '': nothing. */
   #trouble = ''
   #lastId = 0
   #ended: WeirError | null = null
-  /** Resolves when the connection has ended, whoever ended it. */
+  /** Resolves when the connection has ended, whichever end closed it. */
   readonly closed: Promise<void>
 
   private constructor(socket: Socket, path: string) {
@@ -66,7 +69,7 @@ export class ControlClient {
     socket.on('close', () => this.#end('the daemon ended the connection'))
   }
 
-  /** Throws WEIR_DAEMON_UNREACHABLE when nobody serves the socket. */
+  /** Throws WEIR_DAEMON_UNREACHABLE when no daemon serves the socket. */
   static async connect(path: string): Promise<ControlClient> {
     return await new Promise((resolve, reject) => {
       const socket = connect(path)
@@ -85,7 +88,10 @@ export class ControlClient {
     })
   }
 
-  /** Sends a request and resolves with the field `answer` of the final response. Throws what the daemon reports. */
+  /**
+   * Sends a request and resolves with the field `answer` of the final response. Throws the error that the
+   * daemon reports.
+   */
   async request<K extends ResponseKind>(
     content: RequestContent,
     answer: K,
@@ -120,7 +126,7 @@ export class ControlClient {
     }
   }
 
-  /** Ends the connection: the daemon cancels what has not finished. */
+  /** Closes the connection. The daemon cancels all unfinished requests. */
   close(): void {
     this.#socket.destroy()
     this.#end('closed')
@@ -139,7 +145,10 @@ export class ControlClient {
     this.#pending.delete(id)
   }
 
-  /** The daemon hangs: if it ever goes on, it finds the connection closed, and cancels what was asked for. */
+  /**
+   * Gives up a daemon that hangs. If it continues later, it finds the connection closed and cancels the
+   * requests.
+   */
   #hangUp(ms: number): void {
     this.#fail(this.#hangs(ms))
     this.#socket.destroy()
@@ -167,7 +176,7 @@ export class ControlClient {
 
   #onResponse(response: ControlResponse): void {
     const pending = this.#pending.get(response.id)
-    // An error that answers a ping is no sign of life, but says what hangs.
+    // An error as the answer to a ping does not show that the daemon works, but it says what hangs.
     const isTrouble = response.error && pending === undefined
     this.#trouble = isTrouble ? response.error!.message : ''
     if (!isTrouble) this.#silence.onHeard()

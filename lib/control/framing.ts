@@ -20,8 +20,8 @@ export class MessageSplitter {
   }
 
   /**
-   * Takes the next piece of the stream and calls `deliver` with each message that is now whole. Holds at most one
-   * incomplete message. Throws WEIR_PROTOCOL on a malformed or too great length.
+   * Takes the next piece of the stream and calls `deliver` with each message that is complete now. Holds at
+   * most one incomplete message. Throws WEIR_PROTOCOL on a length that is malformed or too great.
    */
   push(piece: Uint8Array, deliver: (message: Uint8Array) => void): void {
     if (this.#broken) throw new WeirError('WEIR_BAD_STATE', 'this stream was malformed: it cannot go on')
@@ -55,7 +55,7 @@ export class MessageSplitter {
   }
 }
 
-/** `message` with its length in front. */
+/** Returns `message` with its length in front. */
 export function delimit(message: Uint8Array): Buffer {
   const prefix: number[] = []
   let rest = message.length

@@ -1,13 +1,13 @@
 /**
- * The messages of proto/control.proto as plain objects; what each field means stands there. Names end in units; Bps is
- * bit/s.
+ * The messages of proto/control.proto as plain objects. That file describes each field. Names end in units;
+ * Bps is bit/s.
  */
 
 import { MessageCodec, messageType } from '../proto/proto.js'
 import { CONTROL_MESSAGE_BYTES_MAX } from './framing.js'
 
-/** Has the daemon send a file. */
-export interface SendRequest {
+/** Asks the daemon to send a file. */
+interface SendRequest {
   path: string
   host: string
   directory: string
@@ -16,14 +16,14 @@ export interface SendRequest {
   digest: string
   /** 0 = none. */
   retries: number
-  /** UDP port of the host; 0 = that of this daemon. */
+  /** UDP port of the host. 0 = the daemon's own port number. */
   port: number
-  /** Name within the folder `name`, if there is one; '' = that is an error. */
+  /** Name to use if `name` is a folder. '' = a folder is an error. */
   nameInFolder: string
 }
 
-/** Has the daemon get a file of another host. */
-export interface GetRequest {
+/** Asks the daemon to get a file of another host. */
+interface GetRequest {
   host: string
   path: string
   directory: string
@@ -32,13 +32,13 @@ export interface GetRequest {
   digest: string
   /** 0 = none. */
   retries: number
-  /** UDP port of the host; 0 = that of this daemon. */
+  /** UDP port of the host. 0 = the daemon's own port number. */
   port: number
-  /** Name within the folder `name`, if there is one; '' = that is an error. */
+  /** Name to use if `name` is a folder. '' = a folder is an error. */
   nameInFolder: string
 }
 
-/** Laboratory use: has the daemon send bytes from memory. */
+/** For laboratories: asks the daemon to send bytes from memory. */
 export interface TrafficRequest {
   name: string
   host: string
@@ -52,7 +52,7 @@ export interface TrafficRequest {
   sourcePort: number
 }
 
-/** Has the daemon measure the way to another host. */
+/** Asks the daemon to measure the path to another host. */
 export interface PerfRequest {
   host: string
   test: string
@@ -70,17 +70,17 @@ export interface PerfRequest {
   options: Record<string, number>
   telemetry: string[]
   paths: string[]
-  /** UDP port of the host; 0 = that of this daemon. */
+  /** UDP port of the host. 0 = the daemon's own port number. */
   port: number
 }
 
-/** Cancels a transfer of the daemon, or a request of this connection; the other field is left out. */
-export interface CancelRequest {
+/** Cancels a transfer of the daemon, or a request of this connection. One of the two fields is present. */
+interface CancelRequest {
   transferId: string
   requestId: number
 }
 
-/** What each kind of request carries. */
+/** The body of each kind of request. */
 export interface RequestBodies {
   status: object
   send: SendRequest
@@ -93,7 +93,7 @@ export interface RequestBodies {
   ping: object
 }
 
-/** What path selection and admission did for a flow, at its sender. */
+/** What path selection and admission did for a flow at its sender. */
 export interface PathFigures {
   sourcePort: number
   moves: number
@@ -102,48 +102,51 @@ export interface PathFigures {
   delayedNs: number
 }
 
-/** How a transfer or a flow stands; sent a few times a second. */
+/** Progress of a transfer or a flow. The daemon sends it a few times a second. */
 export interface Progress {
   transferId: string
-  /** Bytes of the file or flow that are acknowledged or on disk so far. */
+  /** Bytes of the file or flow that are acknowledged or on disk. */
   bytes: number
   totalBytes: number
-  /** Pace that congestion control allows now. */
+  /** Rate that congestion control allows now. */
   rateBps: number
-  /** Bytes that it lets be in flight; 0: not known yet. */
+  /** Bytes that congestion control allows in flight. 0: not known yet. */
   windowBytes: number
   /** Payload acknowledged since the last progress. */
   goodputBps: number
-  /** Queue of the fullest hop in the last telemetry. */
+  /** Queue of the hop with the longest one in the last telemetry. */
   pathQueueBytes: number
-  /** Hops in it; 0: there was none. */
+  /** Hops in the last telemetry. 0: there was none. */
   pathHops: number
   /** Last round trip. */
   rttNs: number
-  /** Round trip of the idle path, 0 until it is known. */
+  /** Round trip of the idle path. 0: not known yet. */
   baseRttNs: number
   retransmittedBytes: number
-  /** Packets among them that had not been lost. */
+  /** Retransmitted packets of which the original had arrived. */
   spuriousRetransmissions: number
   timeouts: number
-  /** Chunks of a transfer that did not have their digest, and were moved again. */
+  /** Chunks whose digest was wrong, and which were moved again. */
   damagedChunks: number
-  /** What a transfer does: connecting, offered, held, streaming, committing; asked, opening, receiving; waiting. */
+  /**
+   * State of a transfer: connecting, offered, held, streaming, committing; asked, opening, receiving;
+   * waiting.
+   */
   state: string
   paths: PathFigures | null
   /** Connections that the transfer has begun. */
   attempts: number
-  /** 0 = it is not one after a loss, or something has arrived since. */
+  /** Number of this retry since anything arrived. 0 = this attempt is no retry. */
   retry: number
-  /** Attempts that it may make in a row without progress. */
+  /** Retries without progress that are allowed. */
   retries: number
-  /** Until the next attempt begins. */
+  /** Time until the next attempt begins. */
   retryInMs: number
   controller: string
   controllerReason: string
 }
 
-/** What the daemon says of itself. */
+/** The status of a daemon. */
 export interface StatusReply {
   version: string
   pid: number
@@ -151,7 +154,7 @@ export interface StatusReply {
   /** UDP port of RoCEv2. */
   port: number
   inbox: string
-  /** How frames are sent, as `--io` names it. */
+  /** The port by which frames are sent, as `--io` names it. */
   io: string
   congestionControl: string
   lineRateBps: number
@@ -163,11 +166,11 @@ export interface StatusReply {
   /** Bytes of transfers since the start. */
   receivedBytes: number
   sentBytes: number
-  /** Chunks of transfers that did not have their digest, since the start. */
+  /** Chunks of transfers with a wrong digest since the start. */
   damagedChunks: number
-  /** Folder whose files others may get; empty: none. */
+  /** Folder whose files others may get. Empty: none. */
   share: string
-  /** Packets of feedback that were not authentic. */
+  /** Feedback packets that failed authentication. */
   refusedFeedback: number
   /** Packets whose telemetry no switch can have written. */
   implausibleTelemetry: number
@@ -177,7 +180,7 @@ export interface StatusReply {
   connections: ConnectionInfo[]
   /** All of them. */
   connectionCount: number
-  /** By reason, as in `port.kernelFull`. */
+  /** Counts by layer and reason, such as `port.kernelFull`. */
   drops: Record<string, number>
 }
 
@@ -189,10 +192,13 @@ export interface ConnectionInfo {
   port: number
   state: string
   active: boolean
-  /** The controller that decides, of the names of the catalogue, and why it is that one. */
+  /** The controller that decides, by its name in the catalogue, and why it was chosen. */
   congestionControl: string
   controllerReason: string
-  /** What the peer does for the controller of this end, what it refuses, and what this end does for the peer's. */
+  /**
+   * Agreed feedback: what the peer grants this end's controller, what it refuses, and what this end grants
+   * the peer's.
+   */
   feedbackGranted: string[]
   feedbackRefused: string[]
   feedbackGiven: string[]
@@ -204,7 +210,7 @@ export interface ConnectionInfo {
   sentBytes: number
   ackedBytes: number
   retransmittedBytes: number
-  /** Packets among them that had not been lost. */
+  /** Retransmitted packets of which the original had arrived. */
   spuriousRetransmissions: number
   receivedBytes: number
   timeouts: number
@@ -215,40 +221,40 @@ export interface ConnectionInfo {
   implausibleTelemetry: number
 }
 
-/** The outcome of a send or a get. */
+/** The result of a send or a get. */
 export interface TransferReply {
   transferId: string
   /** Where the file is now: in the receiver's inbox, or on this machine. */
   path: string
   bytes: number
-  /** Delivered by an earlier, interrupted transfer. */
+  /** Bytes that an earlier, interrupted transfer delivered. */
   resumedBytes: number
-  /** From the beginning of the first attempt, pauses included. */
+  /** From the beginning of the first attempt, with pauses. */
   seconds: number
   goodputBps: number
-  /** Over all attempts. */
+  /** Sum over all attempts. */
   retransmittedBytes: number
-  /** Packets among them that had not been lost. */
+  /** Retransmitted packets of which the original had arrived. */
   spuriousRetransmissions: number
   timeouts: number
   /** xxh64 or sha256. */
   digestKind: string
   digest: Uint8Array
   baseRttNs: number
-  /** Longest queue that telemetry has shown on the path. */
+  /** The longest queue in telemetry of the path. */
   maxPathQueueBytes: number
-  /** Connections that it took. */
+  /** Connections that the transfer used. */
   attempts: number
-  /** Attempts that began from byte 0 although something had arrived. */
+  /** Attempts that began at byte 0 although an earlier one had delivered something. */
   restarts: number
-  /** Over all attempts: chunks that did not have their digest, and were moved again. */
+  /** Chunks with a wrong digest, which were moved again, in all attempts. */
   damagedChunks: number
-  /** The controller that decided at the end, and why it was that one. */
+  /** The controller at the end, and why it was chosen. */
   controller: string
   controllerReason: string
 }
 
-/** The outcome of a flow from memory. */
+/** The result of a flow from memory. */
 export interface TrafficReply {
   name: string
   bytes: number
@@ -256,27 +262,29 @@ export interface TrafficReply {
   fctNs: number
   goodputBps: number
   retransmittedBytes: number
-  /** Packets among them that had not been lost. */
+  /** Retransmitted packets of which the original had arrived. */
   spuriousRetransmissions: number
   timeouts: number
   baseRttNs: number
   paths: PathFigures | null
 }
 
-/** What was measured; figures named `remote` are of what the other end sent, when bidirectional. */
+/**
+ * The result of a measurement. Figures named `remote` are of what the other end sent, in bidirectional runs.
+ */
 export interface PerfReply {
   messages: number
   bytes: number
-  /** That were measured, warm-up left out. */
+  /** Measured time, without the warm-up. */
   seconds: number
   goodputBps: number
   /** Rate of the best 100 ms. */
   peakBps: number
   latency: Latency | null
   retransmittedBytes: number
-  /** Packets among them that had not been lost. */
+  /** Retransmitted packets of which the original had arrived. */
   spuriousRetransmissions: number
-  /** CPU time of this host's daemon, and of the other one. */
+  /** CPU time of this host's daemon, and of the other host's. */
   cpuSeconds: number
   remoteCpuSeconds: number
   remoteMessages: number
@@ -293,8 +301,8 @@ export interface PerfReply {
   controllerReason: string
 }
 
-/** Times in ns. */
-export interface Latency {
+/** Times, ns. */
+interface Latency {
   count: number
   min: number
   max: number
@@ -317,7 +325,7 @@ export interface TransferInfo {
   progress: Progress | null
 }
 
-/** What each kind of answer carries. */
+/** The body of each kind of answer. */
 export interface ResponseBodies {
   error: { code: string; message: string }
   progress: Progress
@@ -334,13 +342,13 @@ export interface ResponseBodies {
 export type RequestKind = keyof RequestBodies
 export type ResponseKind = keyof ResponseBodies
 
-/** A decoded request: `body` names the field that is present. */
+/** A decoded request. `body` names the field that is present. */
 export type ControlRequest = { id: number; body?: RequestKind } & Partial<RequestBodies>
 export type ControlResponse = { id: number; body?: ResponseKind } & Partial<ResponseBodies>
 
-/** Fields that are left out have their default. */
+/** A message with fields left out. Those have their default. */
 export type Loose<T> = { [K in keyof T]?: T[K] extends (infer E)[] ? Loose<E>[] : T[K] }
-/** A response as it is handed in: its fields may be left out. */
+/** A response with fields left out. */
 export type ResponseContent = { [K in ResponseKind]?: Loose<ResponseBodies[K]> }
 export type RequestContent = { [K in RequestKind]?: Loose<RequestBodies[K]> }
 

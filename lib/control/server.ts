@@ -1,6 +1,6 @@
 /**
- * The daemon's end of the control plane: a Unix socket, for its owner alone. What a request does is
- * registered by name; this file knows the socket, the framing, ids, progress and cancelling.
+ * The daemon's end of the control plane: a Unix socket that only its owner may use. This file knows the
+ * socket, framing, ids, progress and cancellation. Handlers for the requests are registered by name.
  */
 import { existsSync, lstatSync, unlinkSync } from 'node:fs'
 import { connect, createServer, type Server, type Socket } from 'node:net'
@@ -24,33 +24,33 @@ import { prepareSocketFolder } from './socket-path.js'
 const CLIENTS_MAX = 64
 /** Unfinished requests of one client. */
 const REQUESTS_MAX = 256
-/** Bytes that may wait for a client that does not read; then it is dropped. */
+/** Bytes that may wait for a client that does not read. A client with more is disconnected. */
 const UNREAD_BYTES_MAX = 4 * 1024 * 1024
 
-/** How long answers under way may take to arrive when the server closes. */
+/** How long pending answers may take to be sent when the server closes. */
 const LAST_WORDS_MS = 100
 
-/** What a handler is given besides the request. */
+/** What a handler gets in addition to the request. */
 export interface RequestContext {
-  /** Aborts when the client cancels the request or goes away. */
+  /** Aborts when the client cancels the request or disconnects. */
   readonly signal: AbortSignal
-  /** Sends the client how far the request has got; skipped for a client that does not keep up. */
+  /** Sends progress to the client. It is skipped for a client that does not keep up. */
   progress(progress: Loose<Progress>): void
 }
 
-/** Answers one kind of request: with one field of Response, or by throwing. */
+/** Answers one kind of request: returns one field of Response, or throws. */
 export type Handler<K extends RequestKind> = (
   request: RequestBodies[K],
   context: RequestContext,
 ) => Promise<ResponseContent>
 
-/** Called with what deserves a line in the log. */
-export interface ControlEvents {
+/** Receives the events that are worth a line in the log. */
+interface ControlEvents {
   onMalformed?(error: WeirError): void
   onDefect?(error: unknown): void
 }
 
-/** The control socket, and the clients that are connected to it. */
+/** The control socket and its clients. */
 export class ControlServer {
   readonly path: string
   readonly #events: ControlEvents
@@ -65,7 +65,7 @@ export class ControlServer {
     this.registerHandler('ping', async () => ({ ping: {} }))
   }
 
-  /** Sets what answers requests of that kind, replacing any earlier handler. */
+  /** Sets the handler of a kind of request, in place of an earlier one. */
   registerHandler<K extends RequestKind>(kind: K, handler: Handler<K>): void {
     this.#handlers.set(kind, handler as Handler<never>)
   }
@@ -74,7 +74,7 @@ export class ControlServer {
     return this.#handlers.get(kind)
   }
 
-  /** Begins to listen. A socket that nobody serves is replaced; throws WEIR_BAD_STATE when somebody does. */
+  /** Begins to listen. Replaces a socket that no daemon serves. Throws WEIR_BAD_STATE if one does. */
   async listen(): Promise<void> {
     prepareSocketFolder(this.path)
     await this.#removeStale()
@@ -82,7 +82,8 @@ export class ControlServer {
     server.maxConnections = CLIENTS_MAX
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject)
-      // The socket file must never be open to others, not even for a moment: bind happens within listen.
+      // The socket file must never be accessible to others, not even for a moment. The bind happens within
+      // listen.
       const umask = process.umask(0o177)
       try {
         server.listen(this.path, resolve)
@@ -96,7 +97,7 @@ export class ControlServer {
     this.#server = server
   }
 
-  /** Cancels what runs, drops all clients, removes the socket file. */
+  /** Cancels running requests, disconnects all clients, removes the socket file. */
   async close(): Promise<void> {
     for (const client of this.#clients) client.close()
     const server = this.#server
@@ -126,7 +127,7 @@ export class ControlServer {
   }
 }
 
-/** True if somebody accepts connections on the socket. */
+/** Returns true if a process accepts connections on the socket. */
 async function isServed(path: string): Promise<boolean> {
   return await new Promise(resolve => {
     const socket = connect(path)
@@ -140,7 +141,7 @@ async function isServed(path: string): Promise<boolean> {
   })
 }
 
-/** One connected client. Whatever it sends, only its own connection suffers. */
+/** One connected client. Whatever it sends, only its own connection is affected. */
 class Client {
   readonly #socket: Socket
   readonly #server: ControlServer

@@ -1,14 +1,18 @@
 /**
- * Distinguishes a daemon that hangs from one that is busy. A request may take hours; a daemon whose threads run answers a ping meanwhile, whatever
- * else it does. Time is counted in looks, not by the clock: a client that was stopped itself (Ctrl-Z) looks once when it goes on,
- * and has not read by then what waits for it.
+ * Distinguishes a daemon that hangs from one that is busy. A request may take hours, but a daemon whose
+ * threads run answers a ping meanwhile. Silence is counted in checks and not by the clock. Otherwise a client
+ * that was stopped itself (Ctrl-Z) would give up the daemon as soon as it continues, before it has read what
+ * arrived meanwhile.
  */
 
-/** How often to look whether something has come, and to ping if not. */
+/** Interval of the checks. If nothing has arrived since the last one, the client pings. */
 const LOOK_EVERY_MS = 5000
-/** Looks in vain after which a daemon is given up that has never said anything on this connection: 15 s. */
+/**
+ * Failed checks after which the client gives up a daemon that has never sent anything on this connection: 15
+ * s.
+ */
 const FIRST_LOOKS = 3
-/** The same for one that has: with it, work that is under way is given up. 60 s. */
+/** The same for a daemon that has sent something. Giving it up ends work that is under way. 60 s. */
 const LATER_LOOKS = 12
 
 export class SilenceWatch {
@@ -19,7 +23,10 @@ export class SilenceWatch {
   #heard = false
   #inVain = 0
 
-  /** @param ping asks for a sign of life; @param giveUp is called at most once between `start` and `stop` */
+  /**
+   * @param ping asks the daemon for an answer
+   * @param giveUp is called at most once between `start` and `stop`
+   */
   constructor(ping: () => void, giveUp: (silentMs: number) => void) {
     this.#ping = ping
     this.#giveUp = giveUp
@@ -37,7 +44,7 @@ export class SilenceWatch {
     this.#timer = undefined
   }
 
-  /** Anything has come from the daemon. */
+  /** Call it when anything has arrived from the daemon. */
   onHeard(): void {
     this.#heard = true
     this.#everHeard = true

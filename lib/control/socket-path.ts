@@ -1,4 +1,4 @@
-/** Where the control socket is when nobody says so. */
+/** The default path of the control socket. */
 import { lstatSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -19,7 +19,11 @@ export function defaultSocketPath(): string {
   return join(tmpdir(), `weir-${process.getuid?.() ?? 'user'}`, 'daemon.sock')
 }
 
-/** Throws WEIR_BAD_ARGUMENT when the path is too long. @param mend what to do then, for the message */
+/**
+ * Throws WEIR_BAD_ARGUMENT when the path is too long.
+ *
+ * @param mend what the user can do, for the message
+ */
 export function checkSocketPath(path: string, mend = ''): void {
   if (Buffer.byteLength(path) <= PATH_BYTES_MAX) return
   const text = `the socket path ${path} is longer than ${PATH_BYTES_MAX} bytes`
@@ -27,9 +31,9 @@ export function checkSocketPath(path: string, mend = ''): void {
 }
 
 /**
- * Makes the folder of a control socket that is to be created, for its owner alone. Throws WEIR_BAD_ARGUMENT
- * when the path is too long, or when the folder is somebody else's or open to writing by others: they could
- * put a socket of their own there.
+ * Makes the folder of a control socket, accessible to its owner only. Throws WEIR_BAD_ARGUMENT if the path is
+ * too long. Throws it also if the folder belongs to somebody else or others may write to it, because they
+ * could put a socket of their own there.
  */
 export function prepareSocketFolder(path: string): void {
   checkSocketPath(path)

@@ -2,8 +2,8 @@ import { createCongestionControl } from '../cc/catalogue.js'
 import type { OptionValues } from '../cc/options.js'
 
 /**
- * Throws WEIR_BAD_ARGUMENT for a controller or an option that does not exist or is out of range: now, and not
- * when the first connection has measured its base RTT.
+ * Throws WEIR_BAD_ARGUMENT for a controller or an option that does not exist or is out of range. Without this
+ * check the error would only show when the first connection has measured its base RTT.
  */
 export function checkController(
   cc: { name: string; options: OptionValues },

@@ -3,8 +3,8 @@ import type { HostAddress } from '../wire/net/address.js'
 import type { IntFormat } from '../wire/telemetry/telemetry.js'
 
 /**
- * Throws WEIR_BAD_ARGUMENT for telemetry that a port cannot send: an ordinary socket writes everything before the UDP payload
- * itself, and IFA, and IOAM over IPv6, lie before UDP.
+ * Throws WEIR_BAD_ARGUMENT for telemetry that a port cannot send. The kernel writes all headers up to UDP on
+ * an ordinary socket, and IFA, and IOAM over IPv6, are in front of UDP.
  *
  * @param io name of the port, 'vxlan' in labs
  */

@@ -1,6 +1,6 @@
 /**
- * A host's daemon: its data side, on a thread of its own or on this one, and the control plane. `start` brings it
- * up whole or not at all, `close` takes it down in order.
+ * A host's daemon: its data side, on a thread of its own or on this one, and the control plane. `start` opens
+ * all parts or none. `close` closes them in order.
  */
 import { ControlServer } from '../control/server.js'
 import { WeirError } from '../errors.js'
@@ -10,7 +10,7 @@ import { HOST_REQUESTS, type HostAbout, type HostRequest, type HostService } fro
 import type { LocalHostOptions } from './local-host.js'
 import { WorkerHost } from './worker-host.js'
 
-/** How long the data path may take to show a sign of life: less than a client takes between two questions. */
+/** How long the data path may take to answer a ping. It is less than the interval at which a client pings. */
 const PING_MS = 4000
 
 export interface DaemonOptions extends LocalHostOptions {
@@ -18,28 +18,30 @@ export interface DaemonOptions extends LocalHostOptions {
   socketPath: string
   log: Logger
   /**
-   * True: the data side runs on a thread of its own; but not with io 'raw', since the package raw-socket works on a
-   * process's main thread only. Default false.
+   * True: the data side runs on a thread of its own. Not so with io 'raw', because the package raw-socket
+   * works on the main thread of a process only. Default false.
    */
   worker?: boolean
 }
 
 export class Daemon {
   readonly control: ControlServer
-  /** Resolves when the daemon is down, whoever stopped it. */
+  /** Resolves when the daemon is closed, whoever closed it. */
   readonly closed: Promise<void>
-  /** The defect that stopped the NIC, when one did. */
+  /** The defect that stopped the NIC. Null: none did. */
   failure: unknown = null
   readonly #host: HostService
   readonly #log: Logger
   #resolveClosed: () => void = () => {}
   #closing = false
 
-  /** Throws WEIR_BAD_ARGUMENT, WEIR_BAD_STATE, WEIR_UNSUPPORTED or WEIR_NO_FILE; what was open by then is closed again. */
+  /**
+   * Throws WEIR_BAD_ARGUMENT, WEIR_BAD_STATE, WEIR_UNSUPPORTED or WEIR_NO_FILE after it closed what was open.
+   */
   static async start(options: DaemonOptions): Promise<Daemon> {
     const { socketPath, log, worker, ...hostOptions } = options
     let onDefect = (_error: unknown) => {}
-    // The thread that the transport runs on loads it: nobody else needs that memory and time.
+    // Only the thread on which the transport runs loads its modules, to save memory and time.
     const service = worker && options.io !== 'raw' ? WorkerHost : (await import('./local-host.js')).LocalHost
     const host = await service.open(hostOptions, log, error => onDefect(error))
     try {
@@ -69,7 +71,7 @@ export class Daemon {
       return { ping: {} }
     })
     this.control.registerHandler('stop', async () => {
-      // The answer goes out first.
+      // The answer is sent before the daemon closes.
       setImmediate(() => void this.close())
       return { stop: {} }
     })
@@ -79,7 +81,7 @@ export class Daemon {
     return this.#host.about
   }
 
-  /** What the host is made of. Throws WEIR_BAD_STATE if that is on another thread. */
+  /** The parts of the host. Throws WEIR_BAD_STATE if they are on another thread. */
   get parts(): HostParts {
     const { parts } = this.#host
     if (parts !== null) return parts
@@ -90,7 +92,8 @@ export class Daemon {
   }
 
   /**
-   * Ends the transfers at both ends, removes the control socket, closes the port. Harmless when called again.
+   * Ends the transfers at both ends, removes the control socket, closes the port. Has no effect the second
+   * time.
    */
   async close(): Promise<void> {
     if (this.#closing) return await this.closed
@@ -112,7 +115,7 @@ export class Daemon {
   }
 }
 
-/** Throws WEIR_DAEMON_UNREACHABLE if the data path shows no sign of life for so long. */
+/** Throws WEIR_DAEMON_UNREACHABLE if the data path does not answer within this time. */
 async function answeredWithin(ms: number, alive: Promise<void>): Promise<void> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {

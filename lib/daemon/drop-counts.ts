@@ -1,8 +1,9 @@
 import type { HostParts } from './host-parts.js'
 
 /**
- * Everything that a host has dropped, refused or ignored since it started, by layer and reason, those that are 0 too: a
- * counter that is not here is seen by nobody. `bin/commands/drop-words.ts` has the words for people.
+ * Returns counts of everything that a host has dropped, refused or ignored since it started, by layer and
+ * reason, zeros included. Users see no other counters of drops. `bin/commands/drop-words.ts` has the words
+ * for people.
  *
  * | layer | whose |
  * |---|---|

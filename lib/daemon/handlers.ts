@@ -1,4 +1,4 @@
-/** What the daemon answers on its control socket about itself and its transfers. */
+/** Answers the control socket's requests about the daemon and its transfers. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Loose, Progress, TransferReply } from '../control/messages.js'
 import type { RequestContext } from '../control/server.js'
@@ -12,16 +12,16 @@ import type { HostParts } from './host-parts.js'
 import type { HostHandlers } from './host-service.js'
 import { statusOf } from './status.js'
 
-/** How often a client hears how its transfer stands. */
+/** How often a client gets the progress of its transfer. */
 const PROGRESS_EVERY_MS = 200
-/** Telemetry goes to the next one. */
+/** The highest port that leaves a next one for packets with telemetry. */
 const UDP_PORT_MAX = 65_534
-/** How long the answer to a cancel waits for the transfer to end. */
+/** How long the answer to a cancel waits for the end of the transfer. */
 const CANCEL_WITHIN_MS = 2000
 
 type OnStarted = (transfer: Transfer) => void
 
-/** What answers questions about the host and its transfers, and begins and ends them. */
+/** Returns the handlers of requests about the host and its transfers. */
 export function transferHandlers(host: HostParts): Omit<HostHandlers, 'traffic' | 'perf'> {
   const { transfers, loop } = host
   const startedMs = Date.now()
@@ -60,7 +60,7 @@ export function transferHandlers(host: HostParts): Omit<HostHandlers, 'traffic' 
   }
 }
 
-/** Resolves when `ended` does, or after that time. */
+/** Resolves when `ended` does, but at the latest after this time. */
 async function within(ms: number, ended: Promise<unknown> = Promise.resolve()): Promise<void> {
   const over = new AbortController()
   const { signal } = over
@@ -85,7 +85,7 @@ function checkRetries(retries: number): void {
   throw new WeirError('WEIR_BAD_ARGUMENT', `${retries} retries are asked for, ${RETRIES_MAX} is the most`)
 }
 
-/** Runs a transfer that a client asked for, and reports to the client how it stands. */
+/** Runs a transfer for a client, and sends the client its progress. */
 async function run(
   loop: HostLoop,
   context: RequestContext,

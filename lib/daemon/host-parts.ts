@@ -4,7 +4,7 @@ import type { Share } from '../transfer/file/share.js'
 import type { TransferService } from '../transfer/service.js'
 import type { OpenedNic } from './open-nic.js'
 
-/** What a host is made of. */
+/** The parts of a host. */
 export interface HostParts extends OpenedNic {
   readonly inbox: Inbox
   readonly share: Share | null

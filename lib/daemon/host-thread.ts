@@ -1,14 +1,14 @@
-/** The thread of a WorkerHost: a LocalHost that answers what is forwarded to it. */
+/** The thread of a WorkerHost: a LocalHost that answers the requests that the WorkerHost forwards. */
 import type { RequestBodies } from '../control/messages.js'
 import { createLog } from '../log.js'
 import { serveThread } from '../thread/serve-thread.js'
 import type { HostRequest } from './host-service.js'
 import { LocalHost, type LocalHostOptions } from './local-host.js'
 
-/** What the thread is started with. */
+/** Data with which the thread starts. */
 export interface HostStart {
   options: LocalHostOptions
-  /** Level of its log, which goes to the same standard error, line by line. */
+  /** Log level. The thread logs to the standard error of the process, line by line. */
   logLevel: string
   logName: string
 }

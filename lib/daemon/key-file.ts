@@ -3,12 +3,12 @@ import { WeirError } from '../errors.js'
 import { whyNotRead } from '../file-reason.js'
 import { checkSecret, SECRET_BYTES_MAX } from '../nic/keys/connection-key.js'
 
-/** Rights of anybody but the file's owner. */
+/** Permission bits of everybody but the file's owner. */
 const OTHERS = 0o077
 
 /**
- * The secret in a key file: its bytes, without line ends behind them. Throws WEIR_NO_FILE if it cannot be read, and
- * WEIR_BAD_ARGUMENT if others may read it or it is too short or too long.
+ * Returns the secret in a key file: its bytes without trailing line ends. Throws WEIR_NO_FILE if the file
+ * cannot be read. Throws WEIR_BAD_ARGUMENT if others may read it, or if the secret is too short or too long.
  */
 export function readKeyFile(path: string): Uint8Array {
   const bytes = Buffer.alloc(SECRET_BYTES_MAX + 2)

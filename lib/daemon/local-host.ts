@@ -22,23 +22,23 @@ import { closeNic, type NicOptions, openNic } from './open-nic.js'
 import { perfHandler, type ServedPerf, servePerf } from './perf.js'
 import { takeTraffic, trafficHandler } from './traffic.js'
 
-/** Partial files that no transfer has resumed for 7 days are removed when a host starts. */
+/** When a host starts, it removes partial files that no transfer has resumed for 7 days. */
 const PARTIALS_KEPT_MS = 7 * 24 * 3600 * 1000
-/** How long the NIC runs on after that, to tell the peers of connections that were just closed. */
+/** After the connections are closed, the NIC runs for this long so that their peers learn of it. */
 const LAST_WORDS_MS = 50
 
 export interface LocalHostOptions extends NicOptions {
   /** Folder that receives files. */
   inbox: string
-  /** Folder whose files other hosts may get. Default: they may get none. */
+  /** Folder whose files other hosts may get. Default: none. */
   share?: string
-  /** Bytes of a chunk of a transfer. Default 1 MiB. */
+  /** Bytes of a transfer's chunk. Default 1 MiB. */
   chunkBytes?: number
   /** False: other hosts may not measure against this one. Default true. */
   perf?: boolean
 }
 
-/** The data side of a daemon on this thread: it runs on its event loop. */
+/** The data side of a daemon, on the event loop of this thread. */
 export class LocalHost implements HostService {
   readonly parts: HostParts
   readonly about: HostAbout
@@ -48,8 +48,10 @@ export class LocalHost implements HostService {
   #closing = false
 
   /**
-   * Throws WEIR_BAD_ARGUMENT, WEIR_UNSUPPORTED or WEIR_NO_FILE; what was open by then is closed again.
-   * @param onDefect called once if the NIC throws: it has stopped, and the host should be closed
+   * Throws WEIR_BAD_ARGUMENT, WEIR_UNSUPPORTED or WEIR_NO_FILE after it closed what was open.
+   *
+   * @param onDefect called once if the NIC throws. The NIC has stopped then, and the caller should close the
+   * host
    */
   static async open(
     options: LocalHostOptions,
@@ -118,7 +120,7 @@ export class LocalHost implements HostService {
     }
   }
 
-  /** Whoever asks is on the same thread. */
+  /** The caller runs on the same thread, so the thread is alive. */
   async isAlive(): Promise<void> {}
 
   async close(): Promise<void> {
@@ -133,7 +135,7 @@ export class LocalHost implements HostService {
     await closeNic(this.parts)
   }
 
-  /** Transfers have ended by now: what still runs are measurements, and flows from memory. */
+  /** Ends measurements and flows from memory. Transfers have ended by now. */
   async #endRequests(): Promise<void> {
     if (this.#running.size === 0) return
     const ended = [...this.#running].map(running => running.cancel())
@@ -144,7 +146,7 @@ export class LocalHost implements HostService {
   }
 }
 
-/** A request that is being answered: the client may cancel it, and so may the host. */
+/** A request under way. The client may cancel it, and so may the host. */
 class RunningRequest {
   readonly #abort = new AbortController()
   readonly #asked: AbortSignal
@@ -164,7 +166,7 @@ class RunningRequest {
     return this.#abort.signal
   }
 
-  /** Resolves when it has ended. */
+  /** Resolves when the request has ended. */
   cancel(): Promise<void> {
     this.#abort.abort()
     return this.#ended

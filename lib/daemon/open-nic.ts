@@ -1,4 +1,4 @@
-/** A NIC on a port, driven in real time: what every host has, whatever runs on it. */
+/** Opens a NIC on a port and drives it in real time. Every host has one. */
 
 import { checkModes } from '../cc/mode-conflicts.js'
 import type { OptionValues } from '../cc/options.js'
@@ -30,115 +30,128 @@ import {
 } from './open-port.js'
 import { systemRandom } from './random.js'
 
-/** Frames that may be on their way in and out at a time: 19 MB when all have been used. */
+/** Frames that may be in use at a time: 19 MB if all are. */
 const FRAMES = 4096
-/** Lateness of the event loop that pacing makes up for. */
+/** Lateness of the event loop for which pacing compensates. */
 const SLACK_NS: Nanos = 1 * MILLISECOND
 /**
- * Packets that leave together take up to so much time at the flow's rate, as the kernel's TCP has it: each run wakes this process, every
- * switch and the peer once, where single packets would wake them as often as they are many.
+ * Packets that leave together take at most this time at the flow's rate, like TCP's in the kernel. Each run
+ * of packets wakes this process, every switch and the peer once. Single packets would wake them once each.
  */
 const PACING_RUN_NS: Nanos = 1 * MILLISECOND
 /**
- * 4.096 us * 2^16. On a busy machine a process may not run for a second, and its peers must not take it for dead:
- * with 8 attempts they wait for two. NAKs find losses in the middle of a stream long before that.
+ * 4.096 us * 2^16. A process on a busy machine may not run for a second, and its peers must not give it up:
+ * with 8 attempts they wait for two. NAKs report losses in the middle of a stream much sooner.
  */
 const ACK_TIMEOUT_NS: Nanos = 268_435_456
 /**
- * The connection manager's patience: 8 datagrams, one each 0.7 s (4.096 us * 2^17 + 2 * 4.096 us * 2^14).
- * Linux's own values would have a user wait for more than a minute for a host that is not there.
+ * Retransmission of the connection manager: 8 datagrams, one each 0.7 s (4.096 us * 2^17 + 2 * 4.096 us *
+ * 2^14). With Linux's own values a user would wait for more than a minute for a host that does not exist.
  */
 const CM_PATIENCE = { responseTimeoutExponent: 17, packetLifeTimeExponent: 14, maxCmRetries: 7 }
-/** An acknowledgement costs both ends about as much as a data packet. */
+/** An acknowledgement costs both ends about as much as a data packet, so not every packet gets one. */
 const ACK_EVERY_PACKETS = 16
 /**
- * How long the loop stays awake for the next packet after one came; a lab's many processes have no core to spend on
- * that.
+ * How long the loop polls for the next packet after the last one. The processes of a lab do not poll, because
+ * they outnumber the cores.
  */
 const SPIN_NS: Nanos = 200_000
 /**
- * Lower bound on the measured T of a direct path: two busy hosts take so long for a batch of packets and its
- * acknowledgement.
+ * Lower bound on the measured T of a direct path: the time that two busy hosts need for a batch of packets
+ * and its acknowledgement.
  */
 const BASE_RTT_LEAST_NS: Nanos = 100_000
 /**
- * Packets of one connection that may be unacknowledged: of 1 KiB, more than twice what 1 Gbit/s has under way in 100 ms. What is kept of each grows
- * with what is in flight: 30 bytes a packet at the sender, and at the receiver 2 KiB for each that came out of order.
+ * Packets of one connection that may be unacknowledged. With 1 KiB each, this is more than twice what 1
+ * Gbit/s has in flight in 100 ms. Memory grows with the packets in flight: 30 bytes for each at the sender,
+ * and 2 KiB at the receiver for each that arrived out of order.
  */
 const PACKETS_IN_FLIGHT_MAX = 32_768
-/** Packets out of order that are kept, of all connections; one keeps half. */
+/** Packets out of order that the NIC keeps for all connections. One connection may have half of them. */
 const REORDER_PACKETS = 65_536
-/** T is the smallest round trip of the last so many: as long as BBR's. */
+/** T is the smallest round trip within this time, which is as long as BBR's window. */
 const BASE_RTT_WINDOW_NS: Nanos = 10_000_000_000
-/** Shortest silence that counts: a process is put to sleep for a millisecond now and then. */
+/** Shortest timeout of a probe. A process sleeps for a millisecond now and then, which is no loss. */
 const PROBE_TIMEOUT_LEAST_NS: Nanos = 2_000_000
-/** A process that does not run for longer costs its peer one packet, and no retry. */
+/** If a process does not run for longer, its peer retransmits one packet and uses up no retry. */
 const RETRANSMIT_TIMEOUT_LEAST_NS: Nanos = 20_000_000
 
-/** Nobody knows what lies between two hosts: a connection finds out. */
+/** Only the connection itself can find out what path lies between two hosts. */
 const DEFAULT_CC = { name: 'auto', options: {} }
 const DEFAULT_START = 'careful'
 
 export interface NicOptions {
-  /** An address of this machine; nobody else can reach 127.0.0.1. */
+  /** An address of this machine. On 127.0.0.1 no other machine can reach it. */
   address: string
-  /** UDP port of RoCEv2, 1 to 65534, default 4791; packets with telemetry come to the next one. Peers are reached by it too, unless a connection names another. */
+  /**
+   * UDP port of RoCEv2, 1 to 65534, default 4791. The next port receives packets with telemetry. Connections
+   * use the same port of their peers, unless they name another one.
+   */
   port?: number
   /** A name of IO_NAMES, default 'auto'. */
   io?: string
-  /** UDP source ports that connections draw from, 1 to 64. Default: 16 of io 'batch', 4 of 'dgram'; others send from any. */
+  /**
+   * UDP source ports from which connections draw theirs, 1 to 64. Default: 16 with io 'batch', 4 with
+   * 'dgram'. The other ports can send from any.
+   */
   sourcePorts?: number
   /** Network interface for io 'packet'. Default: the one that has the address. */
   interface?: string
-  /** Rate of this host's link, bit/s. Default: what its network card says, else 40 Gbit/s. */
+  /** Rate of this host's link, bit/s. Default: the rate that its network card reports, else 40 Gbit/s. */
   lineRateBps?: number
   /** Default auto: HPCC++ with the drafts' constants where switches write telemetry, CUBIC elsewhere. */
   cc?: { name: string; options: OptionValues }
-  /** Connections name their own controllers: telemetry need have no effect with `cc`. Default false. */
+  /**
+   * True: connections name their own controllers, so telemetry without effect on `cc` is allowed. Default
+   * false.
+   */
   anyCc?: boolean
   /** Work requests of each queue of a connection. Default 128. */
   queueDepth?: number
-  /** Payload bytes of a packet. Default: the greatest that fits the interface. */
+  /** Payload bytes of a packet. Default: the most that fits the interface. */
   pathMtu?: number
-  /** T of every path. Default: the smallest round trip of the last 10 s. */
+  /** Base RTT (T) of every path, ns. Default: the smallest round trip of the last 10 s. */
   baseRttNs?: Nanos
   /**
-   * Silence after which packets are retransmitted, rounded up to 4.096 us * 2^n; 8 of them end a connection.
-   * Default 268 ms.
+   * Time without an acknowledgement after which packets are retransmitted, ns, rounded up to 4.096 us * 2^n.
+   * After 8 such times the connection ends. Default 268 ms.
    */
   ackTimeoutNs?: Nanos
   /**
-   * One ACK per so many packets. Default 16; the sender asks for more of them when its window is small. With
-   * telemetry of switches on the path, 1 returns that of every packet.
+   * The receiver sends an ACK for each so many packets. The sender asks for more of them when its window is
+   * small. With 1 it gets the switches' telemetry of every packet. Default 16.
    */
   ackEveryPackets?: number
   /** Retries without progress before a connection fails, 0 to 7. Default 7. */
   retryCount?: number
-  /** How connections begin: with ten packets, or at line rate as in the papers. Default careful. */
+  /** How fast a connection begins: with ten packets, or at line rate as in the papers. Default careful. */
   start?: Start
-  /** What is retransmitted after a loss. Default selective, with peers that do so too. */
+  /** What the sender retransmits after a loss. Default selective, with peers that support it. */
   recovery?: Recovery
   /** Priority of this host's packets, 0 to 7. Default 0. */
   priority?: number
-  /** DSCP of each priority; it is seen on the wire of io 'packet' and in labs. Default: 8 x the priority. */
+  /** DSCP of each priority. It is on the wire with io 'packet' and in labs. Default: 8 x the priority. */
   dscpOfPriority?: readonly number[]
-  /** Telemetry of data packets, and for how many hops. Default wide, 5. */
+  /** Telemetry of data packets: its format, and the hops that may write it. Default wide, 5. */
   int?: { format: IntFormat; hops: number }
-  /** IP protocol of IFA, the same in the whole network, 0 to 255. Default 253. */
+  /** IP protocol number of IFA, the same in the whole network, 0 to 255. Default 253. */
   ifaProtocol?: number
-  /** How telemetry is collected and brought back. */
+  /** How telemetry is collected and returned. */
   telemetry?: Partial<TelemetrySettings>
   /** How the paths of flows are chosen, and flows admitted. */
   paths?: Partial<PathSettings>
-  /** Shared with all peers, 16 to 1024 bytes: others are refused, and feedback is authenticated. Default: none. */
+  /**
+   * Secret that all peers share, 16 to 1024 bytes. Connections without it are refused, and feedback is
+   * authenticated. Default: none.
+   */
   secret?: Uint8Array
-  /** Looks for packets without ever sleeping: lowest latency, one whole core. Default false. */
+  /** Polls for packets without sleeping. This gives the lowest latency and uses one core. Default false. */
   busyPoll?: boolean
-  /** For labs: this host's link is emulated. */
+  /** For labs: the emulated link of this host. */
   overlay?: OverlayLink
 }
 
-/** A NIC that runs, and what it is made of. */
+/** A running NIC and its parts. */
 export interface OpenedNic {
   readonly address: HostAddress
   readonly udpPort: number
@@ -150,11 +163,11 @@ export interface OpenedNic {
   readonly reachability: Reachability
 }
 
-/** For an application on another thread: how its work gets to the NIC. */
-export interface LoopHooks {
+/** Hooks through which an application on another thread gives its work to the NIC. */
+interface LoopHooks {
   /** Called as each round of the loop begins. */
   onRound?: (now: Nanos) => void
-  /** What the loop waits with, made of the port's own waiter. */
+  /** Makes the waiter of the loop from the port's own waiter. */
   waiterWith?: (port: Waiter | null) => Waiter
 }
 
@@ -167,7 +180,7 @@ export interface DefectHooks {
 }
 
 /**
- * Opens the port and starts the loop. Throws WEIR_BAD_ARGUMENT or WEIR_UNSUPPORTED; what was open by then is closed again.
+ * Opens the port and starts the loop. Throws WEIR_BAD_ARGUMENT or WEIR_UNSUPPORTED after it closed what was open.
  */
 export async function openNic(
   options: NicOptions,
@@ -184,7 +197,7 @@ export async function openNic(
     const lineRateBps = options.lineRateBps ?? interfaceRateBps(options.address)
     const intake = intakeOf(port, lineRateBps)
     if (!intake && options.telemetry?.hostHop) throw noHostHop(io)
-    // An emulated link has no kernel that knows.
+    // No kernel knows the routes of an emulated link.
     const hasKernel = !options.overlay && !link
     const onConnecting = hasKernel
       ? (asked: Connecting) => reachability.watch(attemptOf(asked, loop))
@@ -211,7 +224,7 @@ export async function openNic(
   }
 }
 
-/** Stops the loop and closes the port; the peers of its connections learn nothing of it. */
+/** Stops the loop and closes the port. It does not disconnect connections: their peers learn nothing. */
 export async function closeNic({ loop, port, reachability }: OpenedNic): Promise<void> {
   reachability.close()
   loop.close()
@@ -232,7 +245,7 @@ function attemptOf(asked: Connecting, loop: HostLoop): ConnectAttempt {
   }
 }
 
-/** What measures the host as the last hop, where the port knows how much waits. */
+/** The measurement of the host as the last hop. Only some ports know how many bytes wait. */
 function intakeOf(port: Port, lineRateBps: number): Intake | undefined {
   return Number.isNaN(port.waitingBytes()) ? undefined : new Intake(lineRateBps, port.receiveBudgetBytes)
 }
@@ -284,7 +297,7 @@ function createNic(
     priority: options.priority,
     dscpOfPriority: options.dscpOfPriority,
     int: options.int,
-    // Whoever says how many hops has chosen what packets carry.
+    // A caller that gives the number of hops has chosen the length of telemetry.
     intHopsMax: options.int === undefined ? hopsFor(port.mtu, pathMtu) : 1,
     telemetry: options.telemetry,
     paths: options.paths,

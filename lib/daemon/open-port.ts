@@ -1,4 +1,4 @@
-/** The port that a daemon sends and receives by, made from its options. */
+/** Opens the port of a daemon from the daemon's options. */
 import { WeirError } from '../errors.js'
 import type { FramePool } from '../frame/frame-pool.js'
 import { Neighbours } from '../io/interfaces/neighbours.js'
@@ -15,7 +15,7 @@ import { HostAddress } from '../wire/net/address.js'
 import * as udp from '../wire/net/udp.js'
 import { IO_NAMES } from './io-names.js'
 
-/** Room that the pool of a port has to have. */
+/** Room that a port needs in its pool. */
 export const PORT_ROOM_BYTES = RECEIVER_ROOM_BYTES
 
 /** One end of an emulated link. */
@@ -25,22 +25,24 @@ export interface OverlayLink {
   peer: { address: string; port: number }
 }
 
-export interface OpenPortOptions {
+interface OpenPortOptions {
   pool: FramePool
-  /** 'auto' picks the fastest that this machine offers. */
+  /** A name of IO_NAMES. 'auto' is the fastest port that this machine offers. */
   io: string
   address: string
-  /** UDP port of RoCEv2; INT goes to the next one. */
+  /** UDP port of RoCEv2. Packets with telemetry use the next one. */
   port: number
   /** Network interface for `packet`. Default: the one that has the address. */
   interface?: string
-  /** UDP source ports of `batch` and `dgram`, 1 to 64; others send from any. Default: 16 and 4. */
+  /**
+   * UDP source ports of `batch` and `dgram`, 1 to 64. The other ports can send from any. Default: 16 and 4.
+   */
   sourcePorts?: number
-  /** Frames travel in VXLAN to an emulated switch instead. */
+  /** In place of `io`: frames travel in VXLAN to an emulated switch. */
   overlay?: OverlayLink
 }
 
-/** A port, and what a NIC on it has to know of its link. */
+/** A port, and the properties of its link that a NIC needs. */
 export interface OpenedPort {
   io: string
   port: Port
@@ -48,8 +50,8 @@ export interface OpenedPort {
 }
 
 /**
- * Throws WEIR_BAD_ARGUMENT for an unknown name, or when the address or port cannot be bound; WEIR_UNSUPPORTED where the machine
- * does not offer it.
+ * Throws WEIR_BAD_ARGUMENT for an unknown name or if the address or port cannot be bound, and
+ * WEIR_UNSUPPORTED if the machine does not offer the port.
  */
 export async function openPort(options: OpenPortOptions): Promise<OpenedPort> {
   const { pool, io, address, port, overlay } = options
@@ -77,19 +79,19 @@ export async function openPort(options: OpenPortOptions): Promise<OpenedPort> {
   return { io: 'dgram', port: await DgramPort.open(ports) }
 }
 
-/** What `auto` takes on this machine, and why not something faster. */
+/** Returns the port that `auto` stands for on this machine, and why it is not a faster one. */
 export function automaticIo(): { takes: 'batch' | 'dgram'; why?: string } {
   const fault = libcFault()
   return fault === null ? { takes: 'batch' } : { takes: 'dgram', why: fault }
 }
 
-/** Switches know RoCEv2 by its port. */
+/** Switches recognise RoCEv2 by its standard port. */
 function checkStandardPort(what: string, port: number): void {
   if (port === udp.PORT_ROCE) return
   throw new WeirError('WEIR_BAD_ARGUMENT', `${what}: the UDP port is 4791, not ${port}`)
 }
 
-/** Raw frames carry the ports that RoCEv2 has, and the MAC address that the peer has. */
+/** Raw frames carry the standard ports of RoCEv2 and the MAC address of the peer. */
 async function openPacketPort(options: OpenPortOptions): Promise<OpenedPort> {
   const address = HostAddress.parse(options.address)
   await interfaceUp(address, options.interface)
@@ -107,16 +109,19 @@ const SHIM_HEADER_BYTES = 40 + 8 + 8 + 12 + 16 + 4 + 4
 const SLOT_BYTES = 24
 const HOPS = 5
 const HEADER_BYTES = SHIM_HEADER_BYTES + HOPS * SLOT_BYTES
-/** What telemetry can have. */
+/** Telemetry records that a packet may have. */
 const HOPS_MAX = 15
 
-/** The greatest path MTU of RoCE whose packets fit into IP packets of `mtu` bytes. */
+/** Returns the greatest path MTU of RoCE whose packets fit into IP packets of `mtu` bytes. */
 export function pathMtuFor(mtu: number): number {
   for (const pathMtu of [4096, 2048, 1024, 512]) if (pathMtu + HEADER_BYTES <= mtu) return pathMtu
   return 256
 }
 
-/** The most hops whose records fit into IP packets of `mtu` bytes beside such a payload, 1 to 15. */
+/**
+ * Returns how many hops may write telemetry beside a payload of `pathMtu` bytes in an IP packet of `mtu`
+ * bytes, 1 to 15.
+ */
 export function hopsFor(mtu: number, pathMtu: number): number {
   const hops = Math.floor((mtu - pathMtu - SHIM_HEADER_BYTES) / SLOT_BYTES)
   return Math.max(1, Math.min(HOPS_MAX, hops))

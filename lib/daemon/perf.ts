@@ -1,4 +1,4 @@
-/** Measuring: answers the control plane's Perf requests with runs, and serves the runs of other hosts. */
+/** Answers Perf requests of the control plane by measuring, and lets other hosts measure against this one. */
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parsePathSettings } from '../cc/path-settings.js'
@@ -20,20 +20,23 @@ import { systemRandom } from './random.js'
 const RUNS_MAX = 4
 const TICK_MS = 10
 const SERVER_TICK_MS = 1000
-/** How often it is looked whether sessions that were ended are over, and how many times. */
+/** Interval at which `endSessions` checks whether the sessions are over, and the number of checks. */
 const END_LOOK_MS = 20
 const END_LOOKS = 50
-/** How often the client hears how its run stands. */
+/** Interval of progress reports to the client. */
 const PROGRESS_EVERY_MS = 1000
 
-/** The serving of other hosts' runs. */
+/** The service that lets other hosts measure. */
 export interface ServedPerf {
-  /** Ends those that run, and takes no more. Resolves when their peers know it, or after a second. */
+  /**
+   * Ends running sessions and refuses new ones. Resolves when their peers know it, at the latest after a
+   * second.
+   */
   endSessions(): Promise<void>
   close(): void
 }
 
-/** Begins to serve runs of other hosts, unless `serves` is false. Close what it returns. */
+/** Begins to serve runs of other hosts, unless `serves` is false. The caller closes the result. */
 export function servePerf({ nic, loop }: OpenedNic, serves: boolean): ServedPerf {
   const limits = {
     queueDepth: nic.settings.queueDepth,
@@ -60,14 +63,14 @@ export function servePerf({ nic, loop }: OpenedNic, serves: boolean): ServedPerf
       server.close(loop.now())
       loop.wake()
       for (let looks = 0; server.sessions.size > 0 && looks < END_LOOKS; looks++) await sleep(END_LOOK_MS)
-      // What the connection manager has to say leaves behind the rest.
+      // Datagrams of the connection manager leave after all other packets.
       await sleep(END_LOOK_MS)
     },
     close: () => clearInterval(timer),
   }
 }
 
-/** What answers requests to measure. */
+/** Returns the handler of requests to measure. */
 export function perfHandler(host: OpenedNic): Handler<'perf'> {
   let runs = 0
   return async (request, context) => {
@@ -139,7 +142,9 @@ function settingsOf(request: PerfRequest): PerfSettings {
   return { ...request, op, mode }
 }
 
-/** Congestion control other than the daemon's. Throws WEIR_BAD_ARGUMENT. */
+/**
+ * Returns the congestion control that the request names, if it is not the daemon's. Throws WEIR_BAD_ARGUMENT.
+ */
 function connectOptions(
   request: PerfRequest,
 ): Pick<ConnectOptions, 'udpPort' | 'cc' | 'telemetry' | 'paths'> {

@@ -1,7 +1,7 @@
-/** Unguessable numbers for keys, PSNs and ids, drawn from the system a batch at a time. */
+/** Unguessable numbers for keys, PSNs and ids. The system is asked for a batch at a time. */
 import { getRandomValues } from 'node:crypto'
 
-/** A source of unsigned 32-bit whole numbers. */
+/** Returns a source of unsigned 32-bit integers. */
 export function systemRandom(): () => number {
   const batch = new Uint32Array(256)
   let at = batch.length

@@ -1,4 +1,4 @@
-/** What a daemon says of itself. */
+/** The status of a daemon. */
 import type { ConnectionInfo, Loose, StatusReply } from '../control/messages.js'
 import type { Flow } from '../nic/flow/flow.js'
 import { dropCounts } from './drop-counts.js'
@@ -6,7 +6,7 @@ import type { HostParts } from './host-parts.js'
 import { packageVersion } from './package-version.js'
 
 const VERSION = packageVersion()
-/** Most connections of one reply, which has to stay within 64 KiB. */
+/** Connections that one reply lists. A reply has at most 64 KiB. */
 const CONNECTIONS_MAX = 200
 
 /** @param startedMs when the daemon started, ms since 1970 */

@@ -1,5 +1,5 @@
 /**
- * Laboratory traffic: answers the control plane's Traffic requests with flows from memory, and takes the
+ * Laboratory traffic: answers Traffic requests of the control plane with flows from memory, and accepts the
  * flows of other hosts.
  */
 import { once } from 'node:events'
@@ -21,21 +21,21 @@ import type { OpenedNic } from './open-nic.js'
 
 /** Flows of one daemon at a time. */
 const FLOWS_MAX = 256
-/** Memory that all incoming flows write to, over and over. */
+/** Bytes of the memory to which all incoming flows write repeatedly. */
 const SINK_BYTES = 1 << 20
-/** How often the client hears how its flow stands. */
+/** Interval of progress reports to the client. */
 const PROGRESS_EVERY_MS = 100
-/** How often a waiting flow looks whether it may go on, ms. */
+/** Interval at which a waiting flow checks whether it may start, ms. */
 const LOOK_EVERY_MS = 2
-/** The longest wait that setTimeout can be given. */
+/** The longest delay that setTimeout accepts. */
 const WAIT_MS_MAX = 2 ** 31 - 1
 
-/** Begins to take flows of other hosts. */
+/** Begins to accept flows of other hosts. */
 export function takeTraffic({ nic }: OpenedNic): void {
   new TrafficSink(nic, SINK_BYTES, true)
 }
 
-/** What answers requests to send them. */
+/** Returns the handler of requests to send flows. */
 export function trafficHandler(host: OpenedNic): Handler<'traffic'> {
   let flows = 0
   return async (request, context) => {
@@ -60,7 +60,7 @@ async function runFlow(
   }
   const connect = connectOptions(request, nic.settings)
   const remote = await resolveHost(request.host, nic.address)
-  // Aborts when there is nothing to wait for any more: the flow has ended, or nobody wants it.
+  // Aborts when the flow has ended or its client has cancelled it.
   const over = new AbortController()
   const onAbort = () => over.abort()
   const { name, bytes } = request
@@ -103,7 +103,7 @@ function connectOptions(
   return { ...common, cc }
 }
 
-/** Waits for the connection and its base RTT: a flow's time does not count them. */
+/** Waits for the connection and its base RTT. A flow's completion time does not include them. */
 async function ready(flow: TrafficFlow, signal: AbortSignal): Promise<void> {
   check(flow, signal)
   while (!flow.established || flow.connection.stats.baseRttNs === 0) {
@@ -112,7 +112,7 @@ async function ready(flow: TrafficFlow, signal: AbortSignal): Promise<void> {
   }
 }
 
-/** Waits for a time of day, or until there is nothing to wait for. */
+/** Waits for a time of day, or until the signal aborts. */
 async function untilUnixMs(unixMs: number, signal: AbortSignal): Promise<void> {
   // A timer may end a fraction of a millisecond before its time.
   for (let leftMs = unixMs - Date.now(); leftMs > 0 && !signal.aborted; leftMs = unixMs - Date.now()) {
@@ -120,7 +120,7 @@ async function untilUnixMs(unixMs: number, signal: AbortSignal): Promise<void> {
   }
 }
 
-/** Throws when the flow has failed or nobody wants it any more. */
+/** Throws if the flow has failed or its client has cancelled it. */
 function check(flow: TrafficFlow, signal: AbortSignal): void {
   if (flow.error) throw flow.error
   if (signal.aborted) throw new WeirError('WEIR_CANCELLED', `flow ${flow.name} was cancelled`)

@@ -6,18 +6,20 @@ import { GRACE_MS, type HostAbout, type HostRequest, type HostService } from './
 import type { HostStart } from './host-thread.js'
 import type { LocalHostOptions } from './local-host.js'
 
-/** A thread that has not closed its host by then is ended as it is. */
+/** The thread is terminated if its host has not closed within this time. */
 const CLOSE_MS_MAX = 2 * GRACE_MS + 3000
 
-/** The data side of a daemon on a thread of its own: what is asked and answered crosses as messages. */
+/**
+ * The data side of a daemon on a thread of its own. Requests and answers are messages between the threads.
+ */
 export class WorkerHost implements HostService {
   readonly parts = null
   readonly #thread: ServiceThread<HostAbout>
   readonly #log: Logger
-  /** A sign of life has been asked for: one at a time, however many ask. */
+  /** The ping that has not been answered. All callers share it. */
   #alive: Promise<void> | null = null
 
-  /** Throws what `LocalHost.open` throws. `onDefect` is called once, too, if the thread ends by itself. */
+  /** Throws what `LocalHost.open` throws. `onDefect` is also called if the thread ends by itself. */
   static async open(
     options: LocalHostOptions,
     log: Logger,

@@ -1,4 +1,4 @@
-/** Completions on their way from a NIC's thread to the application's: records of 40 bytes. */
+/** Completions from a NIC's thread to the application's: records of 40 bytes. */
 import type { Completion, ReceiveOpcode } from '../qp/queues/completion-queue.js'
 import type { WorkOpcode } from '../qp/queues/work.js'
 import type { WorkStatus } from '../qp/queues/work-status.js'
@@ -30,7 +30,10 @@ export class CompletionRing {
     this.#u32 = new Uint32Array(memory, this.ring.recordsAt)
   }
 
-  /** Producer: adds a completion. The ring is not full, as work is only taken when its completion has a place. */
+  /**
+   * Producer: adds a completion. The ring has room, because work is only taken when its completion has a
+   * place.
+   */
   push(completion: Completion): void {
     const f64 = this.ring.producing * F64_WORDS
     const u32 = this.ring.producing * U32_WORDS
@@ -46,7 +49,7 @@ export class CompletionRing {
     this.ring.publish()
   }
 
-  /** Consumer: takes the oldest completion; false if there is none. */
+  /** Consumer: takes the oldest completion. False if there is none. */
   poll(into: Completion): boolean {
     if (this.ring.pending === 0) return false
     const f64 = this.ring.consuming * F64_WORDS

@@ -2,15 +2,18 @@ import type { Waiter } from '../io/waiter.js'
 import type { Nanos } from '../time/nanos.js'
 import type { Doorbell } from './doorbell.js'
 
-/** The port's waiter does not see the bell: work of another thread waits for the end of a nap. */
+/**
+ * While the port's waiter waits, it does not see the bell, so work of another thread waits until the end of a
+ * nap.
+ */
 const NAP_MOST_NS: Nanos = 30_000
 
-/** Waits for what comes in by a port and for work of another thread at a time. */
+/** Waits for packets of a port and for work of another thread at the same time. */
 export class DoorbellWaiter implements Waiter {
   readonly #doorbell: Doorbell
   readonly #port: Waiter | null
 
-  /** @param port the port's own waiter, which the port closes; null if the event loop watches it */
+  /** @param port the port's own waiter, which the port closes. Null if the event loop watches the port */
   constructor(doorbell: Doorbell, port: Waiter | null) {
     this.#doorbell = doorbell
     this.#port = port

@@ -1,12 +1,15 @@
-/** Words: whether anything was rung, whether the NIC's loop sleeps, and a bit for each connection. */
+/** Words: whether any connection rang, whether the NIC's loop sleeps, and a bit for each connection. */
 const RUNG = 0
 const ASLEEP = 1
 const BITS = 2
 
-/** Connections that a doorbell can distinguish: as many as a NIC has at a time. */
+/** Connections that a doorbell can distinguish. A NIC has as many. */
 export const BELLS_MAX = 1024
 
-/** Shows a NIC's thread which connections have new work, at the cost of a few words of memory while it is awake. */
+/**
+ * Shows a NIC's thread which connections have new work. While that thread is awake, this costs only a few
+ * words of memory.
+ */
 export class Doorbell {
   readonly memory: SharedArrayBuffer
   readonly #words: Int32Array
@@ -17,8 +20,8 @@ export class Doorbell {
   }
 
   /**
-   * Application: the connection of that number, 0 to BELLS_MAX - 1, has work. True if the loop sleeps, and a message
-   * has to wake it.
+   * Application: the connection of that number, 0 to BELLS_MAX - 1, has work. Returns true if the loop
+   * sleeps, and a message has to wake it.
    */
   ring(number: number): boolean {
     const words = this.#words
@@ -31,7 +34,7 @@ export class Doorbell {
     return Atomics.load(this.#words, RUNG) === 1
   }
 
-  /** NIC: from now on only a message wakes the loop. Look at `isRung` after this, not before. */
+  /** NIC: from now on only a message wakes the loop. Check `isRung` after this call, not before. */
   sleep(): void {
     Atomics.store(this.#words, ASLEEP, 1)
   }
@@ -41,12 +44,12 @@ export class Doorbell {
     Atomics.store(this.#words, ASLEEP, 0)
   }
 
-  /** NIC: sleeps until it is rung, for so many milliseconds at most. */
+  /** NIC: sleeps until a connection rings, for at most this many milliseconds. */
   nap(ms: number): void {
     Atomics.wait(this.#words, RUNG, 0, ms)
   }
 
-  /** NIC: calls `visit` with the number of each connection that has rung since. */
+  /** NIC: calls `visit` with the number of each connection that has rung since the last call. */
   take(visit: (number: number) => void): void {
     const words = this.#words
     if (Atomics.exchange(words, RUNG, 0) === 0) return

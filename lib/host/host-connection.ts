@@ -9,10 +9,10 @@ import { pollFlushed } from './hosted-connection.js'
 import type { EstablishedConnection, VerbsCalls } from './messages.js'
 import type { Queues } from './queues.js'
 
-/** What a connection asks of its host. */
+/** What a connection needs from its host. */
 export interface HostOfConnection {
   call<K extends keyof VerbsCalls>(kind: K, body: VerbsCalls[K]): Promise<unknown>
-  /** Shows the NIC that the connection of that number has work. */
+  /** Tells the NIC that the connection of that number has work. */
   ring(bell: number): void
   regionOf(key: number): MemoryRegion | undefined
 }
@@ -21,7 +21,10 @@ export interface HostOfConnection {
 export class HostConnection {
   /** Unique within its host. */
   readonly id: number
-  /** Resolves when the connection has ended: null after an orderly disconnect by either side, else why. */
+  /**
+   * Resolves when the connection has ended: with null after an orderly disconnect by either side, else with
+   * the reason.
+   */
   readonly closed: Promise<Error | null>
   readonly #queues: Queues
   readonly #host: HostOfConnection
@@ -31,7 +34,7 @@ export class HostConnection {
   #resolveClosed: (error: Error | null) => void = () => {}
   #wakers: (() => void)[] = []
 
-  /** Made by `Host.connect` and `HostListener.accept`. */
+  /** `Host.connect` and `HostListener.accept` call this. */
   constructor(id: number, queues: Queues, host: HostOfConnection, domain: DomainId) {
     this.id = id
     this.#domain = domain
@@ -52,20 +55,23 @@ export class HostConnection {
     return this.#about!.pathMtu
   }
 
-  /** Protection domain: work of this connection, and its peer, reach memory that was registered with it, and no other. */
+  /**
+   * Protection domain. Work of this connection and its peer reach only memory that was registered with it.
+   */
   get domain(): DomainId {
     return this.#domain
   }
 
-  /** What the peer said at connect. */
+  /** The private data that the peer sent at connect. */
   get peerPrivateData(): Uint8Array {
     return this.#about!.peerPrivateData
   }
 
   /**
-   * Posts a work request: the operations of `WorkOpcode`, on memory that this host has registered.
-   * False when the queue is full (poll completions, then try again) or the connection has ended. Throws WEIR_BAD_ARGUMENT for work
-   * that makes no sense, outside its region, or of a region that is not this host's or is of another protection domain.
+   * Posts a work request: the operations of `WorkOpcode`, on memory that this host has registered. Returns
+   * false when the queue is full (poll completions, then try again) or the connection has ended. Throws
+   * WEIR_BAD_ARGUMENT for invalid work, for work outside its region, and for a region of another host or
+   * protection domain.
    */
   postSend(work: SendWork): boolean {
     this.#checkRegion(work)
@@ -73,63 +79,78 @@ export class HostConnection {
     return this.#posted(!this.#isClosed && this.#queues.sends.pushSend(work))
   }
 
-  /** Posts a receive: where the next SEND goes, or what the next immediate of a WRITE takes. The same as `postSend` otherwise. */
+  /**
+   * Posts a receive: memory for the next SEND, or for the notification of the next WRITE with immediate.
+   * Returns and throws as `postSend` does.
+   */
   postReceive(work: ReceiveWork): boolean {
     this.#checkRegion(work)
     checkReceiveWork(this.#qpn, work)
     return this.#posted(!this.#isClosed && this.#queues.receives.pushReceive(work))
   }
 
-  /** Takes the oldest completion into `into`, which may be the same object each time; false if there is none now. */
+  /**
+   * Takes the oldest completion into `into`, which may be the same object each time. Returns false if there
+   * is none now.
+   */
   poll(into: Completion): boolean {
     const polled =
       this.#queues.completions.poll(into) || (this.#isClosed && pollFlushed(this.#queues, this.#qpn, into))
     if (!polled) return false
     if (into.invalidatedKey !== 0) this.#onInvalidated(into.invalidatedKey)
-    // Work may have waited for the place that this completion had.
+    // Work may have waited for the place of this completion.
     if (this.#hasUntaken() && !this.#isClosed) this.#ring()
     return true
   }
 
-  /** Takes the oldest completion, waiting for one without cost; false once the connection has ended and all have been taken. */
+  /**
+   * Takes the oldest completion. If there is none, it sleeps until one comes. Returns false once the
+   * connection has ended and all completions have been taken.
+   */
   async next(into: Completion): Promise<boolean> {
     for (;;) {
       if (this.poll(into)) return true
       if (this.#isClosed) return false
       const told = new Promise<void>(resolve => this.#wakers.push(resolve))
       this.#queues.want()
-      // A completion that came before one was wanted has not been announced.
+      // The NIC does not announce completions that came before the application asked to be woken.
       if (this.#queues.completions.ring.pending > 0) this.onCompletions()
       await told
     }
   }
 
-  /** Ends the connection in order; work that has not completed is flushed with WR_FLUSH_ERR. Resolves when it has ended. */
+  /**
+   * Ends the connection in order. Work that has not completed completes with WR_FLUSH_ERR. Resolves when the
+   * connection has ended.
+   */
   async disconnect(): Promise<void> {
     if (!this.#isClosed) await this.#host.call('disconnect', { id: this.id })
     await this.closed
   }
 
-  /** Running figures: rate, window, round-trip time, what was retransmitted. Throws WEIR_BAD_STATE when the connection has ended. */
+  /**
+   * Current figures: rate, window, round-trip time, retransmissions. Throws WEIR_BAD_STATE when the
+   * connection has ended.
+   */
   async stats(): Promise<ConnectionStats> {
     if (this.#isClosed) throw new WeirError('WEIR_BAD_STATE', 'the connection is closed')
     return (await this.#host.call('stats', { id: this.id })) as ConnectionStats
   }
 
-  /** For its host. */
+  /** Its host calls this. */
   onEstablished(about: EstablishedConnection): void {
     this.#about = about
     if (this.#hasUntaken()) this.#ring()
   }
 
-  /** For its host. */
+  /** Its host calls this. */
   onCompletions(): void {
     const wakers = this.#wakers
     this.#wakers = []
     for (const wake of wakers) wake()
   }
 
-  /** For its host: the last that is heard of it. */
+  /** Its host calls this last. */
   onClosed(error: Error | null): void {
     this.#isClosed = true
     this.#resolveClosed(error)

@@ -4,32 +4,37 @@ import type { HostConnection } from './host-connection.js'
 
 const BACKLOG = 16
 const BACKLOG_MAX = 1024
-/** What the connection manager carries for an application: 20 bytes at most, 16 with a secret. */
+/**
+ * Private data that the connection manager carries for an application: at most 20 bytes, 16 with a secret.
+ */
 const PRIVATE_BYTES_MAX = 20
 
 /** Options of a listener. */
 export interface ListenOptions {
   /**
-   * Established connections that may wait until they are taken by `accept`, 1 to 1024. Others are rejected; those that were asked for
-   * before the last place was taken end once they are established. Default 16.
+   * Established connections that may wait for `accept`, 1 to 1024. Further requests are rejected. If several
+   * requests compete for the last place, the connections that are established later are ended. Default 16.
    */
   backlog?: number
-  /** What every peer that connects gets, as its `peerPrivateData`: 20 bytes at most, 16 of a host with a secret. Default: nothing. */
+  /**
+   * Private data for every peer that connects, which it gets as `peerPrivateData`: at most 20 bytes, 16 on a
+   * host with a secret. Default: none.
+   */
   privateData?: Uint8Array
   /**
-   * Protection domain of the connections that are accepted; `'own'`: each has one of its own, `connection.domain`, so that no peer
-   * reaches what is registered for another. Default: the host's, 0.
+   * Protection domain of the accepted connections. `'own'`: each has one of its own, `connection.domain`, so
+   * that no peer reaches what is registered for another. Default: the host's, 0.
    */
   domain?: DomainId | 'own'
 }
 
-/** What a listener asks of its host. */
+/** What a listener needs from its host. */
 interface Owner {
   accepted(id: number): Promise<void>
   closed(): Promise<void>
 }
 
-/** Takes connections to one port. */
+/** Accepts connections to one port. */
 export class HostListener {
   readonly port: number
   readonly backlog: number
@@ -40,7 +45,7 @@ export class HostListener {
   readonly #waiting: { resolve(connection: HostConnection): void; reject(error: Error): void }[] = []
   #isClosed = false
 
-  /** Made by `Host.listen`. */
+  /** `Host.listen` calls this. */
   constructor(
     port: number,
     { backlog = BACKLOG, privateData = new Uint8Array(0), domain = DEFAULT_DOMAIN }: ListenOptions,
@@ -60,8 +65,9 @@ export class HostListener {
   }
 
   /**
-   * The next connection, established. It can take work at once; what a peer sends before a receive is posted it retransmits
-   * (receiver not ready). Throws WEIR_BAD_STATE once the listener or its host is closed.
+   * Resolves with the next established connection. It can take work at once. If the peer sends before a
+   * receive is posted, it retransmits (receiver not ready). Throws WEIR_BAD_STATE once the listener or its
+   * host is closed.
    */
   async accept(): Promise<HostConnection> {
     if (this.#isClosed) throw this.#closedError()
@@ -74,21 +80,21 @@ export class HostListener {
     return connection
   }
 
-  /** Accepts no more; connections that nobody has taken are disconnected, the others live on. */
+  /** Accepts no more connections and disconnects those that were not taken. The others continue. */
   async close(): Promise<void> {
     if (this.#isClosed) return
     this.onHostClosed()
     await this.#owner.closed()
   }
 
-  /** For its host. */
+  /** Its host calls this. */
   onIncoming(connection: HostConnection): void {
     const waiting = this.#waiting.shift()
     if (waiting === undefined) this.#incoming.push(connection)
     else waiting.resolve(connection)
   }
 
-  /** For its host. */
+  /** Its host calls this. */
   onHostClosed(): void {
     this.#isClosed = true
     this.#incoming.length = 0

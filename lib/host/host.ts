@@ -1,6 +1,6 @@
 /**
- * Verbs for a program, as in RDMA: the NIC runs on a thread of its own, the program posts work and takes completions through
- * queues in memory that both share, and nothing that is sent is copied on the way to the NIC.
+ * RDMA verbs for a program. The NIC runs on a thread of its own. The program posts work and takes completions
+ * through queues in memory that both threads share. Payload is not copied on its way to the NIC.
  */
 import type { NicOptions } from '../daemon/open-nic.js'
 import { WeirError } from '../errors.js'
@@ -22,30 +22,33 @@ import type {
 } from './messages.js'
 import { Queues } from './queues.js'
 
-/** A thread that has not closed its NIC by then is ended as it is. */
+/** The thread is terminated if its NIC has not closed within this time. */
 const CLOSE_MS_MAX = 5000
 const QUEUE_DEPTH = 128
 
-/** Where the NIC is and how it behaves; only the address is needed. */
+/** Address and settings of the NIC. Only the address is required. */
 export interface HostOptions extends NicOptions {
-  /** Called once if the NIC stops by a defect: all connections are closed. Default: throws out of the event loop. */
+  /**
+   * Called once if a defect stops the NIC. All connections are closed then. Default: the error is thrown out
+   * of the event loop.
+   */
   onDefect?: (error: unknown) => void
 }
 
-/** Options of a connection. What is not given is as the host has it. */
+/** Options of a connection. The host's settings are the defaults. */
 export interface HostConnectOptions extends ConnectOptions {
-  /** Receives to be posted before the peer can send. At most as many as a queue has places. */
+  /** Receives to post before the peer can send. At most as many as a queue has places. */
   receives?: readonly ReceiveWork[]
-  /** Protection domain of the connection, of `newDomain`. Default: the host's, 0. */
+  /** Protection domain of the connection, from `newDomain`. Default: the host's, 0. */
   domain?: DomainId
-  /** Gives up, with WEIR_CANCELLED. */
+  /** Ends the attempt with WEIR_CANCELLED. */
   signal?: AbortSignal
 }
 
-/** Memory of a program that its NIC knows: `bytes` are those that were registered. */
+/** Memory of a program that its NIC may access. `bytes` is the registered memory. */
 export type HostRegion = MemoryRegion & { readonly bytes: Uint8Array }
 
-/** A host of its own, with an address, memory regions and connections. */
+/** A host with an address, memory regions and connections. */
 export class Host {
   readonly #thread: ServiceThread<VerbsAbout>
   readonly #doorbell: Doorbell
@@ -58,9 +61,10 @@ export class Host {
   #closed: Promise<void> | null = null
 
   /**
-   * Opens the port and starts the NIC's thread.
-   * Throws WEIR_BAD_ARGUMENT for an option out of range or an address that cannot be bound, WEIR_UNSUPPORTED for an io that this machine
-   * does not offer, and for `raw`, which is for a process's main thread. `queueDepth`, of each queue of a connection, is a power of two here, 2 to 32768, default 128.
+   * Opens the port and starts the NIC's thread. `queueDepth`, of each queue of a connection, is a power of
+   * two here, 2 to 32768, default 128. Throws WEIR_BAD_ARGUMENT for an option out of range or an address that
+   * cannot be bound. Throws WEIR_UNSUPPORTED for an io that this machine does not offer, and for `raw`, which
+   * works on the main thread of a process only.
    */
   static async open(options: HostOptions): Promise<Host> {
     const { onDefect, ...nicOptions } = options
@@ -97,21 +101,25 @@ export class Host {
   }
 
   /**
-   * A protection domain, as of `ibv_alloc_pd`: connections of it, and their peers, reach the memory that is registered with it, and no
-   * other. It costs nothing and need not be given back. What names no domain is of the host's, 0.
+   * Allocates a protection domain, like `ibv_alloc_pd`. Connections of a domain and their peers reach only
+   * memory that is registered with it. A domain costs nothing and is never freed. The default domain of
+   * connections and memory is the host's, 0.
    */
   newDomain(): DomainId {
     return ++this.#lastDomain
   }
 
   /**
-   * Makes memory known to the NIC. Work requests name it by the region, peers by the region's `address` and `key`. The bytes must not
-   * be changed while a send of them has not completed, nor relied on before a receive or READ into them has.
+   * Registers memory with the NIC. Work requests name it by the region, peers by the region's `address` and
+   * `key`. Do not change the bytes before a send of them has completed. Do not use them before a receive or
+   * READ into them has.
    *
    * @param memory a SharedArrayBuffer, or a view of a part of one
    * @param access a sum of `Access`: what the NIC and peers may do with it
-   * @param domain protection domain: of `newDomain`, or a connection's
-   * Throws WEIR_BAD_ARGUMENT for memory that is not shared, unknown rights and unknown domains, WEIR_FULL when the NIC has 65,536 regions.
+   * @param domain protection domain: from `newDomain`, or a connection's
+   *
+   * Throws WEIR_BAD_ARGUMENT for memory that is not shared, unknown rights and unknown domains, and WEIR_FULL
+   * when the NIC has 65,536 regions.
    */
   async register(
     memory: SharedArrayBuffer | Uint8Array,
@@ -135,7 +143,10 @@ export class Host {
     return region as HostRegion
   }
 
-  /** Ends a region: work that still names it fails with LOC_PROT_ERR, a peer's with REM_ACCESS_ERR. Harmless if it has ended already. */
+  /**
+   * Deregisters a region. Work that still names it fails with LOC_PROT_ERR, a peer's with REM_ACCESS_ERR. Has
+   * no effect the second time.
+   */
   async deregister(region: MemoryRegion): Promise<void> {
     if (this.#regions.get(region.key) !== region) return
     region.valid = false
@@ -144,10 +155,14 @@ export class Host {
   }
 
   /**
-   * Connects to a listener of another host (or of this one): resolves when the connection is established.
-   * @param remote a literal address @param port of the connection manager (RDMA_PS_TCP), 1 to 65535
-   * Throws WEIR_UNREACHABLE when nobody answers, WEIR_REJECTED when nobody listens there, WEIR_BAD_ARGUMENT for an option out of its
-   * range, WEIR_FULL when the host has 1,024 connections, WEIR_CANCELLED after `signal`.
+   * Connects to a listener of another host or of this one. Resolves when the connection is established.
+   *
+   * @param remote a literal address
+   * @param port of the connection manager (RDMA_PS_TCP), 1 to 65535
+   *
+   * Throws WEIR_UNREACHABLE when nobody answers, WEIR_REJECTED when nobody listens there, WEIR_BAD_ARGUMENT
+   * for an option out of its range, WEIR_FULL when the host has 1,024 connections, and WEIR_CANCELLED after
+   * `signal`.
    */
   async connect(remote: string, port: number, options: HostConnectOptions = {}): Promise<HostConnection> {
     const { receives = [], signal, domain = DEFAULT_DOMAIN, ...rest } = options
@@ -158,7 +173,7 @@ export class Host {
       if (connection.postReceive(receive)) continue
       throw new WeirError('WEIR_FULL', `connect: a queue has ${this.#queueDepth} places for receives`)
     }
-    // Before it is asked for: the connection may end before the answer is here.
+    // This comes before the call, because the connection may end before the answer arrives.
     this.#connections.set(connection.id, connection)
     try {
       const body = { id: connection.id, remote, port, options: rest, queues: queues.shared, domain }
@@ -200,8 +215,8 @@ export class Host {
   }
 
   /**
-   * Disconnects everybody, in order, closes the port and ends the thread. Work that has not completed is flushed with WR_FLUSH_ERR: it
-   * can still be polled. Harmless when called again.
+   * Disconnects all connections in order, closes the port and ends the thread. Work that has not completed
+   * completes with WR_FLUSH_ERR, which can still be polled. Has no effect the second time.
    */
   async close(): Promise<void> {
     this.#closed ??= this.#close()
@@ -216,7 +231,7 @@ export class Host {
     this.#regions.clear()
   }
 
-  /** Throws WEIR_BAD_ARGUMENT unless this host has given the domain, or one of its connections has it. */
+  /** Throws WEIR_BAD_ARGUMENT unless `newDomain` returned the domain or one of the connections has it. */
   #checkDomain(what: string, domain: DomainId): void {
     if (Number.isInteger(domain) && domain >= DEFAULT_DOMAIN && domain <= this.#lastDomain) return
     for (const connection of this.#connections.values()) if (connection.domain === domain) return
@@ -226,7 +241,7 @@ export class Host {
     )
   }
 
-  /** What the NIC's thread reports. */
+  /** Handles a report of the NIC's thread. */
   #onEvent(event: FromVerbs): void {
     if (event.type === 'completions') this.#connections.get(event.id)?.onCompletions()
     else if (event.type === 'closed') this.#onClosed(event.id, event.error && errorOf(event.error))
@@ -241,7 +256,7 @@ export class Host {
 
   #onIncoming({ port, connection: about, queues }: Extract<FromVerbs, { type: 'incoming' }>): void {
     const listener = this.#listeners.get(port)
-    // A listener that was closed meanwhile: the NIC ends its connections itself.
+    // The listener was closed meanwhile. The NIC itself ends its connections.
     if (listener === undefined) return
     const connection = new HostConnection(about.id, new Queues(queues), this.#face, about.domain)
     this.#connections.set(about.id, connection)
@@ -255,7 +270,7 @@ export class Host {
     connection?.onClosed(error)
   }
 
-  /** What connections ask of their host. */
+  /** What connections need from their host. */
   readonly #face: HostOfConnection = {
     call: (kind, body) => this.#call(kind, body),
     ring: bell => {

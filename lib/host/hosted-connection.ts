@@ -9,13 +9,13 @@ import type { EstablishedConnection } from './messages.js'
 import type { Queues } from './queues.js'
 import type { RegionOfKey, WorkRing } from './work-ring.js'
 
-/** Stands for a region that has been deregistered: work on it fails with LOC_PROT_ERR. */
+/** Stands for a region that has been deregistered. Work on it fails with LOC_PROT_ERR. */
 export const GONE = new MemoryRegion(0, 0, REGION_LENGTH_MAX, null, 0)
 GONE.valid = false
 
 /** Hears what happens to a connection. */
 export interface HostedEvents {
-  /** Gives it its number at the doorbell. */
+  /** Assigns the connection its number at the doorbell. */
   created(connection: HostedConnection): void
   established(now: Nanos, connection: HostedConnection): void
   completions(connection: HostedConnection): void
@@ -23,8 +23,9 @@ export interface HostedEvents {
 }
 
 /**
- * The NIC's end of a connection whose application is on another thread: takes work from the shared queues as the queue pair has
- * room, and puts completions there. Work is taken only when there is a place for its completion.
+ * The NIC's end of a connection whose application is on another thread. It takes work from the shared queues
+ * as far as the queue pair has room, and puts completions there. It only takes work when there is a place for
+ * its completion.
  */
 export class HostedConnection implements ConnectionHandler {
   readonly id: number
@@ -33,23 +34,25 @@ export class HostedConnection implements ConnectionHandler {
   /** Its number at the doorbell; -1 before it is created. */
   bell = -1
   connection: Connection | null = null
-  /** It has been established, whatever came later. */
+  /** True once the connection has been established, also after its end. */
   wasEstablished = false
   readonly #events: HostedEvents
   readonly #regionOf: RegionOfKey
   readonly #privateData: Uint8Array
   readonly #send: SendWork = { id: 0, opcode: WorkOpcode.SEND, region: GONE, offset: 0, length: 0 }
   readonly #receive: ReceiveWork = { id: 0, region: GONE, offset: 0, length: 0 }
-  /** For each send in flight, by its number modulo the length: 1 if only its failure is to be reported. */
+  /**
+   * For each send in flight, by its number modulo the length: 1 if only its failure produces a completion.
+   */
   #unsignaled = new Uint8Array(0)
   #sendsTaken = 0
   #sendsCompleted = 0
   #receivesInFlight = 0
   #isClosed = false
-  /** Why the queues cannot be trusted any more, or null. */
+  /** Why the shared queues are corrupt. Null: they are not. */
   #fault: WeirError | null = null
 
-  /** @param privateData of the passive side: what its acceptance says to the peer */
+  /** @param privateData on the passive side, what the acceptance carries to the peer */
   constructor(
     id: number,
     regionOf: RegionOfKey,
@@ -64,7 +67,7 @@ export class HostedConnection implements ConnectionHandler {
     this.#events = events
   }
 
-  /** Gives it its queues, once. A request that is never confirmed gets none, so it costs no memory. */
+  /** Sets the queues, once. A request that is never confirmed gets none, so it costs no memory. */
   open(queues: Queues): void {
     this.#queues = queues
     // Every send that is taken has a place among the completions.
@@ -76,7 +79,7 @@ export class HostedConnection implements ConnectionHandler {
     return this.#queues!
   }
 
-  /** What the application learns of it once it is established. */
+  /** What the application learns about the connection once it is established. */
   get about(): EstablishedConnection {
     const { id, bell, domain } = this
     const { id: qpn, remote, pathMtu, peerPrivateData } = this.connection!
@@ -91,7 +94,7 @@ export class HostedConnection implements ConnectionHandler {
     }
   }
 
-  /** Takes what has been posted, as far as there is room. */
+  /** Takes posted work as far as there is room. */
   take(now: Nanos): void {
     const { connection } = this
     if (connection === null || this.#queues === null || this.#isClosed || this.#fault !== null) return
@@ -105,7 +108,7 @@ export class HostedConnection implements ConnectionHandler {
       }
       while (connection.established && this.#hasWork(sends)) {
         sends.peekSend(this.#send, this.#regionOf)
-        // The queue pair completes in order, signaled or not, so places can be counted here.
+        // The queue pair completes work in order, signaled or not, so that counting gives the place.
         const unsignaled = this.#send.signaled === false
         this.#send.signaled = true
         if (!connection.postSend(now, this.#send)) break
@@ -113,7 +116,7 @@ export class HostedConnection implements ConnectionHandler {
         this.#unsignaled[this.#sendsTaken++ & (this.#unsignaled.length - 1)] = unsignaled ? 1 : 0
       }
     } catch (cause) {
-      // The application's end has checked what it posted.
+      // The application's end has checked its posts, so a wrong record means that its memory was overwritten.
       const text = `the queues of the connection to ${connection.remote} have been written over: ${(cause as Error).message}`
       this.#fault = new WeirError('WEIR_BAD_STATE', text, { cause })
       connection.disconnect(now)
@@ -152,7 +155,7 @@ export class HostedConnection implements ConnectionHandler {
     this.#events.closed(this, error ?? this.#fault)
   }
 
-  /** True if there is work in the ring, and a place for its completion. */
+  /** Returns true if there is work in the ring, and a place for its completion. */
   #hasWork({ ring }: WorkRing): boolean {
     if (ring.pending === 0) return false
     const { ring: completions } = this.queues.completions
@@ -166,7 +169,10 @@ export class HostedConnection implements ConnectionHandler {
   }
 }
 
-/** Completes, at the application's end, the oldest work that a closed connection has left in its queues; false if there is none. */
+/**
+ * Completes, at the application's end, the oldest work that a closed connection has left in its queues.
+ * Returns false if there is none.
+ */
 export function pollFlushed({ sends, receives }: Queues, qpn: number, into: Completion): boolean {
   const isReceive = receives.ring.pending > 0
   const left = isReceive ? receives : sends

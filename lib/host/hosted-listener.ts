@@ -4,14 +4,14 @@ import type { Nanos } from '../time/nanos.js'
 import type { HostedConnection } from './hosted-connection.js'
 
 /**
- * Accepts connections for an application that takes them later. Only established connections count against the backlog:
- * whoever forges its address confirms none. Requests that nobody has confirmed are bounded by the NIC, where they give way after
- * 100 ms.
+ * Accepts connections for an application that takes them later. Only established connections count against
+ * the backlog. A sender with a forged address cannot establish any. The NIC bounds unconfirmed requests: they
+ * expire after 100 ms when others need their place.
  */
 export class HostedListener implements Listener {
   readonly #backlog: number
   readonly #make: () => HostedConnection
-  /** Ids of connections that peers have asked for and not confirmed. */
+  /** Ids of connections that peers have requested and not confirmed. */
   readonly #opening = new Set<number>()
   /** Ids of established connections that the application has not taken. */
   readonly #waiting = new Set<number>()
@@ -35,14 +35,14 @@ export class HostedListener implements Listener {
     return made
   }
 
-  /** True if the request with this id came to this listener, and is not confirmed. */
+  /** Returns true if the request with this id came to this listener and is not confirmed. */
   isOpening(id: number): boolean {
     return this.#opening.has(id)
   }
 
   /**
-   * The connection has been confirmed: false if others, confirmed since it was asked for, have taken the last places. Then
-   * it ends, and its peer hears why.
+   * Handles the confirmation of a connection. Returns false if connections that were confirmed before it have
+   * taken the last places. Then the connection ends, and its peer learns why.
    */
   onConfirmed(now: Nanos, id: number, connection: Connection): boolean {
     this.#opening.delete(id)
@@ -54,7 +54,7 @@ export class HostedListener implements Listener {
     return false
   }
 
-  /** The application has taken the connection, or never will. Harmless if it is no longer here. */
+  /** The application has taken the connection, or never will. Has no effect on an unknown id. */
   forget(id: number): void {
     this.#opening.delete(id)
     this.#waiting.delete(id)

@@ -1,18 +1,18 @@
-/** Requests and reports between an application's Host and the thread of its NIC. */
+/** Messages between an application's Host and the thread of its NIC. */
 import type { NicOptions } from '../daemon/open-nic.js'
 import type { ConnectOptions } from '../nic/types.js'
 import type { DomainId } from '../qp/memory/memory.js'
 import type { ErrorRecord } from '../thread/error-record.js'
 import type { SharedQueues } from './queues.js'
 
-/** What the thread is started with. */
+/** Data with which the thread starts. */
 export interface VerbsStart {
   options: NicOptions
   /** Memory of the Doorbell. */
   doorbell: SharedArrayBuffer
 }
 
-/** What does not change while a host is open. */
+/** Properties of a host that do not change while it is open. */
 export interface VerbsAbout {
   address: string
   /** UDP port of RoCEv2. */
@@ -23,9 +23,9 @@ export interface VerbsAbout {
   pathMtu: number
 }
 
-/** What is asked, by kind. */
+/** The calls, by kind. */
 export interface VerbsCalls {
-  /** Views of shared memory are shared, not copied. */
+  /** Views of shared memory cross to the other thread without a copy. */
   register: { bytes: Uint8Array; access: number; domain: DomainId }
   deregister: { key: number }
   /** Each connection of `'own'` has a domain of its own: minus its id. */
@@ -39,7 +39,7 @@ export interface VerbsCalls {
     queues: SharedQueues
     domain: DomainId
   }
-  /** The application has taken an incoming connection: there is room for another one. */
+  /** The application has taken an incoming connection, so there is room for another one. */
   accept: { id: number }
   disconnect: { id: number }
   stats: { id: number }
@@ -47,7 +47,10 @@ export interface VerbsCalls {
 
 /** An established connection. */
 export interface EstablishedConnection {
-  /** The host chooses it if it connected: 1 and up. The thread chooses it otherwise: -1 and down. */
+  /**
+   * The host chooses the ids of connections that it requests: 1 and up. The thread chooses the others: -1 and
+   * down.
+   */
   id: number
   /** Its number at the doorbell. */
   bell: number
@@ -59,13 +62,13 @@ export interface EstablishedConnection {
   domain: DomainId
 }
 
-/** What the host reports. */
+/** What the host sends without expecting an answer. */
 export type ToVerbs = { type: 'wake' }
 
 /** What the thread reports. */
 export type FromVerbs =
   | { type: 'incoming'; port: number; connection: EstablishedConnection; queues: SharedQueues }
-  /** There are completions, and the application wanted to know. */
+  /** There are completions, and the application asked to be woken. */
   | { type: 'completions'; id: number }
-  /** The last word of a connection; what it had not taken from the queues stays there. */
+  /** The last report of a connection. Work that the thread had not taken stays in the queues. */
   | { type: 'closed'; id: number; error: ErrorRecord | null }

@@ -1,7 +1,7 @@
 import { CompletionRing } from './completion-ring.js'
 import { WorkRing } from './work-ring.js'
 
-/** The memory of a connection's queues, as it crosses to the other thread. */
+/** The memory of a connection's queues in the form that crosses to the other thread. */
 export interface SharedQueues {
   sends: SharedArrayBuffer
   receives: SharedArrayBuffer
@@ -10,7 +10,7 @@ export interface SharedQueues {
   wanted: SharedArrayBuffer
 }
 
-/** The queues of one connection, in memory that both threads see. */
+/** The queues of one connection, in memory that both threads share. */
 export class Queues {
   readonly sends: WorkRing
   readonly receives: WorkRing
@@ -36,12 +36,14 @@ export class Queues {
     this.#wanted = new Int32Array(shared.wanted)
   }
 
-  /** Application: asks to be woken by the next completion. Look for one after this, not before. */
+  /**
+   * Application: asks the NIC to wake it at the next completion. Check for one after this call, not before.
+   */
   want(): void {
     Atomics.store(this.#wanted, 0, 1)
   }
 
-  /** NIC: true, once, if the application has asked for that. */
+  /** NIC: returns true, once, if the application has asked to be woken. */
   takeWanted(): boolean {
     return Atomics.load(this.#wanted, 0) === 1 && Atomics.exchange(this.#wanted, 0, 0) === 1
   }

@@ -1,16 +1,22 @@
 import { WeirError } from '../errors.js'
 
-/** Words of the producer's and of the consumer's counter: a cache line apart, so that neither takes the other's. */
+/**
+ * Words of the producer's and of the consumer's counter. They are a cache line apart, so that the threads do
+ * not contend for one.
+ */
 const TAIL = 0
 const HEAD = 16
 /** Bytes before the records. */
 const HEADER_BYTES = 128
 
-/** Records of one size between two threads: one produces, one consumes. Counters of records are modulo 2^32. */
+/**
+ * Records of one size between two threads: one produces, the other consumes. The counters of records wrap at
+ * 2^32.
+ */
 export class SharedRing {
-  /** Places for records: a power of two. */
+  /** Number of places for records: a power of two. */
   readonly depth: number
-  /** What the other thread makes its `SharedRing` of. */
+  /** The memory from which the other thread makes its `SharedRing`. */
   readonly memory: SharedArrayBuffer
   readonly #counters: Int32Array
 
@@ -26,19 +32,19 @@ export class SharedRing {
     return new SharedRing(new SharedArrayBuffer(SharedRing.bytesFor(depth, recordBytes)), recordBytes)
   }
 
-  /** @param memory of a ring of records of the same size */
+  /** @param memory of a ring with records of the same size */
   constructor(memory: SharedArrayBuffer, recordBytes: number) {
     this.memory = memory
     this.depth = (memory.byteLength - HEADER_BYTES) / recordBytes
     this.#counters = new Int32Array(memory, 0, HEADER_BYTES / 4)
   }
 
-  /** Where records begin in `memory`. */
+  /** Offset of the records in `memory`. */
   get recordsAt(): number {
     return HEADER_BYTES
   }
 
-  /** Records that have been published and not released. */
+  /** Records that are published and not released. */
   get pending(): number {
     return (Atomics.load(this.#counters, TAIL) - Atomics.load(this.#counters, HEAD)) >>> 0
   }
@@ -47,22 +53,22 @@ export class SharedRing {
     return this.pending === this.depth
   }
 
-  /** Producer: the place of the next record, while the ring is not full. */
+  /** Producer: the place of the next record. Valid while the ring is not full. */
   get producing(): number {
     return this.#counters[TAIL]! & (this.depth - 1)
   }
 
-  /** Producer: the record at `producing` is whole. */
+  /** Producer: publishes the record at `producing`. */
   publish(): void {
     Atomics.store(this.#counters, TAIL, (this.#counters[TAIL]! + 1) | 0)
   }
 
-  /** Consumer: the place of the oldest record, while there is one. */
+  /** Consumer: the place of the oldest record. Valid while there is one. */
   get consuming(): number {
     return this.#counters[HEAD]! & (this.depth - 1)
   }
 
-  /** Consumer: the record at `consuming` has been read. */
+  /** Consumer: releases the record at `consuming`. */
   release(): void {
     Atomics.store(this.#counters, HEAD, (this.#counters[HEAD]! + 1) | 0)
   }

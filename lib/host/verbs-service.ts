@@ -14,7 +14,7 @@ import { HostedListener } from './hosted-listener.js'
 import type { FromVerbs, VerbsAbout, VerbsCalls, VerbsStart } from './messages.js'
 import { Queues } from './queues.js'
 
-/** How long connections get to end when the host is closed. */
+/** How long connections may take to end when the host is closed. */
 const GRACE_MS = 2000
 const LOOK_EVERY_MS = 5
 
@@ -32,9 +32,12 @@ export class VerbsService implements Service, HostedEvents {
   readonly #opened: OpenedNic
   readonly #events: ServiceEvents
   readonly #doorbell: Doorbell
-  /** By number at the doorbell. */
+  /** Connections by their number at the doorbell. */
   readonly #byBell: (HostedConnection | null)[] = new Array(BELLS_MAX).fill(null)
-  /** Time of the current round, and what each bell that rang has done in it: one closure for all rounds. */
+  /**
+   * Time of the current round. The function that handles a connection that rang is made once and not in each
+   * round.
+   */
   #now: Nanos = 0
   readonly #takeOf = (bell: number): void => this.#byBell[bell]?.take(this.#now)
   readonly #byId = new Map<number, HostedConnection>()
@@ -66,7 +69,7 @@ export class VerbsService implements Service, HostedEvents {
     this.#events = events
   }
 
-  /** Takes what has been posted since the last round of the loop. */
+  /** Takes the work that was posted since the last round of the loop. */
   takeWork(now: Nanos): void {
     this.#doorbell.awake()
     this.#now = now
@@ -82,7 +85,7 @@ export class VerbsService implements Service, HostedEvents {
     }
   }
 
-  /** The application has rung while the loop slept. */
+  /** The application rang while the loop slept. */
   onEvent(): void {
     this.#opened.loop.wake()
   }
@@ -118,7 +121,7 @@ export class VerbsService implements Service, HostedEvents {
       this.#tell({ type: 'incoming', port, connection: hosted.about, queues: hosted.queues.shared })
       return
     }
-    // Nobody listens any more.
+    // The listener was closed.
     hosted.connection!.disconnect(now)
   }
 
@@ -199,18 +202,18 @@ export class VerbsService implements Service, HostedEvents {
     if (listener === undefined) return
     this.#opened.nic.unlisten(port)
     this.#listeners.delete(port)
-    // Connections that nobody has accepted never will be.
+    // Nobody will accept these connections any more.
     for (const id of listener.ids) this.#byId.get(id)?.connection?.disconnect(this.#opened.loop.now())
   }
 
-  /** The application has taken it, or never will. */
+  /** The application has taken the connection, or never will. */
   #accepted(id: number): void {
     for (const listener of this.#listeners.values()) listener.forget(id)
   }
 
   #makeIncoming(privateData: Uint8Array, listening: DomainId | 'own'): HostedConnection {
     const id = --this.#lastIncoming
-    // Those of the application are positive.
+    // Ids of the application's own domains are positive, so these are negative.
     const domain = listening === 'own' ? id : listening
     return new HostedConnection(id, this.#regionOf, this, domain, privateData)
   }

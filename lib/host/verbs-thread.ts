@@ -1,4 +1,4 @@
-/** The thread of a Host: its NIC, and what the application asks of it. */
+/** The thread of a Host: it runs the NIC and answers the application. */
 import { serveThread } from '../thread/serve-thread.js'
 import type { VerbsStart } from './messages.js'
 import { VerbsService } from './verbs-service.js'

@@ -1,22 +1,22 @@
-/** Work requests on their way from an application's thread to its NIC's: records of 64 bytes. */
+/** Work requests from an application's thread to its NIC's: records of 64 bytes. */
 import type { MemoryRegion } from '../qp/memory/memory.js'
 import { type ReceiveWork, type SendWork, WorkOpcode } from '../qp/queues/work.js'
 import { SharedRing } from './shared-ring.js'
 
 const WORK_BYTES = 64
 
-/** A record as 8 numbers of 64 bits: which is what. */
+/** Fields of a record at indices of 64-bit numbers. */
 const F64 = { ID: 0, OFFSET: 1, LENGTH: 2, REMOTE_ADDRESS: 3 } as const
-/** The rest of it as numbers of 32 bits. An immediate and a key to invalidate never go together. */
+/** Fields at indices of 32-bit numbers. IMMEDIATE is also the key to invalidate: no work has both. */
 const U32 = { OPCODE: 8, LKEY: 9, RKEY: 10, IMMEDIATE: 11, COMPARE_OR_ADD: 12, SWAP: 14 } as const
 /** Flags in the word of the opcode. */
 const UNSIGNALED = 1 << 8
 const FENCE = 1 << 9
 
-/** The region of a key; never null: one that is not registered any more is invalid. */
+/** Returns the region of a key, never null. A region that has been deregistered is invalid. */
 export type RegionOfKey = (key: number) => MemoryRegion
 
-/** One direction of one connection's work: sends or receives. The producer has checked what it posts. */
+/** One direction of one connection's work: sends or receives. The producer has checked its posts. */
 export class WorkRing {
   readonly ring: SharedRing
   readonly #f64: Float64Array
@@ -61,7 +61,7 @@ export class WorkRing {
     return true
   }
 
-  /** Consumer: reads the oldest send without taking it; there must be one. */
+  /** Consumer: reads the oldest send without taking it. There must be one. */
   peekSend(into: SendWork, regionOf: RegionOfKey): void {
     this.#get(into, regionOf)
     const at = this.ring.consuming * 16
@@ -79,12 +79,12 @@ export class WorkRing {
     }
   }
 
-  /** Consumer: the same of a receive. */
+  /** Consumer: the same for a receive. */
   peekReceive(into: ReceiveWork, regionOf: RegionOfKey): void {
     this.#get(into, regionOf)
   }
 
-  /** Consumer: `id` and opcode of the oldest record, of a receive 0. */
+  /** Consumer: `id` and opcode of the oldest record. For a receive the opcode is 0. */
   peekId(): number {
     return this.#f64[this.ring.consuming * 8 + F64.ID]!
   }

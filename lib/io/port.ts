@@ -2,93 +2,96 @@ import type { Frame } from '../frame/frame.js'
 import type { Waiter } from './waiter.js'
 
 /**
- * Where frames enter and leave the process. A port is polled: the driver takes frames until `receive` returns
- * null, and hands frames over while `canTransmit` is true. What comes in and goes out is always a whole
- * Ethernet frame, whatever the port keeps of it on its own wire, so that parser, ICRC and printer are the
- * same over every port. Tracing and fault injection are ports that wrap a port.
+ * Where frames enter and leave the process. A driver polls the port: it takes frames until `receive` returns
+ * null, and passes frames while `canTransmit` is true. Frames are always whole Ethernet frames in both
+ * directions, whatever part of them is on the port's own wire, so that parser, ICRC and printer are the same
+ * over every port. Tracing and fault injection are ports that wrap a port.
  */
 export interface Port {
   /** Bytes of the largest IP packet that this port carries whole. */
   readonly mtu: number
   /**
-   * The UDP source ports that frames can leave from, at least one; null for any. A frame that names another one still
-   * leaves, from one of these, and its ICRC, which covers the source port, is wrong: so the NIC draws from them. The
-   * list never changes.
+   * The UDP source ports that frames can leave from, at least one. Null: any. A frame that names another
+   * source port leaves from one of these, and its ICRC, which covers the source port, is wrong. So the NIC
+   * draws from them. The list never changes.
    */
   readonly sourcePorts: readonly number[] | null
-  /** Payload bytes, in 4 KiB datagrams, that can wait unread before the kernel drops: a bound on bytes in flight. */
+  /**
+   * Payload bytes, in 4 KiB datagrams, that can wait unread before the kernel drops. It bounds the bytes in
+   * flight.
+   */
   readonly receiveBudgetBytes: number
   /**
-   * True: payloads outside the frames' slots are sent from where they lie. False: the port must not be given such
-   * frames; the NIC copies payloads into the slots.
+   * True: the port sends payloads outside the frames' slots from where they are. False: the caller must not
+   * pass such frames, so the NIC copies payloads into the slots.
    */
   readonly gathers: boolean
   /**
-   * False: a run of packets whose sender leaves the cutting to the kernel (UDP_SEGMENT) can arrive here uncut, as
-   * happens within one machine, and is lost then. Peers are to send each packet by itself (`Frame.alone`).
+   * False: a run of packets that the sender's kernel has not split (UDP_SEGMENT) can arrive here unsplit, as
+   * happens within one machine, and is lost. Then peers must send each packet by itself (`Frame.alone`).
    */
   readonly takesRuns: boolean
   readonly counters: PortCounters
   /**
-   * Bytes that have arrived and wait for `receive`, counted as in `counters.rxBytes`; NaN where the kernel does not
-   * tell. It may take a system call: ask once for many frames.
+   * Bytes that have arrived and wait for `receive`, counted as in `counters.rxBytes`. NaN where the kernel
+   * does not report it. It may take a system call, so call it once for many frames.
    */
   waitingBytes(): number
-  /** Sees what comes in, for a port that calls no `onReadable`; null for one that does. */
+  /** Reports arrivals, for a port that does not call `onReadable`. Null for one that does. */
   readonly waiter: Waiter | null
   /**
-   * The next frame that arrived, or null. The caller owns it, but a payload outside its slot belongs to the port
-   * until the next call: whoever keeps the frame longer copies it in before that (`Frame.bringIn`). Such a frame is
-   * parsed already.
+   * Returns the next frame that arrived, or null. The caller owns the frame. A payload outside its slot
+   * belongs to the port until the next call: a caller that keeps the frame longer copies the payload in
+   * before that (`Frame.bringIn`). Such a frame has been parsed already.
    */
   receive(): Frame | null
   /** False while as many frames as the port allows are on their way out. */
   canTransmit(): boolean
-  /** Sends a frame and owns it from here on. Called when `canTransmit` is false, it drops and counts it. */
+  /** Sends a frame and owns it from then on. If `canTransmit` is false, it drops the frame and counts it. */
   transmit(frame: Frame): void
-  /** No more frames follow for now: sends what the port has kept back to send together. */
+  /** The caller has no more frames for now. Sends the frames that the port has kept back to send together. */
   flush(): void
-  /** `callback` is called when `receive` has something to give after it had nothing. */
+  /** `callback` is called when `receive` has a frame after it had none. */
   onReadable(callback: () => void): void
   /** `callback` is called when `canTransmit` turns true after it was false. */
   onWritable(callback: () => void): void
-  /** Gives back every frame that the port holds; resolves when its sockets are closed. */
+  /** Returns every frame that the port holds to its pool. Resolves when its sockets are closed. */
   close(): Promise<void>
 }
 
 /** Why a port dropped a frame. */
 const DROP_REASONS = [
-  /** Arrived while all slots of the pool were in use. */
+  /** All slots of the pool were in use. */
   'poolEmpty',
-  /** Arrived while the ring of received frames was full. */
+  /** The ring of received frames was full. */
   'ringFull',
-  /** Arrived while the kernel's queue was full, as far as the kernel says. */
+  /** The kernel's queue was full, as far as the kernel reports it. */
   'kernelFull',
   /** Longer than a slot, or than the port's MTU. */
   'tooLong',
-  /** Too short for the headers that it must have, or with headers that are wrong. */
+  /** Too short for the required headers, or with wrong headers. */
   'malformed',
-  /** A VXLAN network identifier that nobody here has. */
+  /** An unknown VXLAN network identifier. */
   'unknownVni',
-  /** From an address that is not the configured peer's. */
+  /** From another address than that of the configured peer. */
   'unknownPeer',
-  /** Handed over while `canTransmit` was false. */
+  /** Passed to `transmit` while `canTransmit` was false. */
   'txFull',
-  /** The socket refused it. */
+  /** The socket refused the frame. */
   'txError',
-  /** Handed over after `close`, or under way when the port was closed. */
+  /** Passed to `transmit` after `close`, or in the port when it was closed. */
   'closed',
 ] as const
 export type PortDropReason = (typeof DROP_REASONS)[number]
 
-/** Always current; read them, do not write them. */
+/** Always current. Callers read them only. */
 export class PortCounters {
   rxFrames = 0
   /** Bytes of Ethernet frames, without FCS. */
   rxBytes = 0
   txFrames = 0
   txBytes = 0
-  /** Errors that the socket reported while receiving; no frame was attached to them. */
+  /** Errors that the socket reported while receiving, without a frame. */
   rxErrors = 0
   readonly drops: Record<PortDropReason, number> = {
     poolEmpty: 0,

@@ -1,19 +1,19 @@
 import type { Nanos } from '../time/nanos.js'
 
-/** Sees what comes in by a port that Node's event loop does not watch, because system calls opened it. */
+/** Reports arrivals on a port that Node's event loop does not watch, because system calls opened it. */
 export interface Waiter {
-  /** True if something has come in. Keeps the core. */
+  /** Returns true if something has arrived. Does not yield the core. */
   look(): boolean
   /**
-   * Waits until something has come in, at most `ns`; true if it has. Blocks the thread; with 0 it only yields the
-   * core.
+   * Waits until something has arrived, at most `ns`, and returns true if it has. Blocks the thread. With 0 it
+   * only yields the core.
    */
   wait(ns: Nanos): boolean
   /**
-   * Has `callback` called once when something has come in, at no cost until then. It may also be called when nothing
-   * has. What is armed already stays as it is.
+   * Calls `callback` once when something has arrived, at no cost until then. It may also call it when nothing
+   * has. An armed waiter ignores further calls.
    */
   arm(callback: () => void): void
-  /** Resolves when nothing waits any more. */
+  /** Resolves when no wait is under way. */
   close(): Promise<void>
 }

@@ -106,7 +106,14 @@ export class Nic implements Node, Verbs, RxEvents {
     this.checkController(this.settings.cc)
   }
 
-  get counters() {
+  get counters(): {
+    rx: RxPipeline['counters']
+    tx: TxPipeline['counters']
+    pause: PfcReceiver['counters']
+    feedback: Feedback['counters']
+    cm: Connections['counters']
+    defects: number
+  } {
     const { counters: feedback } = this.#feedback
     const { counters: cm } = this.#connections
     const { counters: rx } = this.#rx

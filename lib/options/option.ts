@@ -18,14 +18,14 @@ export interface FlagKind {
   default?: boolean | null
 }
 
-export interface ChoiceKind {
+interface ChoiceKind {
   kind: 'choice'
   choices: readonly (string | number)[]
   default?: string | number | null
 }
 
 /** A list of priorities, 0 to 7. */
-export interface PrioritiesKind {
+interface PrioritiesKind {
   kind: 'priorities'
   default?: readonly number[] | null
 }
@@ -40,7 +40,7 @@ export interface MappingKind {
 /** What an option takes that is a single value. */
 export type ValueKind = NumberKind | FlagKind | ChoiceKind
 /** What an option takes. */
-export type Kind = ValueKind | PrioritiesKind | MappingKind
+type Kind = ValueKind | PrioritiesKind | MappingKind
 
 /** What a value is. */
 export type Value = number | boolean | string

@@ -7,7 +7,7 @@ import { isWithin, readValue } from './read-value.js'
 import { rangeText } from './value.js'
 
 /** How options are typed. */
-export interface Typing {
+interface Typing {
   /** A number without a unit is in base units: bytes, bit/s, ns. Default: only bytes may lack their unit. */
   bare?: boolean
   /** The name under which a value is returned. Default: `keyOf`. */

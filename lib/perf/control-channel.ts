@@ -1,6 +1,7 @@
 /**
- * Messages that take turns on one connection: each end has one on its way at most, and memory for one in each
- * direction. A peer that sends before it has been answered waits for a receive (RNR NAK) and takes no memory.
+ * Messages on one connection, one at a time in each direction. Each end has one message in flight at most,
+ * and memory for one in each direction. A peer that sends before it has been answered waits for a receive
+ * (RNR NAK) and uses no memory.
  */
 import { WeirError } from '../errors.js'
 import type { Connection, Verbs } from '../nic/types.js'
@@ -22,20 +23,23 @@ export class ControlChannel {
   #next: Uint8Array | null = null
   #closed = false
 
-  /** @param domain of the connection */
+  /** @param domain protection domain of the connection */
   constructor(verbs: Verbs, domain: DomainId) {
     this.#verbs = verbs
     const bytes = Buffer.alloc(2 * MESSAGE_BYTES_MAX)
     this.#region = verbs.memory.register(bytes, bytes.length, Access.LOCAL_WRITE, domain)
   }
 
-  /** Posts the receive. Call from onCreated. */
+  /** Posts the receive. Call it from onCreated. */
   attach(connection: Connection): void {
     this.#connection = connection
     this.#postReceive()
   }
 
-  /** Sends, at once or when the last message has been acknowledged. Throws WEIR_PROTOCOL when one waits already. */
+  /**
+   * Sends the message at once, or when the last one has been acknowledged. Throws WEIR_PROTOCOL if another
+   * one waits already.
+   */
   send(now: Nanos, message: PerfMessage): void {
     if (this.#closed) return
     if (this.#next !== null) throw new WeirError('WEIR_PROTOCOL', 'perf: out of turn')
@@ -43,7 +47,10 @@ export class ControlChannel {
     this.#flush(now)
   }
 
-  /** Takes every completion of the connection. Returns the message that came, or null. Throws WEIR_PROTOCOL. */
+  /**
+   * Handles every completion of the connection. Returns the message that arrived, or null. Throws
+   * WEIR_PROTOCOL.
+   */
   onCompletion(now: Nanos, completion: Completion): PerfMessage | null {
     if (this.#closed || completion.status !== WorkStatus.SUCCESS) return null
     if (!completion.isReceive) {
@@ -57,7 +64,7 @@ export class ControlChannel {
     return message
   }
 
-  /** Gives the memory back. Call when the connection has ended. */
+  /** Releases the memory. Call it when the connection has ended. */
   close(): void {
     if (this.#closed) return
     this.#closed = true

@@ -1,6 +1,6 @@
 /**
- * One data connection of a run, at either end: what it receives, and what sends on it. Nothing here is allocated
- * per message.
+ * One data connection of a run, at either end: its receives and its sender. Nothing here allocates per
+ * message.
  */
 import { WeirError } from '../errors.js'
 import type { Connection, ConnectionHandler } from '../nic/types.js'
@@ -10,7 +10,7 @@ import type { ReceiveWork } from '../qp/queues/work.js'
 import { WorkStatus, workStatusText } from '../qp/queues/work-status.js'
 import type { Nanos } from '../time/nanos.js'
 
-/** What sends on a data connection. */
+/** The sender on a data connection. */
 export interface PerfSender {
   /** A work request of the send queue is complete. */
   onSent(now: Nanos, connection: Connection): void
@@ -18,7 +18,7 @@ export interface PerfSender {
   onReceived(now: Nanos, connection: Connection, bytes: number): void
 }
 
-/** Hears how the connection does. */
+/** Receives the events of the connection. */
 export interface DataQpOwner {
   onQpReady?(now: Nanos, qp: DataQp): void
   onQpFailed?(now: Nanos, qp: DataQp, error: WeirError): void
@@ -26,17 +26,17 @@ export interface DataQpOwner {
   onQpClosed(now: Nanos, qp: DataQp): void
 }
 
-export interface DataQpOptions {
-  /** All messages of the run lie over each other at its beginning. */
+interface DataQpOptions {
+  /** The memory of the run. Every message uses its first bytes. */
   region: MemoryRegion
-  /** Receives to keep posted, 0 where nothing consumes any. */
+  /** Receives to keep posted. 0 where nothing consumes any. */
   receives: number
   owner: DataQpOwner
 }
 
 export class DataQp implements ConnectionHandler {
   readonly domain: DomainId
-  /** Null until the connection has been asked for. */
+  /** Null until the connection is requested. */
   connection: Connection | null = null
   sender: PerfSender | null = null
   established = false
@@ -67,7 +67,7 @@ export class DataQp implements ConnectionHandler {
   onCompletion(now: Nanos, connection: Connection, completion: Completion): void {
     const { status } = completion
     if (status !== WorkStatus.SUCCESS) {
-      // A flushed request does not know why.
+      // The completion of a flushed request does not say why.
       if (status !== WorkStatus.WR_FLUSH_ERR) this.#owner.onQpFailed?.(now, this, failure(connection, status))
       return
     }

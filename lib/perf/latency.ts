@@ -2,12 +2,12 @@ import { createRequire } from 'node:module'
 import type { Histogram } from 'hdr-histogram-js'
 import type { Nanos } from '../time/nanos.js'
 
-/** An hour: longer times count as one. */
+/** An hour. A longer time counts as an hour. */
 const NS_MAX = 3600e9
-/** Significant decimal digits that a time keeps: an error of 0.1 %. */
+/** Significant decimal digits of a recorded time: an error of 0.1 %. */
 const DIGITS = 3
 
-/** Loads the package with the first recorder, because most daemons measure nothing. */
+/** Loads the package with the first recorder, because most daemons never measure. */
 function buildHistogram(): Histogram {
   const { build } = createRequire(import.meta.url)('hdr-histogram-js') as typeof import('hdr-histogram-js')
   return build({
@@ -18,7 +18,7 @@ function buildHistogram(): Histogram {
   })
 }
 
-/** Nanoseconds, but for `count`. */
+/** Nanoseconds, except `count`. */
 export interface LatencySummary {
   count: number
   min: number
@@ -31,20 +31,26 @@ export interface LatencySummary {
   p99: number
   p999: number
   p9999: number
-  /** Counts by powers of two: of times from `fromNs` to below twice that (the first: from 0). None is empty at the ends. */
+  /**
+   * Counts by powers of two: of times from `fromNs` to below twice that (the first: from 0). Neither the
+   * first nor the last is empty.
+   */
   histogram: { fromNs: number; count: number }[]
 }
 
-/** Times of messages. Takes a fixed amount of memory, however many they are. */
+/** Records times of messages in a fixed amount of memory. */
 export class LatencyRecorder {
   readonly #histogram = buildHistogram()
   readonly #octaves = new Float64Array(53)
-  /** The last time, and how often it came in a row: messages that go and come back together take equally long. */
+  /**
+   * The last time, and how often it occurred in a row. Messages that go and come back together take equally
+   * long, so this saves work.
+   */
   #runNs = 0
   #runCount = 0
   #minNs = Number.POSITIVE_INFINITY
   #maxNs = 0
-  /** The histogram's mean is one of middles of buckets: of equal times it would not be their time. */
+  /** The histogram's own mean uses the middles of buckets, which is inexact even if all times are equal. */
   #sumNs = 0
 
   record(ns: Nanos): void {
@@ -77,7 +83,7 @@ export class LatencyRecorder {
     this.#maxNs = 0
   }
 
-  /** @param share what part of each time counts: 0.5 for half a round trip */
+  /** @param share factor for each time: 0.5 for half a round trip */
   summary(share = 1): LatencySummary {
     this.#endRun()
     const histogram = this.#histogram
@@ -110,7 +116,7 @@ export class LatencyRecorder {
   }
 }
 
-/** 0 for 0 and 1 ns, else the exponent of the largest power of two that is not above `ns`. */
+/** Returns 0 for 0 and 1 ns, else the exponent of the largest power of two that is not above `ns`. */
 function octaveOf(ns: number): number {
   return ns < 2 ** 31 ? 31 - Math.clz32(ns | 1) : Math.floor(Math.log2(ns))
 }

@@ -3,11 +3,11 @@ import { Access, type DomainId, type MemoryRegion } from '../qp/memory/memory.js
 import type { RemoteMemory } from './messages.js'
 
 /**
- * Memory that the messages of one run lie in, one over the other, at either end. It is written to once, for the
- * kernel keeps one page for all that were never written.
+ * Registers the memory for the messages of one run, which all use the same bytes. It is written once, because
+ * the kernel maps all untouched pages to a single one.
  *
- * @param storage false: none behind it, as in virtual time
- * @param domain of all connections of the run
+ * @param storage false: without storage, as in virtual time
+ * @param domain protection domain of all connections of the run
  */
 export function registerMemory(
   verbs: Verbs,
@@ -19,7 +19,7 @@ export function registerMemory(
   return verbs.memory.register(storage ? Buffer.alloc(bytes, 'weir perf') : null, bytes, access, domain)
 }
 
-/** How the other end names it. */
+/** Returns the names by which the other end accesses the region. */
 export function namesOf(region: MemoryRegion): RemoteMemory {
   return { rkey: region.key, address: region.address, bytes: region.length }
 }

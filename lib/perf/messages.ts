@@ -1,15 +1,15 @@
-/** The messages of proto/perf.proto as plain objects; what they mean stands there. */
+/** The messages of proto/perf.proto as plain objects. That file says what they mean. */
 import { MessageCodec, messageType } from '../proto/proto.js'
 
-/** CM port number at which a daemon lets itself be measured. */
+/** Port number of the connection manager at which a daemon accepts runs. */
 export const PERF_PORT = 4795
 export const PERF_VERSION = 1
-/** Longest message, and size of the buffers for them. */
+/** Longest message, and the size of its buffers. */
 export const MESSAGE_BYTES_MAX = 512
 /** First byte of the private data of a control connection, and of a data connection. */
 export const CONTROL_MARK = 0x43
 export const DATA_MARK = 0x44
-/** Bytes by which data connections name their session. */
+/** Bytes of a session's name in the private data of data connections. */
 export const SESSION_BYTES = 8
 
 export type Op = 'WRITE' | 'SEND' | 'READ'
@@ -41,7 +41,7 @@ export interface Figures {
   messages: number
   bytes: number
   retransmittedBytes: number
-  /** Packets that were retransmitted and had not been lost. */
+  /** Retransmitted packets of which the original had arrived. */
   spuriousRetransmissions: number
   peakBps: number
 }
@@ -63,7 +63,10 @@ export function encodeMessage(message: PerfMessage): Uint8Array {
   return codec.encode(message)
 }
 
-/** Throws WEIR_PROTOCOL. The bytes are copied first, so that the message outlives its receive buffer. */
+/**
+ * Decodes a message. Throws WEIR_PROTOCOL. It copies the bytes first, so that the message outlives its
+ * receive buffer.
+ */
 export function decodeMessage(bytes: Uint8Array): PerfMessage {
   return codec.decode(new Uint8Array(bytes))
 }

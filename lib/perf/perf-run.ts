@@ -32,14 +32,14 @@ import { checkSettings, depthWithin, type HostLimits, type PerfSettings } from '
 import { Stream } from './stream.js'
 import { Tally } from './tally.js'
 
-/** What is in flight when a run is over gets so long to complete. */
+/** After a run, messages in flight have this time to complete. */
 const DRAIN_NS: Nanos = 2 * SECOND
-/** The other end is asked at least so often: it takes silence for the end. */
+/** The client sends a request at least this often, because the other end takes silence for the end. */
 const ASK_EVERY_NS: Nanos = SECOND
-/** An answer that takes longer than this, while the connection lives, is no answer. */
+/** If an answer takes longer than this on a live connection, the run fails. */
 const ANSWER_MAX_NS: Nanos = 20 * SECOND
 
-export type RunState =
+type RunState =
   | 'opening'
   | 'joining'
   | 'starting'
@@ -49,12 +49,15 @@ export type RunState =
   | 'closing'
   | 'closed'
 
-export interface PerfRunOptions {
+interface PerfRunOptions {
   verbs: Verbs
   limits: HostLimits
   remote: HostAddress
   settings: PerfSettings
-  /** The remote end's UDP port, and of the data's connections congestion control, telemetry and paths; default: the NIC's. */
+  /**
+   * UDP port of the remote end, and congestion control, telemetry and paths of the data connections. Default:
+   * the NIC's.
+   */
   connect?: Pick<ConnectOptions, 'udpPort' | 'cc' | 'telemetry' | 'paths'>
   /** The clock that `now` comes from. */
   clock: () => Nanos
@@ -62,27 +65,30 @@ export interface PerfRunOptions {
   cpuUs: () => number
   /** False: the memory has no storage, as in virtual time. */
   storage: boolean
-  /** Called once, when the run is over, well or badly: its outcome stands, its connections are being closed. */
+  /**
+   * Called once when the run is over, successful or not. Its outcome is final, and its connections are being
+   * closed.
+   */
   onDone?: (now: Nanos, run: PerfRun) => void
 }
 
-/** What a run has found. */
-export interface PerfOutcome {
-  /** This end's messages while it measured. */
+/** The result of a run. */
+interface PerfOutcome {
+  /** This end's messages in the measured time. */
   tally: Tally
   /** Messages in flight on each connection. */
   depth: number
   retransmittedBytes: number
-  /** Packets among them that had not been lost. */
+  /** Retransmitted packets of which the original had arrived. */
   spuriousRetransmissions: number
   cpuUs: number
   remoteCpuUs: number
-  /** The other end's own messages, if it sent any. */
+  /** The messages of the other end, if it sent any. */
   remote: { messages: number; bytes: number; seconds: number; peakBps: number }
 }
 
 export class PerfRun implements ConnectionHandler, DataQpOwner {
-  /** All its connections share it. */
+  /** The protection domain of all its connections. */
   readonly domain: DomainId
   readonly settings: PerfSettings
   readonly tally = new Tally()
@@ -102,7 +108,7 @@ export class PerfRun implements ConnectionHandler, DataQpOwner {
   #lastAskNs: Nanos = 0
   #measureFromNs: Nanos = NEVER
   #drainUntilNs: Nanos = NEVER
-  /** The other end has been asked for its figures since counting ended. */
+  /** True once the other end was asked for its figures after counting ended. */
   #askedLast = false
   /** Figures of both ends when counting began. */
   #first: Figures | null = null
@@ -130,7 +136,7 @@ export class PerfRun implements ConnectionHandler, DataQpOwner {
     }
   }
 
-  /** Figures up to now, or in the end. */
+  /** Figures up to now, or the final ones. */
   get outcome(): PerfOutcome {
     const first = this.#first
     const last = this.#last ?? first
@@ -156,7 +162,7 @@ export class PerfRun implements ConnectionHandler, DataQpOwner {
     }
   }
 
-  /** The first data connection's: times and window are 0 while not known. */
+  /** Figures of the first data connection. Times and window are 0 while not known. */
   get path() {
     const connection = this.#qps[0]?.connection
     const { baseRttNs = 0, rttNs = 0, rateBps = 0, windowBytes = 0 } = connection?.stats ?? {}
@@ -165,12 +171,12 @@ export class PerfRun implements ConnectionHandler, DataQpOwner {
     return { pathMtu, baseRttNs, rttNs, rateBps, windowBytes, controller, controllerReason }
   }
 
-  /** Ends the run at once; what has been counted stays. */
+  /** Ends the run at once. The counts up to now remain. */
   cancel(now: Nanos, error: WeirError): void {
     this.#fail(now, error)
   }
 
-  /** Call some times a second, about every 10 ms at best: keeps the deadlines. */
+  /** Checks the deadlines. Call it several times a second, ideally every 10 ms. */
   onTick(now: Nanos): void {
     if (this.state === 'closing' || this.state === 'closed') return
     if (now - this.#askedNs > ANSWER_MAX_NS) {
@@ -279,7 +285,7 @@ export class PerfRun implements ConnectionHandler, DataQpOwner {
     this.#endWhenClosed()
   }
 
-  /** T has been measured on every connection: that is not part of what is measured here. */
+  /** Waits until T has been measured on every connection, so that the run does not include it. */
   #startWhenReady(now: Nanos): void {
     if (this.state !== 'joining') return
     if (!this.#qps.every(qp => qp.established && qp.connection!.stats.baseRttNs > 0)) return
@@ -312,7 +318,7 @@ export class PerfRun implements ConnectionHandler, DataQpOwner {
     return new Ping({ ...shared, ...limit, clock: this.#options.clock })
   }
 
-  /** Counting begins. */
+  /** Begins to count. */
   #measure(now: Nanos): void {
     this.state = 'measuring'
     this.tally.begin(now)
@@ -321,12 +327,12 @@ export class PerfRun implements ConnectionHandler, DataQpOwner {
     if (this.#askedNs === NEVER) this.#ask(now, 'FIGURES')
   }
 
-  /** Posts where the send queue was full. */
+  /** Posts messages where the send queue was full before. */
   #refill(now: Nanos): void {
     for (const [i, sender] of this.#senders.entries()) sender.fill(now, this.#qps[i]!.connection!)
   }
 
-  /** Goes on to measuring, and from there to draining, when it is time. */
+  /** Changes to measuring, and later to draining, when it is time. */
   #advance(now: Nanos): void {
     if (this.state === 'warming' && now >= this.#measureFromNs) this.#measure(now)
     if (this.state !== 'measuring') return
@@ -341,8 +347,9 @@ export class PerfRun implements ConnectionHandler, DataQpOwner {
   }
 
   /**
-   * Asks for the last figures at once: with many connections much is still in flight that is no longer counted, and
-   * its cost would be counted as that of the rest. Ends the run when nothing is in flight and no answer is awaited.
+   * Asks for the last figures at once. With many connections a lot is still in flight whose cost would
+   * otherwise be added to the measured messages. Ends the run when nothing is in flight and no answer is
+   * outstanding.
    */
   #stopWhenDrained(now: Nanos): void {
     if (this.#drainUntilNs === NEVER || this.#askedNs !== NEVER) return
@@ -381,7 +388,7 @@ export class PerfRun implements ConnectionHandler, DataQpOwner {
 
   #endWhenClosed(): void {
     if (this.state !== 'closing' || !this.#controlClosed) return
-    // A queue pair without a connection never hears of an end.
+    // A queue pair without a connection gets no event of its end.
     if (this.#qps.some(qp => qp.connection !== null && !qp.closed)) return
     this.state = 'closed'
     this.#options.verbs.memory.deregister(this.#region)

@@ -1,4 +1,4 @@
-/** One message in flight: the end that measures, and the end that answers. */
+/** One message in flight: the end that measures (Ping), and the end that answers (Pong). */
 import type { Connection } from '../nic/types.js'
 import type { MemoryRegion } from '../qp/memory/memory.js'
 import { type SendWork, WorkOpcode } from '../qp/queues/work.js'
@@ -7,29 +7,29 @@ import type { PerfSender } from './data-qp.js'
 import type { Op, RemoteMemory } from './messages.js'
 import type { Tally } from './tally.js'
 
-/** A WRITE carries an immediate: that is how the other end notices it. */
+/** A WRITE carries an immediate, so that the other end gets a completion. */
 const OPCODES: Readonly<Record<Op, WorkOpcode>> = {
   WRITE: WorkOpcode.RDMA_WRITE_WITH_IMM,
   SEND: WorkOpcode.SEND,
   READ: WorkOpcode.RDMA_READ,
 }
 
-export interface PingOptions {
+interface PingOptions {
   op: Op
   /** Bytes of a message. */
   size: number
-  /** Messages to send; default: until it is stopped. */
+  /** Messages to send. Default: until `stop`. */
   iterations?: number
   region: MemoryRegion
   remote: RemoteMemory
   tally: Tally
-  /** The clock that rounds are driven by, read anew: the time of a whole round is too coarse here. */
+  /** A clock that is read at each message, because the time of a loop's round is too coarse here. */
   clock: () => Nanos
 }
 
 /**
- * Sends, waits for the answer, and sends the next. Of a READ the completion is the answer. The first exchange is not counted:
- * the end that answers measures its T before it sends for the first time.
+ * Sends a message, waits for the answer, and sends the next. For a READ its completion is the answer. The
+ * first exchange is not counted, because the other end measures its T before it sends for the first time.
  */
 export class Ping implements PerfSender {
   readonly #work: SendWork
@@ -59,7 +59,7 @@ export class Ping implements PerfSender {
     return this.#left === 0 && !this.#waiting
   }
 
-  /** Posts no more. */
+  /** Posts no more messages. */
   stop(): void {
     this.#left = 0
   }
@@ -94,7 +94,7 @@ export class Ping implements PerfSender {
   }
 }
 
-/** Answers each message with one of its length. */
+/** Answers each message with one of the same length. */
 export class Pong implements PerfSender {
   readonly #work: SendWork
   #owed = 0
@@ -114,7 +114,8 @@ export class Pong implements PerfSender {
   }
 
   #answer(now: Nanos, connection: Connection): void {
-    // A peer that sends ahead of the answers is answered as the send queue has room: it does not wait its turn.
+    // If a peer sends several messages without waiting for answers, they are answered as the send queue has
+    // room.
     if (connection.postSend(now, this.#work)) this.#owed--
   }
 }

@@ -2,7 +2,7 @@ import type { Connection } from '../nic/types.js'
 
 export interface Retransmissions {
   retransmittedBytes: number
-  /** Packets among them that had not been lost. */
+  /** Retransmitted packets of which the original had arrived. */
   spuriousRetransmissions: number
 }
 

@@ -15,22 +15,22 @@ import { checkSettings, depthWithin, isMode, isOp, type PerfSettings } from './s
 import { Stream } from './stream.js'
 import { Tally } from './tally.js'
 
-/** A client that says nothing for so long is gone. */
+/** A client that sends nothing for this long counts as gone. */
 const SILENCE_MAX_NS: Nanos = 30 * SECOND
-/** Length of a refusal that fits its message. */
+/** Characters of a refusal that fit its message. */
 const REFUSAL_CHARACTERS_MAX = 120
 
-export interface ServedSessionOptions extends PerfServerOptions {
-  /** Throws WEIR_FULL when there is no memory of so many bytes. */
+interface ServedSessionOptions extends PerfServerOptions {
+  /** Reserves bytes of memory. Throws WEIR_FULL when there are not as many. */
   reserve: (bytes: number) => void
   onChanged: () => void
-  /** Called once, when all connections of the session are closed and its memory has been given back. */
+  /** Called once, when all connections of the session are closed and its memory has been released. */
   onEnded: (session: ServedSession) => void
 }
 
-/** One run of another host, as the host that is measured sees it. It is the handler of the control connection. */
+/** One run of another host at the host that is measured. It is the handler of the control connection. */
 export class ServedSession implements ConnectionHandler, DataQpOwner {
-  /** All its connections share it. */
+  /** The protection domain of all its connections. */
   readonly domain: DomainId
   readonly #options: ServedSessionOptions
   readonly #channel: ControlChannel
@@ -43,9 +43,9 @@ export class ServedSession implements ConnectionHandler, DataQpOwner {
   #target: RemoteMemory | null = null
   #region: MemoryRegion | null = null
   #control: Connection | null = null
-  /** The client has confirmed the connection. */
+  /** True once the client has confirmed the connection. */
   established = false
-  /** Why it ends, unless its peer ends it. */
+  /** Why this end closes the session. Undefined: the peer ended it. */
   #why: WeirError | undefined
   #controlClosed = false
   #started = false
@@ -72,7 +72,7 @@ export class ServedSession implements ConnectionHandler, DataQpOwner {
     return this.#settings?.busyPoll ?? false
   }
 
-  /** Messages and bytes that its data connections have received by SEND and WRITE with immediate. */
+  /** Messages and bytes that its data connections received by SEND and WRITE with immediate. */
   get received(): { messages: number; bytes: number } {
     let messages = 0
     let bytes = 0
@@ -83,12 +83,12 @@ export class ServedSession implements ConnectionHandler, DataQpOwner {
     return { messages, bytes }
   }
 
-  /** True if that is how the session's data connections name it, from where they come. */
+  /** Returns true if `token` and address are those of this session's data connections. */
   isOf(token: string, remote: HostAddress): boolean {
     return this.#token.toString('hex') === token && this.#control?.remote.toString() === remote.toString()
   }
 
-  /** The handler of one more data connection. Throws WEIR_FULL, WEIR_BAD_STATE. */
+  /** Returns the handler of one more data connection. Throws WEIR_FULL, WEIR_BAD_STATE. */
   join(): ConnectionHandler {
     const settings = this.#settings
     const region = this.#region
@@ -107,7 +107,11 @@ export class ServedSession implements ConnectionHandler, DataQpOwner {
     return qp
   }
 
-  /** Closes everything. @param why what the peer hears; default: nothing has failed */
+  /**
+   * Closes everything.
+   *
+   * @param why what the peer learns. Default: nothing has failed
+   */
   end(now: Nanos, why?: WeirError): void {
     this.#why = why
     if (this.#control === null) this.onClosed(now)
@@ -183,7 +187,10 @@ export class ServedSession implements ConnectionHandler, DataQpOwner {
     for (const qp of this.#qps) this.#startStream(now, qp)
   }
 
-  /** The client's START may come before what establishes a connection: by another one, and what is sent by that may be lost. */
+  /**
+   * The client's START may arrive before the message that establishes a connection. START comes by another
+   * connection, and the other message may be lost.
+   */
   onQpReady(now: Nanos, qp: DataQp): void {
     if (this.#started && !this.#stopped) this.#startStream(now, qp)
   }
@@ -229,7 +236,7 @@ export class ServedSession implements ConnectionHandler, DataQpOwner {
 
   #endWhenClosed(): void {
     if (this.#ended || !this.#controlClosed) return
-    // A queue pair without a connection never hears of an end.
+    // A queue pair without a connection gets no event of its end.
     if (this.#qps.some(qp => qp.connection !== null && !qp.closed)) return
     this.#ended = true
     if (this.#region !== null) this.#options.verbs.memory.deregister(this.#region)

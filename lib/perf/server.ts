@@ -7,10 +7,13 @@ import type { PerfServerOptions } from './server-options.js'
 
 /** Runs that are served at a time. */
 const SESSIONS_MAX = 16
-/** Memory for the messages of all of them. */
+/** Memory for the messages of all sessions. */
 const MEMORY_BYTES_MAX = 128 << 20
 
-/** Lets other hosts measure: takes their messages, answers them, sends its own. All it holds has a bound. */
+/**
+ * Lets other hosts measure: receives their messages, answers them, sends messages of its own. Everything that
+ * it holds has a bound.
+ */
 export class PerfServer implements Listener {
   readonly options: PerfServerOptions
   readonly #sessions = new Set<ServedSession>()
@@ -27,7 +30,7 @@ export class PerfServer implements Listener {
     return this.#sessions
   }
 
-  /** From now on nobody may measure; their messages say so. */
+  /** Refuses new runs from now on, with a message that says so. */
   refuse(): void {
     this.#refuses = true
   }
@@ -48,12 +51,12 @@ export class PerfServer implements Listener {
     throw new WeirError('WEIR_REJECTED', 'perf: there is no such session')
   }
 
-  /** Ends sessions that have been silent for too long. Call about every second. */
+  /** Ends sessions that have been silent for too long. Call it about every second. */
   onTick(now: Nanos): void {
     for (const session of this.#sessions) session.onTick(now)
   }
 
-  /** Ends all sessions, and takes no more. */
+  /** Ends all sessions and refuses new ones. */
   close(now: Nanos): void {
     this.refuse()
     const why = new WeirError('WEIR_CONNECTION_LOST', 'its daemon was stopped')

@@ -1,4 +1,4 @@
-/** What a run may ask for. The same bounds hold at both ends. */
+/** The settings of a run. The same bounds hold at both ends. */
 import { WeirError } from '../errors.js'
 import type { Mode, Op } from './messages.js'
 
@@ -6,7 +6,7 @@ import type { Mode, Op } from './messages.js'
 export const SIZE_MAX = 64 << 20
 /** Data connections of a run. */
 const QPS_MAX = 512
-/** Messages in flight on one connection, as far as the send queue has room for them. */
+/** Messages in flight on one connection, if the send queue has room for them. */
 const DEPTH_MAX = 65_536
 /** Longest run: a day. */
 export const DURATION_MAX_NS = 86_400e9
@@ -20,27 +20,27 @@ export interface PerfSettings {
   size: number
   /** Data connections, 1 to QPS_MAX; 1 for PING_PONG. */
   qps: number
-  /** Messages in flight on each, 1 to DEPTH_MAX; 1 for PING_PONG. */
+  /** Messages in flight on each connection, 1 to DEPTH_MAX; 1 for PING_PONG. */
   depth: number
   /** Messages of each connection. 0: until `durationNs` is over. */
   iterations: number
-  /** How long to count, when there are no iterations. */
+  /** How long to count, if `iterations` is 0. */
   durationNs: number
-  /** How long to send before counting; of a run by duration. */
+  /** How long to send before counting, in runs by duration. */
   warmupNs: number
-  /** STREAM: the other end sends as much as it can, too. */
+  /** STREAM: the other end sends at the same time. */
   bidirectional: boolean
-  /** Both ends look for packets without sleeping. */
+  /** Both ends poll for packets without sleeping. */
   busyPoll: boolean
   /** Payload bytes of a packet; 0: the NIC's. */
   pathMtu: number
 }
 
-/** What a host has room for. */
+/** The capacity of a host. */
 export interface HostLimits {
   /** Work requests of one queue. */
   queueDepth: number
-  /** Payload bytes that its receive buffer takes at once; absent: any number. */
+  /** Payload bytes that its receive buffer takes at once. Absent: no bound. */
   receiveBudgetBytes?: number | undefined
 }
 
@@ -49,8 +49,8 @@ const READS_MAX = 16
 const PATH_MTUS = [256, 512, 1024, 2048, 4096]
 
 /**
- * Messages in flight on each connection: those that were asked for, as far as there is room. READ responses come without
- * a window, so that what all READs ask for has to fit into the receive buffer.
+ * Returns the messages in flight on each connection: those asked for, as far as there is room. READ responses
+ * are not limited by a window, so all outstanding READs together must fit into the receive buffer.
  */
 export function depthWithin(
   settings: Pick<PerfSettings, 'op' | 'depth' | 'size' | 'qps'>,

@@ -12,13 +12,13 @@ const OPCODES: Readonly<Record<Op, WorkOpcode>> = {
   READ: WorkOpcode.RDMA_READ,
 }
 
-export interface StreamOptions {
+interface StreamOptions {
   op: Op
-  /** Bytes of a message. */
+  /** Bytes of each message. */
   size: number
   /** Messages in flight, 1 or more. */
   depth: number
-  /** Messages to send; default: until it is stopped. */
+  /** Messages to send. Default: until `stop`. */
   iterations?: number | undefined
   region: MemoryRegion
   remote: RemoteMemory
@@ -58,17 +58,17 @@ export class Stream implements PerfSender {
     return this.#posted - this.#completed
   }
 
-  /** True when nothing is in flight, and nothing more will be. */
+  /** True when nothing is in flight and nothing more will be sent. */
   get done(): boolean {
     return this.#left === 0 && this.inFlight === 0
   }
 
-  /** Posts no more. */
+  /** Posts no more messages. */
   stop(): void {
     this.#left = 0
   }
 
-  /** Posts what there is room for. */
+  /** Posts as many messages as there is room for. */
   fill(now: Nanos, connection: Connection): void {
     while (this.#left > 0 && this.inFlight < this.#depth) {
       if (!connection.postSend(now, this.#work)) return

@@ -1,24 +1,24 @@
 import { type Nanos, NEVER, SECOND } from '../time/nanos.js'
 import { LatencyRecorder } from './latency.js'
 
-/** Length of the pieces of which the best one is the peak. */
+/** Length of the intervals of which the best one is the peak. */
 const PIECE_NS: Nanos = 100_000_000
 
-/** What an end has delivered: counted from `begin` on, by completions. Shared by all streams of a run. */
+/** Counts what an end has delivered from `begin` on, by completions. All streams of a run share it. */
 export class Tally {
   readonly latency = new LatencyRecorder()
   messages = 0
   bytes = 0
-  /** When counting began, and of the last completion. */
+  /** When counting began, and the time of the last completion. */
   beginNs: Nanos = 0
   lastNs: Nanos = 0
-  /** Completions from then on are no longer counted. */
+  /** Completions from this time on are not counted. */
   endNs: Nanos = NEVER
   #pieceNs: Nanos = 0
   #pieceBytes = 0
   #peakBps = 0
 
-  /** Counts anew from `now` on. */
+  /** Starts to count from zero at `now`. */
   begin(now: Nanos): void {
     this.latency.reset()
     this.messages = 0
@@ -48,7 +48,7 @@ export class Tally {
     return this.seconds > 0 ? (this.bytes * 8) / this.seconds : 0
   }
 
-  /** Goodput of the best 100 ms; of all of it, if it was shorter. */
+  /** Goodput of the best 100 ms. If the measured time was shorter, of all of it. */
   get peakBps(): number {
     return Math.max(this.#peakBps, this.goodputBps)
   }

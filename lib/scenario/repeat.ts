@@ -1,4 +1,4 @@
-/** Repeating a run from its result. */
+/** Repeats a run from its result. */
 import { readFileSync } from 'node:fs'
 import * as z from 'zod'
 import { WeirError } from '../errors.js'
@@ -14,7 +14,7 @@ const sizesSchema = z
   .object({ name: z.string(), sizesBytes: z.array(z.number()), cumulative: z.array(z.number()) })
   .refine(isDistribution, 'sizes and shares must rise, the shares from 0 to 1')
 
-/** What a repetition needs of a result. */
+/** The members of a result that a repetition needs. */
 const resultSchema = z.looseObject({
   version: z.string(),
   on: z.enum(['virtual', 'overlay', 'veth']),
@@ -25,7 +25,9 @@ const resultSchema = z.looseObject({
   }),
 })
 
-/** Reads a result of `weir run --json`. Throws WEIR_NO_FILE, or WEIR_BAD_ARGUMENT for what is none. */
+/**
+ * Reads a result of `weir run --json`. Throws WEIR_NO_FILE, or WEIR_BAD_ARGUMENT if the file is no result.
+ */
 export function readResult(file: string): RunResult {
   let text: string
   try {
@@ -36,11 +38,16 @@ export function readResult(file: string): RunResult {
   return parseResult(text, file)
 }
 
-/** The same of its text. Throws WEIR_BAD_ARGUMENT. @param file what messages call it */
+/**
+ * Parses the text of such a result. Throws WEIR_BAD_ARGUMENT.
+ *
+ * @param file name of the file in messages
+ */
 export function parseResult(text: string, file: string): RunResult {
   const result = parsed(text)
   const { error } = resultSchema.safeParse(result)
-  // Not what the schema returns: it has keys in another order, and results are compared as text.
+  // The schema returns the keys in another order, and results are compared as text. So this is the parsed
+  // value.
   if (error === undefined) return result as RunResult
   const [issue] = error.issues
   const where =
@@ -57,8 +64,9 @@ function parsed(text: string): unknown {
 }
 
 /**
- * The scenario of a result, with the seed that it had. Throws WEIR_BAD_ARGUMENT if this Weir would run it with other settings,
- * because a default has changed since. The flow sizes of its workloads are those of the result, for their files may be gone.
+ * Returns the scenario of a result, with its seed. The flow sizes of its workloads come from the result,
+ * because their files may be gone. Throws WEIR_BAD_ARGUMENT if a default has changed, so that this version
+ * would run the scenario with other settings.
  */
 export function scenarioOfResult(result: RunResult, file: string): Scenario {
   const { scenario: source, seed, settings } = result
@@ -76,7 +84,10 @@ export function scenarioOfResult(result: RunResult, file: string): Scenario {
   )
 }
 
-/** What two results of one scenario differ in, but for time, machine and command; empty if they are the same. */
+/**
+ * Returns the members in which two results of one scenario differ, except time, machine and command. Empty if
+ * there are none.
+ */
 export function resultDifferences(a: RunResult, b: RunResult): string[] {
   const kept = (result: RunResult) => {
     const { captures, command, machine, wallSeconds, scenario, ...rest } = JSON.parse(resultJson(result))
@@ -85,7 +96,7 @@ export function resultDifferences(a: RunResult, b: RunResult): string[] {
   return differences(kept(a), kept(b))
 }
 
-/** Keys at the top whose values are not the same. */
+/** Returns the top-level keys whose values differ. */
 function differences(a: object, b: object): string[] {
   const [left, right] = [a, b] as Record<string, unknown>[]
   const keys = new Set([...Object.keys(a), ...Object.keys(b)])

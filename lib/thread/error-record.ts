@@ -1,21 +1,24 @@
-/** Errors on their way to another thread or process: structured clones keep neither codes nor classes. */
+/**
+ * Converts errors for another thread or process, because structured clones preserve neither codes nor
+ * classes.
+ */
 import { ERROR_CODES, type ErrorCode, WeirError } from '../errors.js'
 
-/** Depth to which causes of causes are kept. */
+/** How many nested causes are preserved. */
 const CAUSES_MAX = 8
 
 /** An error as plain data. */
 export interface ErrorRecord {
-  /** Code of a WeirError; null of any other. */
+  /** Code of a WeirError. Null for other errors. */
   code: ErrorCode | null
   name: string
   message: string
   stack: string
-  /** What caused it, or null. If something other than an Error was thrown, its text is the message. */
+  /** Its cause, or null. If something other than an Error was thrown, its text is the message. */
   cause: ErrorRecord | null
 }
 
-/** What `errorOf` makes an error of again: code, name, message, stack and causes. */
+/** Returns the data from which `errorOf` restores an error: code, name, message, stack and causes. */
 export function recordOf(error: unknown, causes = CAUSES_MAX): ErrorRecord {
   if (!(error instanceof Error)) {
     return { code: null, name: 'Error', message: String(error), stack: '', cause: null }
@@ -30,7 +33,10 @@ export function recordOf(error: unknown, causes = CAUSES_MAX): ErrorRecord {
   }
 }
 
-/** A WeirError if it was one, or else an Error of the same name. Its stack is that of where it was thrown. */
+/**
+ * Returns a WeirError if the record is of one, else an Error of the same name. Its stack shows where the
+ * original was thrown.
+ */
 export function errorOf(record: ErrorRecord): Error {
   const { code, name, message, stack, cause } = record
   const options = cause === null ? undefined : { cause: errorOf(cause) }

@@ -1,17 +1,17 @@
 /** Messages between a thread that offers a service and the thread that uses it. */
 import type { ErrorRecord } from './error-record.js'
 
-/** Ids are whole numbers of the user's choice, one for each call that is not answered yet. */
+/** Ids are integers that the user chooses, one for each call under way. */
 export type ToService =
   | { type: 'call'; id: number; kind: string; body: unknown }
   | { type: 'abort'; id: number }
-  /** A sign of life is asked for: answered at once by `result`. */
+  /** Asks for a sign of life, which is an immediate `result`. */
   | { type: 'ping'; id: number }
-  /** Anything that is not answered. */
+  /** An event without an answer. */
   | { type: 'event'; event: unknown }
   | { type: 'close' }
 
-/** The first is `up` or `down`; each call is answered by `result` or `error`; `down` is the last. */
+/** The first message is `up` or `down`. `result` or `error` answers each call. `down` is the last. */
 export type FromService =
   | { type: 'up'; about: unknown }
   | { type: 'progress'; id: number; progress: unknown }
@@ -21,9 +21,9 @@ export type FromService =
   | { type: 'defect'; error: ErrorRecord }
   | { type: 'down'; error: ErrorRecord | null }
 
-/** What the one who answers a call is given, besides the request. */
+/** What the handler of a call gets in addition to the request. */
 export interface CallContext<Progress = unknown> {
-  /** Aborts when nobody wants the answer any more. */
+  /** Aborts when the caller does not want the answer any more. */
   readonly signal: AbortSignal
   /** Reports progress to the caller. */
   progress(progress: Progress): void

@@ -1,29 +1,29 @@
-/** The service's end: what the module does that a ServiceThread runs. */
+/** The service's end: code for the module that a ServiceThread runs. */
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import { recordOf } from './error-record.js'
 import type { CallContext, FromService, ToService } from './messages.js'
 
 /** What runs on the thread. */
 export interface Service {
-  /** Plain data that says what the service is. */
+  /** Plain data that describes the service. */
   readonly about: unknown
-  /** Answers a call, with plain data or shared memory; throws what went wrong. */
+  /** Answers a call with plain data or shared memory. Throws what went wrong. */
   answer(kind: string, body: never, context: CallContext): Promise<unknown>
-  /** Hears what is not to be answered. */
+  /** Handles an event, which has no answer. */
   onEvent?(event: never): void
   close(): Promise<void>
 }
 
-/** How a service speaks without having been asked. */
+/** Reports of a service that are not answers. */
 export interface ServiceEvents {
   tell(event: unknown): void
-  /** It has stopped by a defect. */
+  /** A defect has stopped the service. */
   defect(error: unknown): void
 }
 
 /**
- * Opens the service, answers calls until it is closed, and lets the thread end. Does nothing on the main thread, where a test
- * may import the module.
+ * Opens the service, answers calls until it is closed, and lets the thread end. Does nothing on the main
+ * thread, so that a test may import the module.
  */
 export async function serveThread<Start>(
   open: (start: Start, events: ServiceEvents) => Promise<Service>,
@@ -45,7 +45,7 @@ export async function serveThread<Start>(
   }
 }
 
-/** The calls that a service is busy with. */
+/** The calls under way. */
 class Calls {
   readonly #port: MessagePort
   readonly #service: Service

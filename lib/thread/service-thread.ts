@@ -3,28 +3,31 @@ import { errorOf } from './error-record.js'
 import type { CallContext, FromService, ToService } from './messages.js'
 import { Thread } from './thread.js'
 
-/** How long a thread whose service is closed may take to end by itself. */
+/** How long a thread may take to end by itself after its service was closed. */
 const LINGER_MS = 1000
 
-export interface ServiceThreadOptions {
+interface ServiceThreadOptions {
   /** What the thread does, for messages: "the data path". */
   what: string
   /** What the service is opened with. */
   start: unknown
-  /** Gets what the service reports unasked. */
+  /** Receives the events of the service. */
   onEvent?: (event: never) => void
-  /** Called once if the service stops by a defect, or its thread ends by itself. */
+  /** Called once if a defect stops the service, or if its thread ends by itself. */
   onDefect: (error: unknown) => void
 }
 
-/** A call that has not been answered. */
+/** A call under way. */
 interface Call {
   resolve(result: unknown): void
   reject(error: Error): void
   progress(progress: unknown): void
 }
 
-/** The user's end of a service that runs on a thread of its own, by `serveThread`. Errors cross with code and cause. */
+/**
+ * The user's end of a service that runs on a thread of its own, by `serveThread`. Errors keep their code and
+ * cause across threads.
+ */
 export class ServiceThread<About> {
   readonly #thread: Thread
   readonly #onEvent: (event: never) => void
@@ -32,7 +35,7 @@ export class ServiceThread<About> {
   readonly #calls = new Map<number, Call>()
   #lastId = 0
   #about: About | undefined
-  /** Why there is no service any more, or null. */
+  /** Why there is no service any more. Null: there is one. */
   #lost: Error | null = null
   /** Resolves when the service is up, rejects when it cannot be. */
   readonly #opened: Promise<void>
@@ -41,7 +44,11 @@ export class ServiceThread<About> {
   readonly #down: Promise<void>
   #resolveDown: () => void = () => {}
 
-  /** Throws what the service throws as it opens. @param module the compiled file that calls `serveThread` */
+  /**
+   * Throws what the service throws when it opens.
+   *
+   * @param module the compiled file that calls `serveThread`
+   */
   static async open<About>(module: URL, options: ServiceThreadOptions): Promise<ServiceThread<About>> {
     const made = new ServiceThread<About>(module, options)
     try {
@@ -70,12 +77,15 @@ export class ServiceThread<About> {
     })
   }
 
-  /** What the service says of itself. */
+  /** The description that the service gave of itself. */
   get about(): About {
     return this.#about!
   }
 
-  /** Asks, and resolves with the answer. Throws what the service throws, WEIR_INTERNAL once its thread is lost. */
+  /**
+   * Calls the service and resolves with its answer. Throws what the service throws, and WEIR_INTERNAL once
+   * its thread is lost.
+   */
   async call(kind: string, body: unknown, context?: CallContext<never>): Promise<unknown> {
     if (this.#lost !== null) throw this.#lost
     const id = ++this.#lastId
@@ -95,7 +105,9 @@ export class ServiceThread<About> {
     }
   }
 
-  /** Resolves when the thread shows a sign of life: its event loop runs. Throws WEIR_INTERNAL once it is lost. */
+  /**
+   * Resolves when the thread answers, so its event loop runs. Throws WEIR_INTERNAL once the thread is lost.
+   */
   async ping(): Promise<void> {
     if (this.#lost !== null) throw this.#lost
     const id = ++this.#lastId
@@ -107,14 +119,14 @@ export class ServiceThread<About> {
     }
   }
 
-  /** Sends the service something that it does not answer. */
+  /** Sends the service an event, which it does not answer. */
   tell(event: unknown): void {
     this.#post({ type: 'event', event })
   }
 
   /**
-   * Closes the service and waits until its thread is gone; calls left unanswered fail with WEIR_BAD_STATE. False if
-   * the service was not closed within `withinMs`, and its thread was terminated.
+   * Closes the service and waits until its thread has ended. Calls under way fail with WEIR_BAD_STATE.
+   * Returns false if the service did not close within `withinMs` and its thread was terminated.
    */
   async close(withinMs: number): Promise<boolean> {
     this.#post({ type: 'close' })
@@ -125,7 +137,7 @@ export class ServiceThread<About> {
     return isDown
   }
 
-  /** Waits for the thread to end by itself, for so long, and ends it. */
+  /** Waits this long for the thread to end by itself, then terminates it. */
   async #end(lingerMs = LINGER_MS): Promise<void> {
     await within(lingerMs, this.#thread.ended)
     await this.#thread.terminate()
@@ -176,7 +188,7 @@ export class ServiceThread<About> {
   }
 }
 
-/** True if the promise resolves within so many milliseconds. */
+/** Returns true if the promise resolves within this time. */
 async function within(ms: number, promise: Promise<void>): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<false>(resolve => {

@@ -1,26 +1,26 @@
 import { Worker } from 'node:worker_threads'
 import { WeirError } from '../errors.js'
 
-export interface ThreadOptions {
+interface ThreadOptions {
   /** What the thread does, for messages: "the data path". */
   what: string
-  /** What the module finds in `workerData`. */
+  /** `workerData` of the module. */
   data: unknown
   onMessage: (message: never) => void
-  /** Called once if the thread ends before `mayEnd`: by a defect, for want of memory, by an exit. */
+  /** Called once if the thread ends before `mayEnd`: by a defect, out of memory, or by an exit. */
   onLost: (error: WeirError) => void
 }
 
-/** A thread of this process that runs one module. Its end is an accident until `mayEnd` is called. */
+/** A thread of this process that runs one module. Until `mayEnd` is called, its end is an error. */
 export class Thread {
-  /** Resolves when the thread is gone, whatever the reason. */
+  /** Resolves when the thread has ended, whatever the reason. */
   readonly ended: Promise<void>
   readonly #worker: Worker
   readonly #options: ThreadOptions
   #mayEnd = false
   #cause: unknown
 
-  /** @param module the file that the thread runs, compiled */
+  /** @param module the compiled file that the thread runs */
   constructor(module: URL, options: ThreadOptions) {
     this.#options = options
     this.#worker = new Worker(module, { workerData: options.data })
@@ -40,12 +40,12 @@ export class Thread {
     this.#worker.postMessage(message)
   }
 
-  /** The end of the thread, from now on, is no accident. */
+  /** From now on the end of the thread is no error. */
   mayEnd(): void {
     this.#mayEnd = true
   }
 
-  /** Ends the thread wherever it is. */
+  /** Terminates the thread at any point. */
   async terminate(): Promise<void> {
     this.mayEnd()
     await this.#worker.terminate()

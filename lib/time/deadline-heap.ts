@@ -1,9 +1,9 @@
 import { type Nanos, NEVER } from './nanos.js'
 
 /**
- * The deadlines of a fixed set of sources, smallest first: an indexed binary heap. Each source has one entry, so
- * the heap is bounded by construction and holds no stale events. Equal times are ordered by source id, which
- * makes a run repeatable.
+ * The deadlines of a fixed set of sources, smallest first: an indexed binary heap. Each source has one entry,
+ * so the heap is bounded and has no stale entries. Sources with equal times are ordered by id, which makes a
+ * run repeatable.
  */
 export class DeadlineHeap {
   #times = new Float64Array(16).fill(NEVER)
@@ -13,7 +13,7 @@ export class DeadlineHeap {
   #position = new Int32Array(16)
   #count = 0
 
-  /** Adds a source that waits for nothing; returns its id, counted from 0. */
+  /** Adds a source without a deadline. Returns its id, which counts from 0. */
   add(): number {
     if (this.#count === this.#times.length) this.#grow()
     const id = this.#count++
@@ -23,7 +23,7 @@ export class DeadlineHeap {
     return id
   }
 
-  /** Source with the earliest deadline, or -1 when there are no sources. */
+  /** Returns the source with the earliest deadline, or -1 when there are no sources. */
   first(): number {
     return this.#count === 0 ? -1 : this.#heap[0]!
   }

@@ -1,19 +1,19 @@
 /**
- * Time as the whole project counts it: integer nanoseconds in a `number`, exact for 104 days.
+ * Time in the whole project: integer nanoseconds in a `number`, exact for 104 days.
  *
- * The protocol code never reads a clock. `now` is handed in as the first argument, and a deadline is
- * handed out as a time on the same scale, or NEVER.
+ * The protocol code never reads a clock. Callers pass `now` as the first argument. The code returns its
+ * deadline on the same scale, or NEVER.
  */
 export type Nanos = number
 
-/** The deadline of something that waits for no time at all. */
+/** The deadline of an object that waits for no time. */
 export const NEVER: Nanos = Number.POSITIVE_INFINITY
 
 export const MICROSECOND: Nanos = 1_000
 export const MILLISECOND: Nanos = 1_000_000
 export const SECOND: Nanos = 1_000_000_000
 
-/** Nanoseconds that `bytes` take on a link of `rateBps` bits per second, rounded up to a whole one. */
+/** Returns the nanoseconds that `bytes` take on a link of `rateBps` bits per second, rounded up. */
 export function serialisationNs(bytes: number, rateBps: number): Nanos {
   return Math.ceil((bytes * 8e9) / rateBps)
 }

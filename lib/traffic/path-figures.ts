@@ -1,7 +1,7 @@
 import type { PathFigures } from '../control/messages.js'
 import type { ConnectionStats } from '../nic/types.js'
 
-/** What path selection did for a flow, as results and messages name it. */
+/** Returns what path selection did for a flow, by the names of results and messages. */
 export function pathFigures(stats: ConnectionStats): PathFigures {
   return {
     sourcePort: stats.sourcePort,

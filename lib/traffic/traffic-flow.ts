@@ -7,7 +7,7 @@ import type { Nanos } from '../time/nanos.js'
 import type { HostAddress } from '../wire/net/address.js'
 import { readSinkMemory, TRAFFIC_PORT } from './traffic-sink.js'
 
-/** Default length of a flow's messages: 1 MiB, so that every packet but the flow's last is full. */
+/** Default length of a flow's messages: 1 MiB. Every packet but the flow's last is full. */
 const MESSAGE_BYTES = 1 << 20
 /** Most messages posted at a time. */
 const POSTED_MAX = 4
@@ -16,31 +16,31 @@ export interface TrafficFlowOptions {
   name: string
   /** Payload to move, 0 to 2^53. */
   bytes: number
-  /** Largest RDMA WRITE; the sink's memory bounds it too. */
+  /** Largest RDMA WRITE. The sink's memory is a bound too. */
   messageBytes?: number
   /** False: the memory has no storage, as in virtual time. */
   storage: boolean
   connect: ConnectOptions
-  /** Called once, when the flow has ended well or badly. */
+  /** Called once when the flow has ended, successfully or not. */
   onDone?: (now: Nanos, flow: TrafficFlow) => void
 }
 
 /**
- * A flow of a scenario: connects to a TrafficSink, and from `start` on moves `bytes` by RDMA WRITEs, of which a
- * few are posted at a time. Its completion time runs from `start` to the last completion.
+ * A flow of a scenario. It connects to a TrafficSink, and from `start` on moves `bytes` by RDMA WRITEs, of
+ * which a few are posted at a time. Its completion time is from `start` to the last completion.
  */
 export class TrafficFlow implements ConnectionHandler {
   readonly domain: DomainId
   readonly name: string
   readonly bytes: number
   readonly connection: Connection
-  /** When `start` was called, or -1. */
+  /** Time of `start`, or -1. */
   startNs = -1
-  /** When the last completion came, or -1. */
+  /** Time of the last completion, or -1. */
   endNs = -1
   /** Why the flow failed. */
   error: WeirError | null = null
-  /** True from the moment from which `start` may be called. */
+  /** True once `start` may be called. */
   established = false
 
   readonly #verbs: Verbs
@@ -71,7 +71,7 @@ export class TrafficFlow implements ConnectionHandler {
     return this.endNs >= 0 ? this.bytes : Math.min(this.bytes, this.connection.stats.ackedBytes)
   }
 
-  /** True once the flow has ended, well or badly. */
+  /** True once the flow has ended, successfully or not. */
   get done(): boolean {
     return this.#finished
   }
@@ -119,7 +119,7 @@ export class TrafficFlow implements ConnectionHandler {
   }
 
   onClosed(now: Nanos, _connection: Connection, error: WeirError | null): void {
-    // Why the connection ended says more than that its writes did.
+    // The reason for the end of the connection says more than the failure of the writes.
     if (!this.#finished && error !== null) this.error = error
     if (!this.#finished)
       this.error ??= new WeirError('WEIR_CONNECTION_LOST', `flow ${this.name}: closed early`)

@@ -2,21 +2,25 @@ import type { Connection, ConnectionHandler, Listener, Verbs } from '../nic/type
 import { Access, type DomainId, type MemoryRegion } from '../qp/memory/memory.js'
 import type { Completion } from '../qp/queues/completion-queue.js'
 
-/** CM port number at which a host accepts the flows of scenarios. */
+/** Port number of the connection manager at which a host accepts the flows of scenarios. */
 export const TRAFFIC_PORT = 4794
 
-/** Where a flow may write to: 4 bytes of key, 8 of address, 8 of length, in the REP's private data. */
+/** The memory that a flow may write, in the REP's private data: 4 bytes of key, 8 of address, 8 of length. */
 const SINK_MEMORY_BYTES = 20
 
 /**
- * Takes the flows of a scenario: memory that every flow may write to, over and over. What arrives is not looked
- * at; the queue pair has counted and checked it. All flows share it, so they share a protection domain, of which nothing else is.
+ * Receives the flows of a scenario. All flows write to the same memory, over and over. Nobody reads it,
+ * because the queue pair has counted and checked the packets. The flows share one protection domain, which
+ * contains nothing else.
  */
 export class TrafficSink implements Listener {
   readonly #region: MemoryRegion
   readonly #handler: ConnectionHandler
 
-  /** @param length bytes of memory; @param storage false: none behind it, as in virtual time */
+  /**
+   * @param length bytes of memory
+   * @param storage false: without storage, as in virtual time
+   */
   constructor(verbs: Verbs, length: number, storage: boolean) {
     this.#region = verbs.memory.register(
       storage ? Buffer.alloc(length) : null,
@@ -54,7 +58,7 @@ class SinkConnection implements ConnectionHandler {
   onClosed(): void {}
 }
 
-/** What a sink said at connect, or null when these are not a sink's words. */
+/** Returns the memory that a sink announced at connect, or null if the private data is not a sink's. */
 export function readSinkMemory(words: Uint8Array): { rkey: number; address: number; length: number } | null {
   if (words.length < SINK_MEMORY_BYTES) return null
   const buffer = Buffer.from(words.buffer, words.byteOffset, words.byteLength)

@@ -44,7 +44,7 @@ const SHUTTING_DOWN = 'the daemon is shutting down'
 /** How often sessions look after their deadlines. */
 const TICK_MS = 500
 
-export interface TransferServiceConfig {
+interface TransferServiceConfig {
   verbs: Verbs
   time: RealTime
   /** Where files go that are sent to this host. */

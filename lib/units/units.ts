@@ -1,15 +1,15 @@
 /**
- * Quantities as people write them, and back: `1Gbps`, `50us`, `4MB`, `20%`. Inside Weir everything is a
- * plain number: bit/s, integer nanoseconds, bytes, fractions of one.
+ * Parses and formats quantities: `1Gbps`, `50us`, `4MB`, `20%`. Inside Weir every quantity is a plain number:
+ * bit/s, integer nanoseconds, bytes, fractions of one.
  *
- * Case distinguishes units only where it matters (`b` bit, `B` byte). K, M, G, T are powers of 1000, Ki, Mi,
- * Gi, Ti of 1024. Parsing is exact: `8.32us` is 8320 ns, and a value that is no whole number of the base unit is
- * an error, not rounded.
+ * Case distinguishes units only where it matters (`b` bit, `B` byte). K, M, G, T are powers of 1000; Ki, Mi,
+ * Gi, Ti of 1024. Parsing is exact: `8.32us` is 8320 ns, and a value that is no integer in the base unit is
+ * an error and is not rounded.
  */
 import { WeirError } from '../errors.js'
 
 interface Unit {
-  /** The base unit × 10^exponent, × factor where no power of ten will do. */
+  /** The base unit × 10^exponent, and × factor for units that are no power of ten. */
   exponent: number
   factor?: number
 }
@@ -43,7 +43,7 @@ const BYTE_UNITS: Readonly<Record<string, Unit>> = {
   TiB: { exponent: 0, factor: 1024 ** 4 },
 }
 
-/** Other ways to write a unit, among them the two Unicode letters for micro. */
+/** Other spellings of units, such as the two Unicode letters for micro. */
 const ALIASES: Readonly<Record<string, string>> = {
   kbps: 'Kbps',
   mbps: 'Mbps',
@@ -60,7 +60,7 @@ const ALIASES: Readonly<Record<string, string>> = {
   kB: 'KB',
 }
 
-/** A number with a unit of these, or a `bare` one, as the pattern of a JSON Schema. */
+/** Returns the JSON Schema pattern of a number with one of these units, or of a `bare` number. */
 function patternOf(units: Readonly<Record<string, Unit>>, ...bare: string[]): string {
   const aliases = Object.keys(ALIASES).filter(alias => ALIASES[alias]! in units)
   const names = [...Object.keys(units), ...aliases].join('|')
@@ -68,7 +68,10 @@ function patternOf(units: Readonly<Record<string, Unit>>, ...bare: string[]): st
   return `^\\s*(?:${forms.join('|')})\\s*$`
 }
 
-/** What `parseRate` and the others read, as patterns of JSON Schema; a few more texts match, which are out of range or too fine. */
+/**
+ * JSON Schema patterns of what `parseRate` and the other functions read. They also match some texts that are
+ * out of range or too fine.
+ */
 export const RATE_PATTERN = patternOf(RATE_UNITS)
 export const DURATION_PATTERN = patternOf(TIME_UNITS, '0+(?:\\.0+)?|\\.0+')
 export const BYTES_PATTERN = patternOf(BYTE_UNITS, '[0-9]+')
@@ -82,24 +85,33 @@ const FRACTION_FORMS = 'a share is written as 20% or 0.2, from 0 to 1'
 
 const QUANTITY = /^\s*([0-9]+(?:\.[0-9]+)?|\.[0-9]+)\s*([^\s0-9.]\S*)?\s*$/
 
-/** Bit/s of `2.5Gbps`. Throws WEIR_BAD_ARGUMENT when malformed, 0, or no whole number of bit/s. */
+/**
+ * Returns the bit/s of a text such as `2.5Gbps`. Throws WEIR_BAD_ARGUMENT when it is malformed, 0, or no
+ * integer number of bit/s.
+ */
 export function parseRate(text: string): number {
   const rateBps = parseQuantity(text, RATE_UNITS, 'bps', RATE_FORMS)
   if (rateBps === 0) throw bad(text, 'a rate is above zero', RATE_FORMS)
   return rateBps
 }
 
-/** Nanoseconds of `1.5us`; a bare `0` will do. Throws WEIR_BAD_ARGUMENT when malformed or finer than 1 ns. */
+/**
+ * Returns the nanoseconds of a text such as `1.5us`. A bare `0` is allowed. Throws WEIR_BAD_ARGUMENT when it
+ * is malformed or finer than 1 ns.
+ */
 export function parseDuration(text: string): number {
   return parseQuantity(text, TIME_UNITS, 'ns', DURATION_FORMS)
 }
 
-/** Bytes of `500KB`; a bare whole number counts bytes. Throws WEIR_BAD_ARGUMENT when malformed. */
+/**
+ * Returns the bytes of a text such as `500KB`. A bare integer counts bytes. Throws WEIR_BAD_ARGUMENT when it
+ * is malformed.
+ */
 export function parseBytes(text: string): number {
   return parseQuantity(/^\s*\d+\s*$/.test(text) ? `${text.trim()}B` : text, BYTE_UNITS, 'bytes', BYTES_FORMS)
 }
 
-/** The fraction that `20%` or `0.2` stands for, 0 to 1. Throws WEIR_BAD_ARGUMENT otherwise. */
+/** Returns the fraction that `20%` or `0.2` stands for, 0 to 1. Throws WEIR_BAD_ARGUMENT otherwise. */
 export function parseFraction(text: string): number {
   const match = /^\s*([0-9]+(?:\.[0-9]+)?|\.[0-9]+)\s*(%?)\s*$/.exec(text)
   if (match === null) throw bad(text, 'this is no share', FRACTION_FORMS)
@@ -108,17 +120,20 @@ export function parseFraction(text: string): number {
   return value
 }
 
-/** `94.3Mbps`: at most four significant digits. */
+/** Formats a rate with at most four significant digits: `94.3Mbps`. */
 export function formatRate(bps: number): string {
   return formatScaled(bps, ['bps', 'Kbps', 'Mbps', 'Gbps', 'Tbps'])
 }
 
-/** `1.2MB`, decimal: at most four significant digits. */
+/** Formats bytes in decimal units with at most four significant digits: `1.2MB`. */
 export function formatBytes(bytes: number): string {
   return formatScaled(bytes, ['B', 'KB', 'MB', 'GB', 'TB'])
 }
 
-/** `8.32us`, `3.5s`, and from a minute on `2min` or `75.5s`: at most four significant digits. */
+/**
+ * Formats a duration with at most four significant digits: `8.32us`, `3.5s`, and from a minute on `2min` or
+ * `75.5s`.
+ */
 export function formatDuration(ns: number): string {
   if (Math.abs(ns) >= 60e9) {
     if (ns % 3600e9 === 0) return `${ns / 3600e9}h`
@@ -127,7 +142,7 @@ export function formatDuration(ns: number): string {
   return formatScaled(ns, ['ns', 'us', 'ms', 's'])
 }
 
-/** `93.1%`: one decimal. */
+/** Formats a fraction with one decimal: `93.1%`. */
 export function formatPercent(fraction: number): string {
   return Number.isFinite(fraction) ? `${(fraction * 100).toFixed(1)}%` : '-'
 }
@@ -149,7 +164,7 @@ function parseQuantity(
   const name = ALIASES[written] ?? written
   if (!Object.hasOwn(units, name)) throw bad(text, `the unit '${written}' is not known`, forms)
   const unit = units[name]!
-  // Reading the decimal with its exponent in one go is exact where a multiplication would round.
+  // Parsing the decimal with its exponent at once is exact. A multiplication would round.
   const value = Number(`${digits}e${unit.exponent}`) * (unit.factor ?? 1)
   if (!Number.isInteger(value)) throw bad(text, `it is no whole number of ${base}`, forms)
   if (value > Number.MAX_SAFE_INTEGER) throw bad(text, `it is too large (2^53 ${base} is the limit)`, forms)
@@ -161,7 +176,7 @@ function formatScaled(value: number, units: readonly string[]): string {
   const sign = value < 0 ? '-' : ''
   let scaled = Math.abs(value)
   let unit = 0
-  // Decide by the rounded figure, so that 999,960 is 1MB and not 1000KB.
+  // The rounded figure decides, so that 999,960 becomes 1MB and not 1000KB.
   while (unit < units.length - 1 && rounded(scaled) >= 1000) {
     scaled /= 1000
     unit++
@@ -169,7 +184,7 @@ function formatScaled(value: number, units: readonly string[]): string {
   return `${sign}${rounded(scaled)}${units[unit]}`
 }
 
-/** Four significant digits, but never fewer than the whole part has. */
+/** Rounds to four significant digits, but never within the integer part. */
 function rounded(value: number): number {
   return value >= 1000 ? Math.round(value) : Number(value.toPrecision(4))
 }

@@ -18,14 +18,15 @@ import * as telemetry from './telemetry/telemetry.js'
 export { isShort, WIRE_ERROR_NAMES, WireError } from './bytes/wire-error.js'
 
 /**
- * Finds the headers of a received frame and fills in its offsets: l3, l4, shim (and intFormat), bth, payload, payloadLength.
- * Every length is checked: against `frame.length` for bytes that are read here, against `frame.wireLength`
- * for those that may not be materialised. Reads no byte outside of the frame and throws for no input.
+ * Finds the headers of a received frame and sets its offsets: l3, l4, shim (and intFormat), bth, payload,
+ * payloadLength. It checks every length: against `frame.length` for bytes that it reads, against
+ * `frame.wireLength` for bytes that may not be materialised. It reads no byte outside the frame and throws
+ * for no input.
  *
- * Traffic that is not RoCEv2 is no error: it has `bth` -1, and `l3` -1 if it is not even IP. Of a faulty
- * frame the offsets found before the fault stay, so that a switch can still forward by `l3`.
+ * Traffic that is not RoCEv2 is no error: it has `bth` -1, and `l3` -1 if it is not IP. A faulty frame keeps
+ * the offsets found before the fault, so that a switch can still forward it by `l3`.
  *
- * Checksums are not looked at: ipv4.verifyChecksum and icrc.verify do that.
+ * It does not check checksums: ipv4.verifyChecksum and icrc.verify do.
  */
 export function parseFrame(frame: Frame): WireError {
   frame.l3 = -1
@@ -45,7 +46,10 @@ export function parseFrame(frame: Frame): WireError {
   return WireError.OK
 }
 
-/** True for a UDP datagram without a byte, once parsed: a peer asks whether anything listens (lib/io/ports/reachability.ts). */
+/**
+ * Returns true for a parsed UDP datagram without data. By these a peer finds out whether anything listens
+ * (lib/io/ports/reachability.ts).
+ */
 export function isEmptyDatagram({ view, l4 }: Frame): boolean {
   return l4 >= 0 && udp.length(view, l4) === udp.BYTES
 }
@@ -71,7 +75,7 @@ function parseIpv6(frame: Frame, l3: number): WireError {
   return next === ipv6.HOP_BY_HOP ? parseHopByHop(frame, at, wireEnd) : parseNext(frame, next, at, wireEnd)
 }
 
-/** @param wireEnd first byte behind the IP packet, materialised or not */
+/** @param wireEnd first byte after the IP packet, materialised or not */
 function parseNext(frame: Frame, protocol: number, at: number, wireEnd: number): WireError {
   if (protocol === ipv4.PROTOCOL_UDP) return parseUdp(frame, at, wireEnd)
   return protocol === frame.ifaProtocol ? parseIfa(frame, at, wireEnd) : WireError.OK
@@ -88,13 +92,13 @@ function parseHopByHop(frame: Frame, at: number, wireEnd: number): WireError {
   if (udpError !== WireError.OK || trace < 0 || frame.bth < 0 || frame.shim >= 0) return udpError
   const end = ioamIpv6.traceEnd(view, trace)
   const traceError = ioamTrace.check(view, trace, end)
-  // What cannot be believed is not handed on: the packet has no payload then.
+  // After malformed telemetry the packet counts as having no payload.
   if (traceError !== WireError.OK) frame.payload = -1
   else setTelemetry(frame, trace, telemetry.IOAM)
   return traceError
 }
 
-/** IFA, as an upper layer before UDP. */
+/** Parses IFA, which is an upper layer before UDP. */
 function parseIfa(frame: Frame, at: number, wireEnd: number): WireError {
   const view = frame.view
   const end = Math.min(frame.length, wireEnd)
@@ -115,7 +119,7 @@ function parseIfa(frame: Frame, at: number, wireEnd: number): WireError {
   return parseBth(frame, metadata + bytes, wireEnd)
 }
 
-/** @param wireEnd first byte behind the IP packet, materialised or not */
+/** @param wireEnd first byte after the IP packet, materialised or not */
 function parseUdp(frame: Frame, l4: number, wireEnd: number): WireError {
   const view = frame.view
   const error = udp.check(view, l4, Math.min(frame.length, wireEnd), wireEnd)
@@ -123,13 +127,13 @@ function parseUdp(frame: Frame, l4: number, wireEnd: number): WireError {
   frame.l4 = l4
   const port = udp.destinationPort(view, l4)
   if (port !== udp.PORT_ROCE && port !== udp.PORT_INT) return WireError.OK
-  // The ICRC is found at the end of the datagram and of the packet: both must be the same.
+  // The ICRC is at the end both of the datagram and of the packet, so both must be the same.
   if (l4 + udp.length(view, l4) !== wireEnd) return WireError.BAD_UDP_LENGTH
   if (port === udp.PORT_ROCE) return parseBth(frame, l4 + udp.BYTES, wireEnd)
   return parseShim(frame, l4 + udp.BYTES, wireEnd)
 }
 
-/** What is behind UDP to the INT port: the first byte says which encapsulation. */
+/** Parses what follows UDP to the INT port. The first byte says which encapsulation it is. */
 function parseShim(frame: Frame, at: number, wireEnd: number): WireError {
   const view = frame.view
   const end = Math.min(frame.length, wireEnd)

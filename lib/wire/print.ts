@@ -25,7 +25,7 @@ import * as rate from './weir/rate.js'
 import * as rateRequest from './weir/rate-request.js'
 import * as sack from './weir/sack.js'
 
-/** Depth to which VXLAN within VXLAN is followed. */
+/** Nested VXLAN headers that are printed. */
 const NESTING_MAX = 4
 const TYPE_NAMES = new Map([
   [ethernet.TYPE_ARP, 'ARP'],
@@ -41,15 +41,16 @@ const PROTOCOL_NAMES = new Map([
 ])
 
 /**
- * One line about a frame in tcpdump's manner; parses it first. For people: allocates, throws for no input.
+ * Prints a frame on one line, like tcpdump. Parses it first. It is for people: it allocates, and throws for
+ * no input.
  *
- * @param port that stands for the UDP destination port of the header
+ * @param port printed in place of the UDP destination port in the header
  */
 export function printFrame(frame: Frame, port?: number): string {
   return printNested(frame, 0, port)
 }
 
-/** What a capture has kept too little of may be sound. */
+/** A packet that was captured too short may be sound. */
 function faultOf(frame: Frame, error: WireError): string {
   const isCut = isShort(error) && frame.length < frame.wireLength
   return `${isCut ? 'captured too short' : 'malformed'}: ${WIRE_ERROR_NAMES[error]}`
@@ -68,7 +69,7 @@ function printNested(frame: Frame, depth: number, port?: number): string {
   return `${head}: UDP, length ${udp.length(frame.view, frame.l4) - udp.BYTES}${fault}`
 }
 
-/** Frames without IP: ARP, PFC, and whatever else there is. */
+/** Prints frames without IP: ARP, PFC, and any other. */
 function printLink(frame: Frame): string {
   const view = frame.view
   if (frame.length < ethernet.BYTES) return `${frame.length} bytes`
@@ -81,7 +82,7 @@ function printLink(frame: Frame): string {
   return name === undefined ? `${ethernet.print(view, 0)}, length ${frame.wireLength}` : name
 }
 
-/** `IP 10.0.0.1.49152 > 10.0.0.2.4791`, with what is out of the ordinary in the IP header. */
+/** Prints `IP 10.0.0.1.49152 > 10.0.0.2.4791`, and unusual fields of the IP header. */
 function printHosts(frame: Frame, destinationPort?: number): string {
   const { view, l3, l4 } = frame
   const from = destinationPort === undefined ? '' : `.${udp.sourcePort(view, l4)}`
@@ -147,7 +148,7 @@ function printExtendedHeaders(view: DataView, bthAt: number): string[] {
   return parts
 }
 
-/** A management datagram to QP 1, if that is what the frame holds. */
+/** Prints a management datagram to QP 1, if the frame contains one. */
 function printMad(frame: Frame): string {
   const { view, payload, payloadLength } = frame
   const isToGsi =

@@ -1,4 +1,7 @@
-/** Every feature of a switch, in the order in which the stages of a frame's way call them: the one place to add a new one. */
+/**
+ * Every feature of a switch, in the order in which the stages of a frame's way call them. A new feature is
+ * added only here.
+ */
 import { WeirError } from '../../lib/errors.js'
 import type { FeatureEntry } from './feature/feature-entry.js'
 import { MARKING, type MarkingOptions } from './marking/marking.js'
@@ -14,9 +17,12 @@ import type { LoadViewOptions } from './telemetry/load-view.js'
 export interface FeatureOptions {
   /** WRED and ECN. */
   ecn?: MarkingOptions | false
-  /** Priority flow control. Off: every priority is lossy, and pauses are not obeyed. */
+  /** Priority flow control. Off: every priority is lossy, and the switch ignores pauses. */
   pfc?: PfcOptions | false
-  /** Telemetry in packets that collect it. On by default; off: packets pass unchanged, as through a switch that knows no INT. */
+  /**
+   * Telemetry in packets that collect it. On by default. Off: packets pass unchanged, as through a switch
+   * without INT.
+   */
   telemetry?: LoadViewOptions | false
   /** Telemetry that the switch sends by itself. */
   direct?: DirectResponseOptions | false
@@ -26,12 +32,12 @@ export interface FeatureOptions {
   deadlockPrevention?: DeadlockPreventionOptions | false
 }
 
-/** What features add to the report of a port; absent: the feature is off. */
+/** Members that features add to the report of a port. Absent: the feature is off. */
 export interface FeatureReports extends Partial<PfcReport> {
   watchdog?: WatchdogReport
-  /** Frames for this port that deadlock prevention has moved to another priority. */
+  /** Frames for this port that deadlock prevention moved to another priority. */
   movedFrames?: number
-  /** Responses that the switch has sent by itself about congestion of this port. */
+  /** Direct responses that the switch sent about congestion of this port. */
   directResponses?: number
 }
 
@@ -43,8 +49,8 @@ export function featureEntries(): readonly FeatureEntry[] {
 }
 
 /**
- * Adds a feature of a program's own behind the others. To have it in scenario files, add it before lib/scenario is loaded.
- * Throws WEIR_BAD_ARGUMENT for a name that is taken.
+ * Adds a feature of a program after the others. For use in scenario files, add it before lib/scenario is
+ * loaded. Throws WEIR_BAD_ARGUMENT for a name in use.
  */
 export function addFeature(entry: FeatureEntry): void {
   if (FEATURES.some(({ name }) => name === entry.name)) {

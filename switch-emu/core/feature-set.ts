@@ -8,16 +8,19 @@ import type { EnqueueStage, GrowStage } from './queueing/egress-port.js'
 import type { PortFigures } from './queueing/port-report.js'
 
 type Stage<K extends keyof SwitchFeature> = Required<Pick<SwitchFeature, K>>
-/** Takes frames in, and learns when they leave. */
+/** Admits frames, and learns when they leave. */
 type AdmitStage = Stage<'admit'> & Pick<SwitchFeature, 'leave'>
 
-/** A feature that has set timers, or may. */
+/** A feature with timers. */
 interface Timed {
   owner: TimerOwner
   timers: QueueTimers
 }
 
-/** The features of one switch that are on: for each stage a list of those that act there, in the order of the catalogue. */
+/**
+ * The enabled features of one switch: for each stage a list of those that act there, in the order of the
+ * catalogue.
+ */
 export class FeatureSet {
   readonly arrive: Stage<'arrive'>[] = []
   readonly admit: AdmitStage[] = []
@@ -26,12 +29,16 @@ export class FeatureSet {
   readonly grow: GrowStage[] = []
   readonly start: Stage<'start'>[] = []
   readonly pause: Stage<'pause'>[] = []
-  /** One of them may set a timer. */
+  /** True if one of them may set a timer. */
   hasTimers = false
   readonly #all: SwitchFeature[] = []
   readonly #timed: Timed[] = []
 
-  /** Makes the features. @param options by name, of `catalogue.ts` */
+  /**
+   * Creates the features.
+   *
+   * @param options by name, see `catalogue.ts`
+   */
   create(options: FeatureOptions, sw: FeatureSwitch): void {
     for (const { entry, given } of chosen(options)) {
       const timers = new QueueTimers(sw.ports.length)
@@ -49,7 +56,7 @@ export class FeatureSet {
     this.hasTimers = this.#timed.length > 0
   }
 
-  /** The feature of that class; null if it is off. */
+  /** Returns the feature of that class, or null if it is off. */
   find<T extends SwitchFeature>(kind: FeatureClass<T>): T | null {
     return (this.#all.find(feature => feature instanceof kind) as T | undefined) ?? null
   }
@@ -70,13 +77,13 @@ export class FeatureSet {
     for (const feature of this.#all) feature.reset?.(now)
   }
 
-  /** What all features add to the report of a port. */
+  /** Returns the members that all features add to the report of a port. */
   report(now: Nanos, port: number, figures: PortFigures): FeatureReport {
     return Object.assign({}, ...this.#all.map(feature => feature.report?.(now, port, figures)))
   }
 }
 
-/** Bit p: one of the features makes priority p lossless. */
+/** Bit p: a feature makes priority p lossless. */
 export function losslessMaskOf(options: FeatureOptions): number {
   return chosen(options).reduce(
     (mask, { entry, given }) => mask | (entry.losslessMask?.(given as never) ?? 0),
@@ -84,7 +91,7 @@ export function losslessMaskOf(options: FeatureOptions): number {
   )
 }
 
-/** The features that are on. Throws WEIR_BAD_ARGUMENT for a name that the catalogue does not have. */
+/** Returns the enabled features. Throws WEIR_BAD_ARGUMENT for a name that the catalogue does not have. */
 function chosen(options: FeatureOptions): { entry: FeatureEntry; given: unknown }[] {
   const names = featureEntries().map(({ name }) => name)
   const unknown = Object.keys(options).find(name => !names.includes(name))

@@ -22,44 +22,48 @@ import { PauseAction } from './queueing/pause-state.js'
 import { type PortFigures, PortReporter } from './queueing/port-report.js'
 import { PRIORITIES, SharedBuffer } from './queueing/shared-buffer.js'
 
-/** What a port, and the features at it, did in a window of time. */
-export interface PortReport extends PortFigures, FeatureReports {}
+/** Figures of a port, and of the features at it, in a window of time. */
+interface PortReport extends PortFigures, FeatureReports {}
 
 /** Options of a switch. */
 export interface SwitchOptions {
-  /** 0 to 65,519, different for every switch of a network: INT names the switch by it. */
+  /** 0 to 65,519, unique in a network. INT identifies the switch by it. */
   id: number
   name: string
   ports: readonly PortOptions[]
   /** Packet memory that all ports share, bytes. */
   bufferBytes: number
-  /** Where dropped frames go back to; its capacity bounds the frames in a queue. */
+  /** Dropped frames return to it. Its capacity bounds the frames in a queue. */
   pool: FramePool
-  /** Uniform in [0, 1); only features draw from it. */
+  /** Uniform in [0, 1). Only features draw from it. */
   random: () => number
-  /** Priorities by DSCP and PCP; everything has priority 0 when absent. */
+  /** Priorities by DSCP and PCP. Default: everything has priority 0. */
   classifier?: ClassifierOptions
-  /** Answers what cannot be forwarded; without it that is dropped. */
+  /** Answers packets that cannot be forwarded. Default: those are dropped. */
   responder?: IpAnswers
-  /** Its features by name, as in `catalogue.ts`. */
+  /** Its features by name, see `catalogue.ts`. */
   features?: FeatureOptions
-  /** When the switch begins; timers of features count from there. Default 0. */
+  /** When the switch begins. Timers of features count from this time. Default 0. */
   startNs?: Nanos
-  /** Bytes of the longest IP packet on its links; telemetry makes none longer. Default 65,535: frames' slots are the bound. */
+  /**
+   * Bytes of the longest IP packet on its links. Telemetry makes no packet longer than this. Default 65,535:
+   * only frames' slots are the bound.
+   */
   mtuBytes?: number
 }
 
 /**
- * An output-queued, shared-memory IP switch. A frame that arrives is parsed, routed and admitted to the
- * queue of its egress port at once; `pollTransmit` hands it out when its serialisation starts. Sizes are
- * those on the wire. Everything else that a switch does is a feature (`feature.ts`), called at the stages of a frame's way.
+ * An output-queued, shared-memory IP switch. It parses and routes an arriving frame and admits it to the
+ * queue of its egress port at once. `pollTransmit` returns the frame when its serialisation starts. Sizes are
+ * those on the wire. Everything else that a switch does is a feature (`feature.ts`), called at the stages of
+ * a frame's way.
  */
 export class Switch implements Node, FeatureSwitch {
   readonly id: number
   readonly name: string
   readonly ports: readonly EgressPort[]
   readonly buffer: SharedBuffer
-  /** The owner of the topology fills it. */
+  /** The owner of the topology sets it. */
   readonly routes = new ForwardingTable()
   readonly pool: FramePool
   readonly random: () => number
@@ -68,7 +72,7 @@ export class Switch implements Node, FeatureSwitch {
   readonly losslessMask: number
   readonly #classifier: Classifier
   readonly #responder: IpAnswers | null
-  /** When each port may start its next frame; NEVER if none waits. */
+  /** When each port may start its next frame. NEVER if none waits. */
   readonly #schedule = new DeadlineHeap()
   readonly #features = new FeatureSet()
   readonly #reporters: readonly PortReporter[]
@@ -104,7 +108,7 @@ export class Switch implements Node, FeatureSwitch {
     return this.buffer.bytesMax
   }
 
-  /** The feature of that class; null if it is off. */
+  /** Returns the feature of that class, or null if it is off. */
   find<T extends SwitchFeature>(kind: FeatureClass<T>): T | null {
     return this.#features.find(kind)
   }
@@ -142,12 +146,15 @@ export class Switch implements Node, FeatureSwitch {
     if (reason !== DropReason.NONE) this.#drop(frame, from, reason)
   }
 
-  /** Only features wait for times; frames leave by `pollTransmit`. */
+  /** Only features have timers. Frames leave by `pollTransmit`. */
   onTimeout(now: Nanos): void {
     this.#features.onTimeout(now)
   }
 
-  /** When the next frame may start, the end of the one before it on its line; or a feature's next timer. */
+  /**
+   * When the next frame may start, which is the end of the previous one on its line, or the next timer of a
+   * feature.
+   */
   nextTimeout(): Nanos {
     const startNs = this.#schedule.firstTime()
     return this.#features.hasTimers ? Math.min(startNs, this.#features.nextTimeout()) : startNs
@@ -177,7 +184,7 @@ export class Switch implements Node, FeatureSwitch {
     return frame
   }
 
-  /** Frames that wait in all queues. */
+  /** Number of frames in all queues. */
   get queuedFrames(): number {
     let frames = 0
     for (const port of this.ports) for (const queue of port.queues) frames += queue.count
@@ -185,8 +192,9 @@ export class Switch implements Node, FeatureSwitch {
   }
 
   /**
-   * What a port does from now on about its peer's pauses of one priority; for a watchdog. With DROP, what waits in the
-   * queue is dropped too. What the peer has said is in `ports[port].pause`, what waits in `ports[port].queues`.
+   * Sets how a port reacts from now on to its peer's pauses of one priority, for a watchdog. DROP also drops
+   * the frames in the queue. `ports[port].pause` has what the peer has sent, `ports[port].queues` the frames
+   * that wait.
    */
   setPauseAction(now: Nanos, port: number, priority: number, action: PauseAction): void {
     const egress = this.ports[port]!
@@ -200,7 +208,7 @@ export class Switch implements Node, FeatureSwitch {
     this.wake(now, port)
   }
 
-  /** A port may start its next frame at another time than it was. */
+  /** A port may start its next frame at another time than before. */
   wake(now: Nanos, port: number): void {
     this.#schedule.set(port, this.ports[port]!.nextStartNs(now))
   }
@@ -211,23 +219,29 @@ export class Switch implements Node, FeatureSwitch {
     for (const reporter of this.#reporters) reporter.resetWindow(now)
   }
 
-  /** What a port, and the features at it, did from the start of the window until `now`. */
+  /** Returns the figures of a port, and of the features at it, from the start of the window until `now`. */
   report(now: Nanos, port: number): PortReport {
     const figures = this.figures(now, port)
     return { ...figures, ...this.additions(now, port, figures) }
   }
 
-  /** The port's own part of that. */
+  /** Returns the port's own figures. */
   figures(now: Nanos, port: number): PortFigures {
     return this.#reporters[port]!.report(now)
   }
 
-  /** What features add. @param figures of the port, at `now` */
+  /**
+   * Returns what features add.
+   *
+   * @param figures of the port, at `now`
+   */
   additions(now: Nanos, port: number, figures: PortFigures): FeatureReports {
     return this.#features.report(now, port, figures)
   }
 
-  /** A frame that cannot be forwarded goes back as the answer to itself, if there is one, or is dropped. */
+  /**
+   * A frame that cannot be forwarded becomes the answer to itself, if there is one. Otherwise it is dropped.
+   */
   #refuse(now: Nanos, port: number, frame: Frame, reason: DropReason): void {
     const bytes = frame.wireLength
     if (this.#responder?.answer(now, frame, reason) !== true) {
@@ -239,7 +253,7 @@ export class Switch implements Node, FeatureSwitch {
     if (full !== DropReason.NONE) this.#drop(frame, port, full)
   }
 
-  /** The egress port, or minus the reason why there is none. */
+  /** Returns the egress port, or minus the reason why there is none. */
   #route(frame: Frame): number {
     const fault = frame.l3 < 0 ? parse(frame) : DropReason.NONE
     if (fault !== DropReason.NONE) return -fault
@@ -253,7 +267,7 @@ export class Switch implements Node, FeatureSwitch {
     const given = this.#classifier.priority(frame)
     let queued = given
     for (let i = 0; i < arrive.length; i++) queued = arrive[i]!.arrive(now, frame, ingress, egress, queued)
-    // The sender on the frame's link can only be paused by the priority that the frame came with.
+    // Only a pause of the priority with which the frame came stops the sender on its link.
     const priority = this.#isLossless(queued) ? given : queued
     if (!this.buffer.check(frame.wireLength)) return DropReason.BUFFER_FULL
     for (let i = 0; i < admit.length; i++) {
@@ -268,7 +282,7 @@ export class Switch implements Node, FeatureSwitch {
       this.#takeBack(now, frame, ingress, priority, admit.length)
       return reason
     }
-    // While it waits, these say where the frame came from.
+    // While the frame waits, these fields say where it came from.
     frame.port = ingress
     frame.ingressPriority = priority
     this.buffer.update(ingress, priority, egress, frame.wireLength)
@@ -277,13 +291,13 @@ export class Switch implements Node, FeatureSwitch {
     return DropReason.NONE
   }
 
-  /** A frame that the first `count` features have admitted is dropped. */
+  /** Drops a frame that the first `count` features have admitted. */
   #takeBack(now: Nanos, frame: Frame, ingress: number, priority: number, count: number): void {
     const { admit } = this.#features
     for (let i = 0; i < count; i++) admit[i]!.leave?.(now, frame, ingress, priority)
   }
 
-  /** A frame that was admitted leaves its queue. */
+  /** An admitted frame leaves its queue. */
   #release(now: Nanos, frame: Frame, egress: number): void {
     const { admit } = this.#features
     const { port: ingress, ingressPriority: priority, wireLength: bytes } = frame
@@ -295,7 +309,7 @@ export class Switch implements Node, FeatureSwitch {
     return ((this.losslessMask >>> priority) & 1) === 1
   }
 
-  /** A MAC control frame: for the port itself, never forwarded. */
+  /** Handles a MAC control frame, which is for the port itself and never forwarded. */
   #control(now: Nanos, index: number, frame: Frame): void {
     const { view, length } = frame
     const port = this.ports[index]!
@@ -326,7 +340,7 @@ export class Switch implements Node, FeatureSwitch {
 }
 
 /**
- * Finds the headers of a frame from outside; a router verifies the header checksum first (RFC 1812, section
+ * Finds the headers of a frame from outside. A router verifies the header checksum first (RFC 1812, section
  * 5.2.2).
  */
 function parse(frame: Frame): DropReason {
@@ -334,7 +348,7 @@ function parse(frame: Frame): DropReason {
   const { view, l3 } = frame
   if (l3 < 0) return error === WireError.OK ? DropReason.NOT_IP : DropReason.MALFORMED
   if (ipv4.version(view, l3) === 4 && !ipv4.verifyChecksum(view, l3)) return DropReason.MALFORMED
-  // A fault above IP is for the receiver to find.
+  // The receiver detects faults above IP.
   return DropReason.NONE
 }
 

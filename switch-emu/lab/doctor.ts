@@ -1,4 +1,4 @@
-/** What this machine lets Weir do: each answer comes from trying it, and nothing that was tried is left behind. */
+/** Finds out what this machine lets Weir do. It tries everything, and removes what it made. */
 import { spawnSync } from 'node:child_process'
 import { accessSync, constants, existsSync, readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -17,44 +17,44 @@ import { prepareLabsFolder, removeLabsFolder } from './runtime-folder.js'
 import { udpFault } from './udp-fault.js'
 import { trial } from './veth-support.js'
 
-/** One thing that was tried. */
-export interface Check {
+/** The result of one trial. */
+interface Check {
   name: string
-  /** `warn`: it goes without, but less well. `fail`: what it affects does not work. */
+  /** `warn`: Weir works, but less well. `fail`: what it affects does not work. */
   status: 'ok' | 'warn' | 'fail'
   found: string
   affects: string
-  /** What to do about it. */
+  /** How to mend it. */
   fix?: string
 }
 
-/** Whether something works here, and if not, why. */
+/** Whether something works here, and why not. */
 export interface DoctorVerdict {
   works: boolean
   why?: string
 }
 
-/** What `weir doctor --json` prints. */
+/** Output of `weir doctor --json`. */
 export interface Diagnosis {
   checks: Check[]
   /** Places for `weir run --on`. */
   on: Record<'virtual' | 'overlay' | 'veth', DoctorVerdict>
   /** Ways for `weir daemon --io`; `packetInLabs` is `packet` for the hosts of labs. */
   io: Record<'dgram' | 'batch' | 'raw' | 'packet' | 'packetInLabs', DoctorVerdict>
-  /** What `--io auto` takes, and why not what is faster. */
+  /** The port that `--io auto` uses, and why not a faster one. */
   auto: { takes: string; why?: string }
 }
 
-/** What the checks need to know of the command. */
-export interface DoctorOptions {
-  /** Version that Node.js must have, "20.15". */
+/** What the checks need from the command. */
+interface DoctorOptions {
+  /** The required version of Node.js, "20.15". */
   nodeLeast: string
-  /** Where a daemon keeps files when nobody says so. */
+  /** Where a daemon keeps files by default. */
   inbox: string
 }
 
 const LOOPBACK = '127.0.0.1'
-/** Programs that go well with labs, and what for. */
+/** Programs that are useful in labs, and their purpose. */
 const TOOLS: readonly (readonly [name: string, affects: string, packages: string])[] = [
   ['ping', 'to try a lab', 'iputils-ping'],
   ['iperf3', 'to measure TCP and UDP through a lab', 'iperf3'],
@@ -176,7 +176,7 @@ function checkBuffers(): Check[] {
     const bytes = sysctl(`net/core/${name}`)
     const check = { name, affects: 'speed and losses of --io dgram and batch' }
     if (bytes === null) return { ...check, status: 'ok', found: 'not shown here' }
-    // The kernel doubles what is asked for, and counts its own overhead.
+    // The kernel doubles the requested size, and counts its own overhead.
     if (bytes * 2 >= SOCKET_BUFFER_BYTES) return { ...check, status: 'ok', found: formatBytes(bytes) }
     const fix = `sudo sysctl net.core.${name}=${SOCKET_BUFFER_BYTES}`
     return { ...check, status: 'warn', found: formatBytes(bytes), fix }
@@ -200,7 +200,7 @@ function checkFolder(folder: string): Check {
   }
 }
 
-/** iproute2, namespaces, veth; and how namespaces are made, if they can be. */
+/** Checks iproute2, namespaces and veth. Returns how namespaces can be made, if they can. */
 function checkLabs(): [Check[], Privilege | null] {
   if (process.platform !== 'linux') {
     const check = { name: 'namespaces', affects: 'labs', found: `there are none on ${process.platform}` }
@@ -239,7 +239,7 @@ function checkVethPairs(privilege: Privilege): Check {
   return { ...check, status: 'fail', found: said, fix: advice().fix }
 }
 
-/** Packet sockets themselves, and what tcpdump and tshark see of them. */
+/** Checks packet sockets, and what tcpdump and tshark see of them. */
 function checkPacketSockets(koffi: Check, privilege: Privilege | null): [Check, Check] {
   const check = { name: 'packet sockets', affects: 'labs; --io packet' }
   const captures = { name: 'captures', affects: 'tcpdump and tshark in labs' }
@@ -271,7 +271,7 @@ function checkPacketSockets(koffi: Check, privilege: Privilege | null): [Check, 
   ]
 }
 
-/** Why packet sockets cannot be had outside of labs, or null. */
+/** Returns why packet sockets do not work outside labs, or null. */
 function packetHere(): string | null {
   try {
     new PacketSocket('lo').close()

@@ -9,15 +9,15 @@ import {
   signal,
 } from './processes.js'
 
-/** How long a process may take to end when asked. */
+/** How long a process may take to end after SIGTERM. */
 const GRACE_MS = 1000
-/** How long one that is killed may take to go. */
+/** How long a killed process may take to disappear. */
 const KILL_MS = 10_000
 const LOOK_MS = 20
 
 /**
- * Ends every process of a lab but this one: what `weir lab exec` started and left, and what the keeper could not end.
- * First it asks, then it kills. Throws WEIR_BAD_STATE when one cannot be ended.
+ * Ends every process of a lab but this one: processes that `weir lab exec` started, and those that the keeper
+ * could not end. It first terminates, then kills them. Throws WEIR_BAD_STATE when one cannot be ended.
  */
 export async function endLeftovers(state: LabState): Promise<void> {
   await endAll(state, 'SIGTERM', GRACE_MS)
@@ -30,7 +30,7 @@ export async function endLeftovers(state: LabState): Promise<void> {
   )
 }
 
-/** Returns what is left when nothing is, or the time is up. */
+/** Ends processes until none is left or the time is up. Returns those that are left. */
 async function endAll(state: LabState, how: NodeJS.Signals, timeMs: number): Promise<ProcessId[]> {
   const asked = new Set<number>()
   const deadline = performance.now() + timeMs
@@ -46,8 +46,9 @@ async function endAll(state: LabState, how: NodeJS.Signals, timeMs: number): Pro
 }
 
 /**
- * The processes that carry the lab's mark, and those that share a namespace of the lab with one of them. The kernel
- * may have given the number of a namespace that is gone to another one: without a marked process in it, it does not count.
+ * Returns the processes with the lab's mark, and those that share a namespace of the lab with one of them.
+ * The kernel may have reused the number of a namespace, so a namespace without a marked process does not
+ * count.
  */
 function labProcesses(state: LabState): ProcessId[] {
   const marked = processesMarked(LAB_MARK, state.id)

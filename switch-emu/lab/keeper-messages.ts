@@ -5,22 +5,22 @@ import type { LinkState } from './link-states.js'
 
 /**
  * The first message to the keeper of a lab, over the IPC channel of child_process. The next ones are those of
- * `real-time/switch-messages.ts`, which the keeper hands on to the switch process; or RELEASE. When the channel closes without
- * it, the lab goes.
+ * `real-time/switch-messages.ts`, which the keeper passes to the switch process, or RELEASE. If the channel
+ * closes before RELEASE, the lab is taken down.
  */
 export interface KeeperStart {
   type: 'start'
-  /** Name of the lab; its state is on disk already. */
+  /** Name of the lab. Its state is on disk already. */
   lab: string
   scenario: Scenario
 }
 
-/** The lab is to stay when the channel closes. Answered by the same. */
+/** The lab remains when the channel closes. The keeper answers with the same message. */
 export const RELEASE = 'release'
 
 /**
- * What whoever connects to the keeper's socket writes, as JSON, before it closes its half of the connection: nothing is a question
- * for the status.
+ * A client of the keeper's socket writes this as JSON before it closes its half of the connection. An empty
+ * request asks for the status.
  */
 export interface KeeperRequest {
   type: 'pfcOn'
@@ -32,10 +32,10 @@ export interface KeeperRequest {
 
 /** The answer to KeeperRequest. */
 export type KeeperReply =
-  /** The ports and the priorities for which PFC was off. */
+  /** The ports, and the priorities for which PFC was off. */
   { type: 'pfcOn'; restored: { port: string; priority: number }[] } | { type: 'error'; error: ErrorRecord }
 
-/** What the keeper writes to whoever connects to its socket, as JSON, before it closes the connection. */
+/** The keeper writes this as JSON to clients of its socket before it closes the connection. */
 export interface KeeperStatus {
   unixMs: number
   processes: { name: string; pid: number; alive: boolean; said: string }[]

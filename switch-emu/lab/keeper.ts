@@ -12,24 +12,23 @@ import {
 import { KeptLab } from './kept-lab.js'
 import { allLabs, forgetLab, keeperSocket, LAB_MARK } from './lab-state.js'
 
-/** A request is a line; who does not finish one is not waited for. */
+/** A request is a line. The keeper reads no more than this. */
 const REQUEST_CHARACTERS_MAX = 4096
 const REQUEST_MS = 5000
 
 type Request = KeeperStart | SwitchQuestion | { type: typeof RELEASE }
 
 /**
- * The body of the keeper, `weir internal lab-keeper`, which is started in new namespaces: they live as long as it
- * does. It builds the network in them, starts the switch process and the daemons, and takes everything down when it
- * gets SIGTERM, or when the process that started it goes away without having released it. Resolves after
- * that.
+ * The body of the keeper, `weir internal lab-keeper`. It starts in new namespaces, which exist as long as it
+ * does. It builds the network in them, and starts the switch process and the daemons. It takes everything
+ * down on SIGTERM, or when the process that started it ends without having released it. Resolves after that.
  */
 export async function runKeeper(): Promise<void> {
   if (process.send === undefined) {
     throw new WeirError('WEIR_BAD_STATE', 'the keeper of a lab is started by "weir lab up", not by hand')
   }
   const keeper = new Keeper()
-  // The process that read this one's output may be gone.
+  // The process that read this one's output may have ended.
   process.stderr.on('error', () => {})
   for (const name of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(name, () => keeper.end())
   process.once('disconnect', () => keeper.onDisconnect())
@@ -37,7 +36,7 @@ export async function runKeeper(): Promise<void> {
   keeper.reply({ type: 'up' })
   if (!process.connected) keeper.onDisconnect()
   await keeper.ended
-  // Nothing that still waits may keep the namespaces.
+  // Nothing may keep the namespaces alive any longer.
   process.exit(process.exitCode ?? 0)
 }
 
@@ -88,7 +87,7 @@ class Keeper {
 
   async #down(): Promise<void> {
     if (this.#lab !== null) return await this.#lab.down()
-    // The starting process was gone before it could name the lab: it is the one of the mark.
+    // The starting process ended before it could name the lab. The mark identifies the lab.
     const state = allLabs().find(({ id }) => id === process.env[LAB_MARK])
     if (state !== undefined) forgetLab(state)
   }
@@ -107,7 +106,9 @@ class Keeper {
     }
   }
 
-  /** A process of the lab has ended by itself. A run is over then; a lab stays, and its status says so. */
+  /**
+   * A process of the lab has ended by itself. A run ends then. A lab remains, and its status shows the loss.
+   */
   #onLoss(error: WeirError): void {
     if (this.#released || this.#ending) return
     process.stderr.write(`${error.message}\n`)
@@ -115,7 +116,7 @@ class Keeper {
     this.end()
   }
 
-  /** Answers everybody who connects with how the lab stands, or does what is asked. */
+  /** Answers every client with the lab's status, or does what it requests. */
   async #serve(lab: string): Promise<void> {
     const path = keeperSocket(lab)
     this.#server = createServer({ allowHalfOpen: true }, socket => {

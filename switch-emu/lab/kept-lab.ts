@@ -28,14 +28,14 @@ import { turnOffloadsOff } from './offloads.js'
 import { identify, netNamespaceOf } from './processes.js'
 import { runCommand } from './run-command.js'
 
-/** The lab as its keeper holds it: the network in this process's namespaces, and the processes in that. */
+/** The lab within its keeper: the network in this process's namespaces, and the processes in it. */
 export class KeptLab {
   readonly #start: KeeperStart
   readonly #state: LabState
   readonly #onLoss: (error: WeirError) => void
   readonly #children: Child[] = []
   readonly #said = new Map<string, string>()
-  /** Files that are the hosts' namespaces. */
+  /** Files on which the hosts' namespaces are mounted. */
   readonly #mounted: string[] = []
   #switch: SwitchClient<VethStart> | null = null
   #isDown = false
@@ -49,7 +49,7 @@ export class KeptLab {
     this.#onLoss = onLoss
   }
 
-  /** What was started, whether it still runs, and what it said last if not. */
+  /** The processes that were started, whether they still run, and the last message of those that do not. */
   get processes(): KeeperStatus['processes'] {
     return this.#children.map(({ name, process, running }) => ({
       name,
@@ -64,7 +64,7 @@ export class KeptLab {
     return linkStates(this.#state.hosts.map(host => host.interface))
   }
 
-  /** Each step is on disk before the next one is taken. */
+  /** Writes each step to disk before the next one. */
   async up(): Promise<void> {
     const state = this.#state
     state.keeper = identify(process.pid)!
@@ -86,10 +86,10 @@ export class KeptLab {
     return await this.#switch.ask(question, answers[question.type])
   }
 
-  /** Restores PFC of a port; see `KeeperRequest`. */
+  /** Turns PFC of a port on again. See `KeeperRequest`. */
   async turnPfcOn({ port, priority }: KeeperRequest): Promise<{ port: string; priority: number }[]> {
     const { scenario } = this.#start
-    // With the schema behind it, it would make every start of a lab longer.
+    // A static import would load the schema and delay every start of a lab.
     const { portNames, portsOf } = await import('../../lib/scenario/read/ports.js')
     const hops = portsOf(scenario, port)
     const { node } = hops[0]!
@@ -112,21 +112,21 @@ export class KeptLab {
     )
   }
 
-  /** Ends all processes of the lab, those of `weir lab exec` too, and removes what is on disk. */
+  /** Ends all processes of the lab, including those of `weir lab exec`, and removes its files. */
   async down(): Promise<void> {
     this.#isDown = true
-    // The daemons first: the switch still carries their goodbyes.
+    // The daemons end first, because the switch still carries their disconnects.
     const [sw, ...daemons] = this.#children
     await Promise.all(daemons.map(child => child.stop()))
     await sw?.stop()
     await endLeftovers(this.#state)
-    // In this process's mount namespace they are mount points still, which cannot be removed.
+    // In this process's mount namespace the files are still mount points, which cannot be removed.
     const files = this.#mounted.splice(0)
     for (const file of files) await runCommand(['umount', '--lazy', file]).catch(() => {})
     forgetLab(this.#state)
   }
 
-  /** The hosts' names, for everything that runs in the lab. */
+  /** Writes the hosts' names for everything that runs in the lab. */
   async #nameHosts(): Promise<void> {
     const file = join(labFolder(this.#state.name), 'hosts')
     const machines = existsSync('/etc/hosts') ? readFileSync('/etc/hosts', 'utf8') : ''
@@ -134,7 +134,7 @@ export class KeptLab {
     if (existsSync('/etc/hosts')) await runCommand(['mount', '--bind', file, '/etc/hosts'])
   }
 
-  /** One for each host, as a file by which it can be entered. */
+  /** Makes one namespace for each host, as a file by which it can be entered. */
   async #makeNamespaces(): Promise<void> {
     const { name, hosts, namespaces } = this.#state
     mkdirSync(join(labFolder(name), 'net'))
@@ -151,7 +151,7 @@ export class KeptLab {
     const { name, hosts } = this.#state
     const hasIpv6 = existsSync('/proc/sys/net/ipv6')
     await ip([], pairCommands(hosts, hasIpv6))
-    // Before they are moved: this process sees only its own namespace. An interface keeps them.
+    // Before they move, because this process sees only its own namespace. An interface keeps the setting.
     turnOffloadsOff(hosts.flatMap((host, i) => [host.interface, peerName(i)]))
     await ip(
       [],
@@ -206,7 +206,7 @@ export class KeptLab {
   }
 }
 
-/** Runs lines by iproute2, somewhere. */
+/** Runs lines by iproute2 in a namespace. */
 async function ip(within: readonly string[], lines: readonly string[]): Promise<void> {
   await runCommand([...within, 'ip', '-batch', '-'], `${lines.join('\n')}\n`)
 }

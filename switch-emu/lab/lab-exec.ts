@@ -7,14 +7,15 @@ import { daemonSocket, inboxOf, isKept, LAB_MARK, type LabState, namespaceFile }
 import { inNamespacesOf, inNetwork, WITH_OWN_SYS } from './namespaces.js'
 import { LABS_VARIABLE, labsFolder } from './runtime-folder.js'
 
-/** Entering the mount namespace leaves the folder behind. */
+/** Entering the mount namespace changes the working folder, so this restores it. */
 const IN_FOLDER = ['sh', '-c', 'cd "$1" && shift && exec "$@"', 'weir-lab']
 const NOT_FOUND = 127
 
 /**
- * Runs a command where a host of a lab is, or where its switches are: with its network, the names of all hosts, and
- * `weir` on the PATH. WEIR_SOCKET names the host's daemon, WEIR_INBOX the folder that receives its files. Input, output
- * and signals are the command's. Resolves with its exit code, 128 and the number for a signal.
+ * Runs a command where a host of a lab is, or where its switches are: with its network, the names of all
+ * hosts, and `weir` on the PATH. WEIR_SOCKET names the host's daemon, WEIR_INBOX the folder that receives its
+ * files. The command gets input, output and signals. Resolves with its exit code, or 128 and the number of a
+ * signal.
  */
 export async function execInLab(state: LabState, node: string, command: readonly string[]): Promise<number> {
   if (state.keeper === undefined || !isKept(state)) {
@@ -52,7 +53,7 @@ async function run(words: readonly string[], env: NodeJS.ProcessEnv): Promise<nu
   const [program, ...args] = words
   const child = spawn(program!, args, { stdio: 'inherit', env })
   const forward = (name: NodeJS.Signals) => {
-    // A terminal gives Ctrl-C to the command itself: it must not get it twice.
+    // A terminal sends Ctrl-C to the command directly. It must not get it twice.
     if (name !== 'SIGINT' || !process.stdin.isTTY) child.kill(name)
   }
   const names = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGUSR1', 'SIGUSR2', 'SIGQUIT'] as const

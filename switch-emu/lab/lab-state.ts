@@ -1,4 +1,7 @@
-/** What is known on disk of each lab: enough to find it again, to enter it, and to take it down whatever died. */
+/**
+ * The state of each lab on disk: enough to find it again, to enter it, and to take it down whatever process
+ * has ended.
+ */
 import {
   existsSync,
   mkdtempSync,
@@ -13,55 +16,55 @@ import { join } from 'node:path'
 import { WeirError } from '../../lib/errors.js'
 import { offer } from '../../lib/scenario/model/names.js'
 import { DELIVERED_NAME } from '../../lib/transfer/protocol/names.js'
-import type { CapturePlace } from '../port-captures.js'
+import type { CapturePlace } from '../captures/port-captures.js'
 import type { Privilege } from './namespaces.js'
 import type { HostPlan } from './network-plan.js'
 import { isAlive, type ProcessId, processesMarked } from './processes.js'
 import { labsFolder, prepareLabsFolder, removeLabsFolder } from './runtime-folder.js'
 
-/** A lab as its `state.json` has it. */
+/** A lab in its `state.json`. */
 export interface LabState {
   version: 1
   name: string
-  /** In the environment of every process of the lab, under LAB_MARK; never used again. */
+  /** The value of LAB_MARK in the environment of every process of the lab. It is never used again. */
   id: string
-  /** The scenario file, absolute, links resolved. */
+  /** The scenario file, absolute, with links resolved. */
   file: string
   startedUnixMs: number
   /** The process that brings it up, or brought it up. */
   owner: ProcessId
   privilege: Privilege
-  /** How the daemons send: `--io`. */
+  /** The port of the daemons: `--io`. */
   io: string
-  /** Goes with the lab; holds the files that the hosts receive, unless they have a place that stays. */
+  /** It is removed with the lab. It contains the files that the hosts receive, unless `inboxFolder` does. */
   dataFolder: string
-  /** Holds the files that the hosts receive, and stays. Absent: they are in `dataFolder`. */
+  /** It contains the files that the hosts receive, and remains. Absent: they are in `dataFolder`. */
   inboxFolder?: string
-  /** Where every switch port is captured. Absent: nothing is. */
+  /** Where every switch port is captured. Absent: nowhere. */
   captures?: CapturePlace
-  /** Holds the namespaces; every other process is its child. Absent until it runs. */
+  /** The process that holds the namespaces. All others are its children. Absent until it runs. */
   keeper?: ProcessId
-  /** The network namespaces as the kernel names them. */
+  /** The network namespaces by the kernel's names. */
   namespaces: string[]
   hosts: HostPlan[]
   /** The switch process and the daemons. */
   processes: (ProcessId & { name: string })[]
-  /** All is there. */
+  /** True when everything is there. */
   up: boolean
 }
 
-/** Environment variable of every process of a lab: its id. */
+/** Environment variable in every process of a lab. Its value is the lab's id. */
 export const LAB_MARK = 'WEIR_LAB_ID'
 
 const STATE_FILE = 'state.json'
-/** A lab's name is a folder's, and part of the paths of sockets, which are bounded. */
+/** A lab's name is part of the paths of folders and sockets, whose length is bounded. */
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,31}$/
 
 export function labFolder(name: string): string {
   return join(labsFolder(), name)
 }
 
-/** Where the daemon of a host listens. */
+/** The socket of a host's daemon. */
 export function daemonSocket(lab: string, host: string): string {
   return join(labFolder(lab), `${host}.sock`)
 }
@@ -71,26 +74,26 @@ export function inboxOf({ inboxFolder, dataFolder }: LabState, host: string): st
   return join(inboxFolder ?? dataFolder, host)
 }
 
-/** How many files `weir lab down` removes with the lab. */
+/** Number of files that `weir lab down` removes with the lab. */
 export function receivedFiles({ inboxFolder, dataFolder }: LabState): number {
   if (inboxFolder !== undefined || !existsSync(dataFolder)) return 0
   const entries = readdirSync(dataFolder, { recursive: true, withFileTypes: true })
   return entries.filter(entry => entry.isFile() && !entry.name.startsWith(DELIVERED_NAME)).length
 }
 
-/** Where the keeper says how the lab stands. */
+/** The socket on which the keeper answers. */
 export function keeperSocket(lab: string): string {
   return join(labFolder(lab), 'keeper.sock')
 }
 
-/** The file that is the host's network namespace, within the lab's mount namespace. */
+/** The file of the host's network namespace, within the lab's mount namespace. */
 export function namespaceFile(lab: string, host: string): string {
   return join(labFolder(lab), 'net', host)
 }
 
 /**
- * Takes the lab's name, with the state already in place: there is no moment at which another command could find
- * half of it. Throws WEIR_BAD_ARGUMENT, WEIR_BAD_STATE when a lab of that name is there.
+ * Takes the lab's name. The state is in place at the same moment, so that no other command finds an
+ * incomplete lab. Throws WEIR_BAD_ARGUMENT, and WEIR_BAD_STATE when a lab of that name exists.
  */
 export function claimLab(state: LabState): void {
   if (!NAME.test(state.name)) {
@@ -112,19 +115,19 @@ export function claimLab(state: LabState): void {
   }
 }
 
-/** A folder for a lab that has no name yet. */
+/** Makes a folder for a lab that has no name yet. */
 function newFolder(): string {
   for (;;) {
     try {
       return mkdtempSync(join(prepareLabsFolder(), `.new-${process.pid}-`))
     } catch (error) {
-      // The last lab went in between, and the folder with it.
+      // The last lab ended in between, and its folder was removed.
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
     }
   }
 }
 
-/** Writes the state anew, whole or not at all. A lab that has been taken down meanwhile stays so. */
+/** Replaces the state atomically. A lab that has been taken down meanwhile remains so. */
 export function writeState(state: LabState): void {
   const folder = labFolder(state.name)
   try {
@@ -135,7 +138,7 @@ export function writeState(state: LabState): void {
   }
 }
 
-/** Null when there is no lab of that name. */
+/** Returns null when there is no lab of that name. */
 export function readState(name: string): LabState | null {
   try {
     const state = JSON.parse(readFileSync(join(labFolder(name), STATE_FILE), 'utf8')) as LabState
@@ -145,7 +148,7 @@ export function readState(name: string): LabState | null {
   }
 }
 
-/** All labs of this user, by name. */
+/** Returns all labs of this user, by name. */
 export function allLabs(): LabState[] {
   let names: string[]
   try {
@@ -163,7 +166,7 @@ export function allLabs(): LabState[] {
   return labs
 }
 
-/** Whether a folder is one of `newFolder`. Removes it if the process that made it has ended. */
+/** Returns whether `newFolder` made the folder. Removes it if the process that made it has ended. */
 function isUnnamed(name: string): boolean {
   const owner = /^\.new-(\d+)-/.exec(name)?.[1]
   if (owner === undefined) return false
@@ -171,33 +174,36 @@ function isUnnamed(name: string): boolean {
   return true
 }
 
-/** Removes what is left of a lab whose coming up was killed. Returns whether it was one. */
+/** Removes the rest of a lab that was killed while it came up. Returns whether it was one. */
 function forgetStillborn(state: LabState): boolean {
   const stillborn = !state.up && !isAlive(state.owner) && isGone(state)
   if (stillborn) forgetLab(state)
   return stillborn
 }
 
-/** Removes what is on disk; the processes must have ended. */
+/** Removes the lab's files. Its processes must have ended. */
 export function forgetLab(state: LabState): void {
   rmSync(state.dataFolder, { recursive: true, force: true })
   const folder = labFolder(state.name)
-  // A lab of the same name that came up meanwhile is another one.
+  // A lab of the same name may have come up meanwhile. It is another one.
   if (readState(state.name)?.id === state.id) rmSync(folder, { recursive: true, force: true })
   removeLabsFolder()
 }
 
-/** No process of the lab is left: what is on disk means nothing. */
+/** True if no process of the lab is left, so that its files mean nothing. */
 function isGone(state: LabState): boolean {
   return !isKept(state) && processesMarked(LAB_MARK, state.id).length === 0
 }
 
-/** The keeper lives, so the namespaces do. */
+/** True if the keeper is alive, and with it the namespaces. */
 export function isKept(state: LabState): boolean {
   return state.keeper !== undefined && isAlive(state.keeper)
 }
 
-/** The lab that `text` names. Throws WEIR_BAD_ARGUMENT when there is none, or as `lookUpLab`. */
+/**
+ * Returns the lab that `text` names. Throws WEIR_BAD_ARGUMENT when there is none, and what `lookUpLab`
+ * throws.
+ */
 export function findLab(text: string): LabState {
   const found = lookUpLab(text)
   if (found !== null) return found
@@ -211,8 +217,8 @@ export function findLab(text: string): LabState {
 }
 
 /**
- * The lab of that name, or the one that came from that file, or null. Throws WEIR_BAD_ARGUMENT when several came
- * from that file.
+ * Returns the lab of that name, or the one from that file, or null. Throws WEIR_BAD_ARGUMENT when several
+ * came from that file.
  */
 export function lookUpLab(text: string): LabState | null {
   const labs = allLabs()
@@ -227,7 +233,7 @@ export function lookUpLab(text: string): LabState | null {
   return found[0] ?? null
 }
 
-/** The absolute path of a file without links, or null when there is none. */
+/** Returns the absolute path of a file with links resolved, or null when there is none. */
 export function resolveFile(path: string): string | null {
   try {
     return realpathSync(path)

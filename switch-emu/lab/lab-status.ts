@@ -3,25 +3,28 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { WeirError } from '../../lib/errors.js'
 import type { PortResult } from '../../lib/scenario/result/result.js'
 import { errorOf } from '../../lib/thread/error-record.js'
-import type { CaptureFile, CapturePlace } from '../port-captures.js'
+import type { CaptureFile, CapturePlace } from '../captures/port-captures.js'
 import type { KeeperReply, KeeperRequest, KeeperStatus } from './keeper-messages.js'
 import { daemonSocket, inboxOf, isKept, keeperSocket, type LabState } from './lab-state.js'
 import type { LinkState } from './link-states.js'
 import { isAlive } from './processes.js'
 
-/** What `weir lab status --json` prints for a lab. */
+/** Output of `weir lab status --json` for one lab. */
 export interface LabStatus {
   name: string
   file: string
-  /** `up`: all is there. `degraded`: a process has ended, or a link is not up. `starting`. `broken`: what is left wants `weir lab down`. */
+  /**
+   * `up`: everything is there. `degraded`: a process has ended, or a link is not up. `starting`: it is coming
+   * up. `broken`: run `weir lab down` for the rest.
+   */
   state: 'up' | 'degraded' | 'starting' | 'broken'
   startedUnixMs: number
-  /** Whether the namespaces are root's or lie in a user namespace. */
+  /** Whether the namespaces belong to root or to a user namespace. */
   privilege: LabState['privilege']
   hosts: HostStatus[]
   switch: { pid: number; alive: boolean; said: string }
   ports: PortStatus[]
-  /** Frames lost between the processes since the lab came up: by a busy machine, or by what `tc` put on a port. */
+  /** Frames that the processes lost since the lab came up: on a busy machine, or by `tc` on a port. */
   lostFrames: number
   /** Absent: the lab's ports are not captured. */
   captures?: CapturesStatus
@@ -30,9 +33,9 @@ export interface LabStatus {
 /** Captures of the lab's ports: `weir lab up --pcap`. */
 export interface CapturesStatus {
   folder: string
-  /** Bytes kept of each frame; absent: all. */
+  /** Bytes kept of each frame. Absent: all. */
   snapBytes?: number
-  /** On disk for each port, beyond which the oldest packets go; absent: no bound. */
+  /** Bytes on disk for each port. The oldest packets are removed beyond that. Absent: no bound. */
   bytesMax?: number
   /** Empty when the switch process does not answer. */
   files: CaptureFile[]
@@ -45,26 +48,26 @@ export interface HostStatus {
   /** The daemon's control socket, and the folder that receives files. */
   socket: string
   inbox: string
-  /** Whether the inbox stays when the lab goes. */
+  /** Whether the inbox remains when the lab ends. */
   keepsInbox: boolean
-  /** State of its link; null when the keeper does not answer. */
+  /** State of its link. Null when the keeper does not answer. */
   link: LinkState | null
   /** Its daemon. */
   pid: number
   alive: boolean
-  /** What the daemon said when it ended. */
+  /** Last message of the daemon when it ended. */
   said: string
 }
 
-/** A port of a switch; what counts, counts since the lab came up. */
+/** A port of a switch. Counts are since the lab came up. */
 export interface PortStatus extends PortResult {
-  /** What its queue holds now. */
+  /** Bytes in its queue now. */
   queueBytes: number
-  /** Sent during the last quarter of a second. */
+  /** Rate in the last quarter of a second. */
   sendingBps: number
 }
 
-/** The rate is taken over this time. */
+/** Time over which the rate is measured. */
 const SAMPLE_MS = 250
 /** A keeper that has not answered after this time hangs. */
 const ANSWER_MS = 5000
@@ -101,7 +104,7 @@ export async function labStatus(state: LabState): Promise<LabStatus> {
   }
 }
 
-/** How a lab stands, as far as it shows without asking it. */
+/** Returns the lab's state from the keeper's status. */
 export function stateOf(state: LabState, keeper: KeeperStatus | null): LabStatus['state'] {
   if (!isKept(state)) return state.up || !isAlive(state.owner) ? 'broken' : 'starting'
   if (!state.up) return 'starting'
@@ -115,14 +118,14 @@ function capturesOf(place: CapturePlace, keeper: KeeperStatus | null): CapturesS
   return { folder, snapBytes, bytesMax, files: keeper?.switch?.captures ?? [] }
 }
 
-/** Null when nobody answers. */
+/** Returns null when the keeper does not answer. */
 export async function askKeeper(state: LabState): Promise<KeeperStatus | null> {
   return await talkToKeeper<KeeperStatus>(state, '')
 }
 
 /**
- * Restores PFC of a port of a lab where the watchdog's limit has turned it off. Returns where it was off. Throws
- * WEIR_BAD_ARGUMENT for what is no port, WEIR_BAD_STATE when the lab does not answer.
+ * Turns PFC of a port of a lab on again where the watchdog's limit has turned it off. Returns where it was
+ * off. Throws WEIR_BAD_ARGUMENT for an unknown port, and WEIR_BAD_STATE when the lab does not answer.
  */
 export async function turnPfcOn(
   state: LabState,

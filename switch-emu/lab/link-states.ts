@@ -1,4 +1,4 @@
-/** How the kernel sees the interfaces of a lab's links. */
+/** The kernel's states of the interfaces of a lab's links. */
 import { loadLibc } from '../../lib/io/linux/libc.js'
 
 const AF_INET = 2
@@ -15,7 +15,10 @@ const IFF_RUNNING = 0x40
 /** `no-carrier`: the other end of the pair is down. `gone`: there is no such interface any more. */
 export type LinkState = 'up' | 'no-carrier' | 'down' | 'gone'
 
-/** States of interfaces in this process's network namespace. Throws WEIR_UNSUPPORTED without koffi. */
+/**
+ * Returns the states of interfaces in this process's network namespace. Throws WEIR_UNSUPPORTED without
+ * koffi.
+ */
 export function linkStates(interfaces: readonly string[]): LinkState[] {
   const libc = loadLibc()
   const socket = libc.socket(AF_INET, SOCK_DGRAM, 0)

@@ -1,38 +1,41 @@
 /**
- * The command lines that put a program into a lab's namespaces, by util-linux's `unshare` and `nsenter`.
+ * The command lines that run a program in a lab's namespaces, by util-linux's `unshare` and `nsenter`.
  *
- * A lab has one mount namespace, and a network namespace for the switches and for each host. Nothing of it can be
- * seen from outside: no name in /run/netns, no interface. As an ordinary user all of that lies in a user namespace,
- * in which this user is root. It lasts as long as a process is in it.
+ * A lab has one mount namespace, and a network namespace for the switches and for each host. Nothing of it is
+ * visible from outside: no name in /run/netns, no interface. For an ordinary user all of them are in a user
+ * namespace, in which this user is root. They exist as long as a process is in them.
  */
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { WeirError } from '../../lib/errors.js'
 
-/** `root`: with the privileges of this process; `user`: with those of a user namespace of its own. */
+/** `root`: with the privileges of this process. `user`: with those of a user namespace of its own. */
 export type Privilege = 'root' | 'user'
 
-/** Each begins in new namespaces; the first that works is taken. */
+/** Each begins in new namespaces. The first that works is used. */
 const WAYS: readonly Privilege[] = ['root', 'user']
 
-/** Runs what follows in a new mount and network namespace. */
+/** Command line that runs another one in a new mount and network namespace. */
 export function inNewNamespaces(privilege: Privilege): string[] {
   const user = privilege === 'user' ? ['--user', '--map-root-user'] : []
   return ['unshare', ...user, '--mount', '--net', '--']
 }
 
-/** Runs what follows where process `pid` is, in its mount namespace and its network. */
+/** Command line that runs another one in the mount and network namespace of process `pid`. */
 export function inNamespacesOf(pid: number, privilege: Privilege): string[] {
   const user = privilege === 'user' ? ['--user', '--preserve-credentials'] : []
   return ['nsenter', '--target', String(pid), ...user, '--mount', '--net', '--']
 }
 
-/** Runs what follows in the network namespace that `file` is; only within the lab's mount namespace it is one. */
+/**
+ * Command line that runs another one in the network namespace of `file`, which is one only within the lab's
+ * mount namespace.
+ */
 export function inNetwork(file: string): string[] {
   return ['nsenter', `--net=${file}`, '--']
 }
 
-/** Runs what follows with a /sys that shows the interfaces of its own network namespace. */
+/** Command line that runs another one with a /sys of its own network namespace. */
 export const WITH_OWN_SYS: readonly string[] = [
   'unshare',
   '--mount',
@@ -44,8 +47,8 @@ export const WITH_OWN_SYS: readonly string[] = [
 ]
 
 /**
- * How this process may make namespaces. Throws WEIR_UNSUPPORTED with what forbids it, how to mend it, and the way
- * that needs no namespaces.
+ * Returns how this process may make namespaces. Throws WEIR_UNSUPPORTED with what forbids it, how to mend it,
+ * and the way that needs no namespaces.
  */
 export function choosePrivilege(): Privilege {
   if (process.platform !== 'linux') throw refusal(`labs need Linux; this is ${process.platform}`)
@@ -61,7 +64,7 @@ export function choosePrivilege(): Privilege {
   throw refusal(`this machine lets this user make no network namespaces (${said}). Fix: ${fix}`)
 }
 
-/** Why namespaces cannot be made this way, or null if they can. */
+/** Returns why namespaces cannot be made this way, or null if they can. */
 export function namespacesRefused(privilege: Privilege): string | null {
   const [program, ...args] = inNewNamespaces(privilege)
   const tried = spawnSync(program!, [...args, 'true'], { encoding: 'utf8', timeout: 10_000 })
@@ -70,7 +73,7 @@ export function namespacesRefused(privilege: Privilege): string | null {
   return tried.status === 0 ? null : tried.stderr.trim() || `${program} ended with ${tried.status}`
 }
 
-/** What usually forbids namespaces, where it shows, and the fix. */
+/** Returns what forbids namespaces here, if it can be seen, and the fix. */
 export function advice(): { why?: string; fix: string } {
   if (isMissing(spawnSync('unshare', ['--version'], { stdio: 'ignore' }).error)) {
     return { fix: 'sudo apt-get install util-linux' }
@@ -95,7 +98,7 @@ export function advice(): { why?: string; fix: string } {
   }
 }
 
-/** What needs no privileges ends every refusal. */
+/** Every refusal ends with the way that needs no privileges. */
 export function refusal(text: string): WeirError {
   return new WeirError(
     'WEIR_UNSUPPORTED',

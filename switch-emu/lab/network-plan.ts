@@ -1,4 +1,4 @@
-/** From a scenario to the interfaces, addresses and neighbours of its lab: the arguments of `ip`, worked out beforehand. */
+/** Computes the interfaces, addresses and neighbours of a scenario's lab: the arguments of `ip`. */
 import { WeirError } from '../../lib/errors.js'
 import { macOf } from '../../lib/nic/config.js'
 import type { Scenario } from '../../lib/scenario/model/scenario.js'
@@ -9,32 +9,37 @@ import { linksOf } from '../node-links.js'
 export interface HostPlan {
   name: string
   address: string
-  /** That of a Weir NIC of this address, so that frames of both find the host. */
+  /** The MAC address of a Weir NIC with this address, so that frames for both reach the host. */
   mac: string
-  /** The switch that the host is linked to. */
+  /** The switch to which the host is linked. */
   switch: string
-  /** The switch's end of the host's veth pair, in the switches' namespace. The host's end is HOST_INTERFACE. */
+  /**
+   * The switch's end of the host's veth pair, in the switches' namespace. The host's end is HOST_INTERFACE.
+   */
   interface: string
 }
 
 /** The host's end of its veth pair, in its own namespace. */
 const HOST_INTERFACE = 'eth0'
 /**
- * Bytes of the largest IP packet on the veth pairs. A full packet of path MTU 4096 needs 4,308: IPv6, UDP, an INT shim
- * of 5 wide slots, BTH, RETH, ImmDt, ICRC. Frames with their Ethernet header must fit a slot of the hosts' pools
- * (SLOT_BYTES).
+ * Bytes of the largest IP packet on the veth pairs. A full packet of path MTU 4096 needs 4,308: IPv6, UDP, an
+ * INT shim of 5 wide slots, BTH, RETH, ImmDt, ICRC. Frames with their Ethernet header must fit a slot of the
+ * hosts' pools (SLOT_BYTES).
  */
 const MTU = 4500
-/** What hosts advertise to TCP peers, bytes: TCP then fills frames of Ethernet's 1,500 bytes, and reads as fast as there. */
+/**
+ * The MSS that hosts advertise to TCP peers, bytes. TCP then fills Ethernet frames of 1,500 bytes, and reads
+ * as fast as on Ethernet.
+ */
 const TCP_MSS = 1460
-/** Addresses of scenarios lie here. */
+/** The network of scenarios' addresses. */
 const NETWORK = '10.0.0.0/8'
-/** Each host has a process of its own, and an entry in the tables of every other one. */
+/** Each host has a process, and an entry in the tables of every other host. */
 const HOSTS_MAX = 128
 /** IFNAMSIZ - 1. */
 const INTERFACE_NAME_MAX = 15
 
-/** Throws WEIR_BAD_SCENARIO for what cannot be a lab. */
+/** Throws WEIR_BAD_SCENARIO for a scenario that cannot be a lab. */
 export function planHosts(scenario: Scenario): HostPlan[] {
   const { hosts, file } = scenario
   if (hosts.length > HOSTS_MAX) {
@@ -64,7 +69,7 @@ export function planHosts(scenario: Scenario): HostPlan[] {
   })
 }
 
-/** `s1-h1` where that is short enough, else `veth7`. */
+/** Returns `s1-h1` if that is short enough, else `veth7`. */
 function interfaceName(sw: string, host: string, taken: Set<string>): string {
   const wanted = `${sw}-${host}`
   let name = wanted.length <= INTERFACE_NAME_MAX ? wanted : ''
@@ -73,7 +78,10 @@ function interfaceName(sw: string, host: string, taken: Set<string>): string {
   return name
 }
 
-/** Lines for `ip -batch` in the switches' namespace: a veth pair for each host, both ends still here. */
+/**
+ * Lines for `ip -batch` in the switches' namespace: a veth pair for each host, with both ends in this
+ * namespace.
+ */
 export function pairCommands(hosts: readonly HostPlan[], hasIpv6: boolean): string[] {
   return [
     'link set lo up',
@@ -85,12 +93,15 @@ export function pairCommands(hosts: readonly HostPlan[], hasIpv6: boolean): stri
   ]
 }
 
-/** Without an IPv6 address of its own an interface asks for no routers. */
+/** An interface without an IPv6 address does not search for routers. */
 function quiet(name: string, hasIpv6: boolean): string[] {
   return hasIpv6 ? [`link set ${name} addrgenmode none`] : []
 }
 
-/** Name of the end of host `index` until it is moved: no interface name of `interfaceName` has a dot. */
+/**
+ * Name of the end of host `index` until it is moved. Names of `interfaceName` have no dot, so this one is
+ * unique.
+ */
 export function peerName(index: number): string {
   return `peer.${index}`
 }
@@ -103,9 +114,9 @@ export function moveCommands(hosts: readonly HostPlan[], namespaceOf: (host: str
 }
 
 /**
- * Lines for `ip -batch` in the namespace of one host. The address has no network of its own (/32), so that no
- * address of another host can be its broadcast address; the route says that all are on the link. Neighbours are
- * known, so that the first packet needs no ARP.
+ * Lines for `ip -batch` in the namespace of one host. The address is a /32, so that no address of another
+ * host can be its broadcast address. The route says that all hosts are on the link. Neighbours are set, so
+ * that the first packet needs no ARP.
  */
 export function hostCommands(host: HostPlan, hosts: readonly HostPlan[], hasIpv6: boolean): string[] {
   return [

@@ -1,6 +1,6 @@
 /**
- * Turns off what a network card would do for the kernel. On a veth pair nobody does it: checksums stay unfinished and
- * segments stay longer than the MTU, and the switch reads frames as they would be on a wire.
+ * Turns offloads to the network card off. A veth pair has none: checksums would remain unfinished and
+ * segments longer than the MTU, but the switch needs frames as on a wire.
  */
 import { WeirError } from '../../lib/errors.js'
 import { type Libc, loadLibc } from '../../lib/io/linux/libc.js'
@@ -22,7 +22,7 @@ const OFFLOADS: readonly (readonly [name: string, command: number])[] = [
   ['scatter and gather', 0x19],
 ]
 
-/** Acts on interfaces of this process's network namespace. Throws WEIR_UNSUPPORTED. */
+/** For interfaces of this process's network namespace. Throws WEIR_UNSUPPORTED. */
 export function turnOffloadsOff(interfaces: readonly string[]): void {
   const libc = loadLibc()
   const socket = libc.socket(AF_INET, SOCK_DGRAM, 0)
@@ -31,7 +31,7 @@ export function turnOffloadsOff(interfaces: readonly string[]): void {
     for (const name of interfaces) {
       for (const [what, command] of OFFLOADS) {
         const errno = turnOff(libc, socket, name, command)
-        // What the driver does not know is not on.
+        // An offload that the driver does not know is off.
         if (errno !== 0 && errno !== EOPNOTSUPP) throw failure(`${what} of ${name}`, errno)
       }
     }

@@ -12,15 +12,15 @@ import { runCommand } from './run-command.js'
 const WEIR = weirProgram()
 const FRAMES = 512
 
-/** What the probe prints when a capture sees what a port sends. */
+/** The probe prints this when a capture sees frames that a port sends. */
 const SEEN = 'seen by captures'
-/** A protocol that no kernel knows: IEEE's local experimental EtherType. */
+/** A protocol that no kernel handles: IEEE's local experimental EtherType. */
 const ETHER_TYPE = 0x88b5
 
-export interface PacketSocketTrial {
-  /** Why a packet port cannot be had on a veth pair, or null. */
+interface PacketSocketTrial {
+  /** Why a packet port does not work on a veth pair, or null. */
   fault: string | null
-  /** A capture on the interface sees what the port sends. */
+  /** True if a capture on the interface sees the frames that the port sends. */
   seen: boolean
 }
 
@@ -37,7 +37,9 @@ export function probePacketSockets(privilege: Privilege): PacketSocketTrial {
   return { fault, seen: tried.stdout.trim() === SEEN }
 }
 
-/** The body of `weir internal probe-packet`: within namespaces of its own. Throws what the port throws. */
+/**
+ * The body of `weir internal probe-packet`, which runs in namespaces of its own. Throws what the port throws.
+ */
 export async function probePacketPort(): Promise<void> {
   await runCommand(['ip', 'link', 'add', 'weir0', 'up', 'type', 'veth', 'peer', 'name', 'weir1'])
   await runCommand(['ip', 'link', 'set', 'weir1', 'up'])

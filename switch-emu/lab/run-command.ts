@@ -1,12 +1,12 @@
 import { spawn } from 'node:child_process'
 import { WeirError } from '../../lib/errors.js'
 
-/** A command of the system that takes longer hangs. */
+/** A system command that takes longer hangs. */
 const TIMEOUT_MS = 30_000
 
 /**
- * Runs a command of the system and resolves with what it printed. Throws WEIR_UNSUPPORTED with what it said when it
- * fails, or when there is no such command.
+ * Runs a system command and resolves with its output. Throws WEIR_UNSUPPORTED with its message when it fails,
+ * or when there is no such command.
  */
 export async function runCommand(words: readonly string[], input = ''): Promise<string> {
   const [program, ...args] = words

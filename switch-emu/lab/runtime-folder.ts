@@ -1,11 +1,13 @@
-/** Where labs keep what must outlive the command that brought them up: a folder for this user alone. */
+/**
+ * The folder for data of labs that outlives the command that brought them up. Only this user may access it.
+ */
 import { lstatSync, rmdirSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { WeirError } from '../../lib/errors.js'
 import { makeFolder } from '../../lib/make-folder.js'
 
-/** Environment variable that names the folder. Within a lab it is set: an ordinary user is root there. */
+/** Environment variable with the folder. It is set within a lab, because an ordinary user is root there. */
 export const LABS_VARIABLE = 'WEIR_LABS'
 
 /** `$WEIR_LABS`, else `$XDG_RUNTIME_DIR/weir/labs`, else `weir-UID/labs` in the temporary folder. */
@@ -17,8 +19,8 @@ export function labsFolder(): string {
 }
 
 /**
- * Makes the folder of all labs when it is not there. Throws WEIR_BAD_STATE when it, or the one above it, is somebody
- * else's or open to others: whoever writes there says which processes `weir lab down` ends.
+ * Makes the folder of all labs if it does not exist. Throws WEIR_BAD_STATE when it, or its parent, belongs to
+ * another user or is open to others, because its contents decide which processes `weir lab down` ends.
  */
 export function prepareLabsFolder(folder: string = labsFolder()): string {
   makeFolder(folder, { use: 'labs', mend: `name another place with ${LABS_VARIABLE}`, mode: 0o700 })
@@ -26,14 +28,14 @@ export function prepareLabsFolder(folder: string = labsFolder()): string {
   return folder
 }
 
-/** Removes the folder of all labs, and the one above it, when they are empty. */
+/** Removes the folder of all labs and its parent when they are empty. */
 export function removeLabsFolder(): void {
   const folder = labsFolder()
   try {
     rmdirSync(folder)
     rmdirSync(dirname(folder))
   } catch {
-    // Something is in use there.
+    // The folder is not empty.
   }
 }
 

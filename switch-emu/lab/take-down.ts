@@ -5,16 +5,16 @@ import { isAlive, isListed, signal } from './processes.js'
 
 /** How long the keeper may take to end everything in order. */
 const KEEPER_MS = 8000
-/** How long the system may take to strike an ended process off its list. */
+/** How long the system may take to remove an ended process from its list. */
 const REAPED_MS = 1000
 const LOOK_MS = 20
 
 /**
- * Ends a lab, whatever of it is left, and removes it from disk. Harmless when it is gone already. Throws
+ * Ends a lab, whatever remains of it, and removes its files. Has no effect if there is none. Throws
  * WEIR_BAD_STATE when a process cannot be ended.
  */
 export async function takeDown(state: LabState): Promise<void> {
-  // The keeper writes down what it is; this may be older.
+  // The keeper writes the state, so the given one may be out of date.
   const now = readState(state.name)
   const latest = now?.id === state.id ? now : state
   if (latest.keeper !== undefined) {

@@ -1,6 +1,6 @@
 import { createSocket } from 'node:dgram'
 
-/** Why a UDP socket cannot be bound there, or null if it can. Port 0: any. */
+/** Returns why a UDP socket cannot be bound there, or null if it can. Port 0: any. */
 export async function udpFault(address: string, port: number): Promise<string | null> {
   const socket = createSocket('udp4')
   try {

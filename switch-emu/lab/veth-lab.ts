@@ -6,8 +6,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { checkSocketPath } from '../../lib/control/socket-path.js'
 import { WeirError } from '../../lib/errors.js'
 import type { Scenario } from '../../lib/scenario/model/scenario.js'
+import type { CapturePlace } from '../captures/port-captures.js'
 import { refuseHostHop } from '../host-hop.js'
-import type { CapturePlace } from '../port-captures.js'
 import { Child } from '../real-time/child.js'
 import { aborted, type Lab, type LabHost, LabHosts, type LabUpOptions } from '../real-time/lab.js'
 import type { Ports, SwitchReport } from '../real-time/real-time-fabric.js'
@@ -31,32 +31,37 @@ import { LABS_VARIABLE, labsFolder } from './runtime-folder.js'
 import { takeDown } from './take-down.js'
 import { checkVeth } from './veth-support.js'
 
-/** Why a keeper ended may be known a moment after it has. */
+/** The reason for a keeper's end may become known a moment after it. */
 const LAST_WORDS_MS = 1000
 
-/** How the daemons of a lab send when nobody says so. */
+/** The port of a lab's daemons by default. */
 export const DEFAULT_IO = 'packet'
-/** Ways to send and receive that may know how much waits for a host. A daemon that takes another one by itself refuses the setting. */
+/**
+ * Ports that may know how much waits for a host. A daemon with another port refuses the setting by itself.
+ */
 const KNOWS_WHAT_WAITS = ['auto', 'batch']
 
-export interface VethLabOptions extends LabUpOptions {
-  /** By which it can be found. Default: one that nobody else has. */
+interface VethLabOptions extends LabUpOptions {
+  /** Name of the lab. Default: an unused one. */
   name?: string
-  /** How the daemons send: a name for `--io`. Default 'packet', which sees ECN marks and honours PFC. */
+  /** The port of the daemons, for `--io`. Default 'packet', which sees ECN marks and obeys PFC. */
   io?: string
-  /** Holds a folder of received files for each host, and stays when the lab goes. Default: they go with the lab. */
+  /**
+   * A folder for received files of each host. It remains when the lab ends. Default: they are removed with
+   * the lab.
+   */
   inbox?: string
 }
 
 /**
- * A scenario's network as namespaces and veth pairs, seen by who brought it up. It goes when this process does,
- * however that ends, unless it was released.
+ * A scenario's network of namespaces and veth pairs, at the process that brought it up. It is taken down when
+ * this process ends in any way, unless it was released.
  */
 export class VethLab implements Lab {
   readonly on = 'veth'
   readonly scenario: Scenario
   readonly state: LabState
-  /** Rejects when a process of the lab ends by itself; never resolves. */
+  /** Rejects when a process of the lab ends by itself. Never resolves. */
   readonly failed: Promise<never>
   readonly #hosts = new LabHosts()
   readonly #keeper: Child
@@ -64,7 +69,10 @@ export class VethLab implements Lab {
   #fail: (error: WeirError) => void = () => {}
   #released = false
 
-  /** Brings everything up, or takes everything down again. Throws WEIR_UNSUPPORTED where the machine forbids it. */
+  /**
+   * Brings everything up, or takes everything down again. Throws WEIR_UNSUPPORTED where the machine forbids
+   * it.
+   */
   static async up(scenario: Scenario, options: VethLabOptions = {}, signal?: AbortSignal): Promise<VethLab> {
     const state = prepare(scenario, options)
     const lab = new VethLab(scenario, state)
@@ -107,7 +115,7 @@ export class VethLab implements Lab {
     return (await this.#ask({ type: 'report' }, 'report')).report
   }
 
-  /** The lab stays when this process ends, and `down` leaves it alone; `takeDown` ends it. */
+  /** The lab remains when this process ends, and `down` has no effect on it. `takeDown` ends it. */
   async release(): Promise<void> {
     const answered = new Promise<void>((resolve, reject) => {
       this.#keeper.process.on('message', (message: { type: string }) => {
@@ -138,7 +146,7 @@ export class VethLab implements Lab {
     await Promise.all(hosts.map(connect))
   }
 
-  /** When the lab has failed, its reason is thrown, and not what follows from it. */
+  /** When the lab has failed, this throws the reason, and not an error that follows from it. */
   async #ask<K extends SwitchReply['type']>(request: KeeperStart | SwitchQuestion, answer: K) {
     try {
       return await this.#client.ask(request, answer)
@@ -149,7 +157,7 @@ export class VethLab implements Lab {
   }
 }
 
-/** Throws WEIR_BAD_STATE when the files would be those of another lab. */
+/** Throws WEIR_BAD_STATE when another lab uses the same files. */
 function checkCaptures(captures: CapturePlace | undefined): void {
   const other = allLabs().find(lab => captures !== undefined && lab.captures?.folder === captures.folder)
   if (other === undefined) return
@@ -157,7 +165,7 @@ function checkCaptures(captures: CapturePlace | undefined): void {
   throw new WeirError('WEIR_BAD_STATE', text)
 }
 
-/** Checks what can be checked beforehand, and takes the lab's name. */
+/** Makes all checks before the start, and takes the lab's name. */
 function prepare(scenario: Scenario, options: VethLabOptions): LabState {
   const { io = DEFAULT_IO } = options
   if (!KNOWS_WHAT_WAITS.includes(io))
@@ -175,7 +183,8 @@ function prepare(scenario: Scenario, options: VethLabOptions): LabState {
     owner: identify(process.pid)!,
     privilege,
     io,
-    // Nobody can guess it, and it is made when the state names it: whatever is killed, `weir lab down` finds it.
+    // Nobody can guess the name. The folder is made after the state names it, so that `weir lab down` finds
+    // it in every case.
     dataFolder: join(tmpdir(), `weir-lab-${id}`),
     ...(options.inbox !== undefined && { inboxFolder: resolve(options.inbox) }),
     ...(options.captures !== undefined && { captures: options.captures }),

@@ -1,14 +1,14 @@
-/** Whether this machine lets this user have labs; each question is put to the kernel itself. */
+/** Checks whether this user may have labs on this machine, by trying it. */
 import { spawnSync } from 'node:child_process'
 import { libcFault } from '../../lib/io/linux/libc.js'
 import { choosePrivilege, inNewNamespaces, type Privilege, refusal } from './namespaces.js'
 
-/** In namespaces that end with it: a pair like those of a lab, and the /sys of a namespace. */
+/** A trial in namespaces that end with it: a veth pair like those of a lab, and the /sys of a namespace. */
 const TRIAL = 'mount -t sysfs sysfs /sys && ip link add weir0 type veth peer name weir1'
 
 /**
- * How labs can be made here. Throws WEIR_UNSUPPORTED with what is missing or forbidden, how to mend it, and the way
- * that needs none of it.
+ * Returns how labs can be made here. Throws WEIR_UNSUPPORTED with what is missing or forbidden, how to mend
+ * it, and the way that needs none of it.
  */
 export function checkVeth(): Privilege {
   const privilege = choosePrivilege()
@@ -22,7 +22,7 @@ export function checkVeth(): Privilege {
   return privilege
 }
 
-/** Makes a veth pair and a /sys of its own where nobody sees them. Returns what refused them, or null. */
+/** Makes a veth pair and a /sys in namespaces of its own. Returns the error, or null. */
 export function trial(privilege: Privilege): string | null {
   const [program, ...args] = inNewNamespaces(privilege)
   const tried = spawnSync(program!, [...args, 'sh', '-c', TRIAL], { encoding: 'utf8', timeout: 10_000 })

@@ -2,8 +2,8 @@ import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 
 /**
- * UDP ports of an address that are free now, all different. They are given back before they are used, so somebody
- * else may take one in between: whoever binds them must be ready to try again with others.
+ * Returns UDP ports of an address that are free now, all different. Another process may bind one before the
+ * caller does, so the caller must be ready to try again with others.
  */
 export async function freePorts(count: number, address: string): Promise<number[]> {
   const sockets = Array.from({ length: count }, () => createSocket(address.includes(':') ? 'udp6' : 'udp4'))

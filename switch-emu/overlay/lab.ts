@@ -16,22 +16,22 @@ import type { OverlayStart } from './overlay-messages.js'
 import type { HostLink } from './overlay-switch.js'
 
 const LOOPBACK = '127.0.0.1'
-/** Bring-ups that are tried when a port that was free is taken meanwhile. */
+/** Attempts to bring it up when a free port is bound by another process meanwhile. */
 const TRIES = 3
 
 /**
- * A scenario's network as processes on this machine: one for all switches, one daemon for each host, joined by
- * VXLAN on loopback. What it needs on disk is in one private temporary folder.
+ * A scenario's network as processes on this machine: one for all switches, one daemon for each host, joined
+ * by VXLAN on loopback. Its files are in one private temporary folder.
  */
 export class OverlayLab implements Lab {
   readonly on = 'overlay'
   readonly scenario: Scenario
   readonly folder: string
-  /** Rejects when a process of the lab ends by itself; never resolves. */
+  /** Rejects when a process of the lab ends by itself. Never resolves. */
   readonly failed: Promise<never>
   readonly #hosts = new LabHosts()
   readonly #children: Child[] = []
-  /** Option that names the key file of all daemons, if the scenario has a key. */
+  /** Option with the key file of all daemons, if the scenario has a key. */
   #key: Record<string, string> = {}
   readonly #options: LabUpOptions
   #switch!: SwitchClient<OverlayStart>
@@ -70,12 +70,12 @@ export class OverlayLab implements Lab {
     return this.#hosts.get(name)
   }
 
-  /** Ports and series count from that time of day on; by default, or when it is over, from now. */
+  /** Ports and series count from that time of day on. Default, or if that time is over: from now. */
   async begin(atUnixMs?: number): Promise<void> {
     await this.#switch.ask({ type: 'begin', atUnixMs }, 'begun')
   }
 
-  /** The ports so far, and what the queue of each holds now. */
+  /** The results of the ports so far, and what the queue of each holds now. */
   async ports(): Promise<Ports> {
     return await this.#switch.ask({ type: 'ports' }, 'ports')
   }
@@ -84,11 +84,11 @@ export class OverlayLab implements Lab {
     return (await this.#switch.ask({ type: 'report' }, 'report')).report
   }
 
-  /** Ends every process and removes the folder. Harmless when called again. */
+  /** Ends every process and removes the folder. Has no effect the second time. */
   async down(): Promise<void> {
     this.#isDown = true
     this.#hosts.close()
-    // The daemons first: the switch still carries their goodbyes.
+    // The daemons end first, because the switch still carries their disconnects.
     const [sw, ...daemons] = this.#children
     await Promise.all(daemons.map(child => child.stop()))
     await sw?.stop()
@@ -101,7 +101,7 @@ export class OverlayLab implements Lab {
     for (const { name } of hosts)
       checkSocketPath(this.#socket(name), 'set TMPDIR to a folder with a shorter path')
     const [hubPort, ...hostPorts] = await freePorts(hosts.length + 1, LOOPBACK)
-    // Cancelled meanwhile: nobody would end what is started from here on.
+    // It was cancelled meanwhile. Nothing would end a process that is started now.
     if (this.#isDown) return
     const hub = { address: LOOPBACK, port: hubPort! }
     const links: HostLink[] = hosts.map(({ name }, i) => ({
@@ -145,7 +145,7 @@ export class OverlayLab implements Lab {
     return join(this.folder, `inbox-${host}`)
   }
 
-  /** The process ends without `down`: no time for manners. */
+  /** The process ends without `down`, so the children are killed. */
   #abandon(): void {
     for (const child of this.#children) child.kill()
     rmSync(this.folder, { recursive: true, force: true })

@@ -6,34 +6,34 @@ import type { PortCounters } from '../../lib/io/port.js'
 import { type Endpoint, VxlanSocket, vxlanMtu } from '../../lib/io/ports/vxlan-socket.js'
 import type { Scenario } from '../../lib/scenario/model/scenario.js'
 import type { Nanos } from '../../lib/time/nanos.js'
-import { type CapturePlace, PortCaptures } from '../port-captures.js'
+import { type CapturePlace, PortCaptures } from '../captures/port-captures.js'
 import { type Ports, RealTimeFabric, type SwitchReport } from '../real-time/real-time-fabric.js'
 import type { RunningSwitch } from '../real-time/switch-process.js'
 
-/** A host of the scenario and the UDP endpoint that it really is at. */
+/** A host of the scenario, and its actual UDP endpoint. */
 export interface HostLink {
   host: string
   vni: number
   peer: Endpoint
 }
 
-export interface OverlaySwitchOptions {
+interface OverlaySwitchOptions {
   scenario: Scenario
   local: Endpoint
   /** One for every host of the scenario. */
   links: HostLink[]
-  /** Captures every switch port, with the time of day. */
+  /** Captures every switch port, by the time of day. */
   captures?: CapturePlace
   /** Frames in all queues and on all links at most. Default 16,384: 75 MB when all have been used at once. */
   poolFrames?: number
-  /** Called once if a round throws: a defect. */
+  /** Called once if a round throws, which is a defect. */
   onError: (error: unknown) => void
 }
 
-/** Frames on their way out of the socket: what a late wake may release at once. */
+/** Frames in the socket on their way out. A late wake-up may send as many at once. */
 const IN_FLIGHT_MAX = 4096
 
-/** All switches of a scenario in one process, whose hosts are at the other ends of VXLAN links. */
+/** All switches of a scenario in one process. The hosts are at the other ends of VXLAN links. */
 export class OverlaySwitch implements Driven, RunningSwitch {
   readonly #captures: PortCaptures | undefined
   readonly #fabric: RealTimeFabric
@@ -79,7 +79,7 @@ export class OverlaySwitch implements Driven, RunningSwitch {
     return this.#vxlan.counters
   }
 
-  /** Starts a new window, at that time of day or now: what `report` says counts from there. */
+  /** Starts a new window, at that time of day or now, for `report`. */
   begin(atUnixMs?: number): void {
     const now = monotonicNs()
     this.#fabric.begin(now, atUnixMs === undefined ? now : monotonicNsAt(atUnixMs))
@@ -89,7 +89,7 @@ export class OverlaySwitch implements Driven, RunningSwitch {
     return this.#fabric.report(monotonicNs(), this.counters.dropped)
   }
 
-  /** What the ports did so far and what their queues hold, without the series. */
+  /** The results of the ports so far and what their queues hold, without the series. */
   ports(): Ports {
     return this.#fabric.ports(monotonicNs(), this.counters.dropped)
   }

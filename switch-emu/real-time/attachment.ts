@@ -7,43 +7,45 @@ import type { Classifier } from '../core/forwarding/classifier.js'
 import { Serializer } from '../core/queueing/serializer.js'
 import { HostLine } from './host-line.js'
 
-export interface AttachmentOptions {
+interface AttachmentOptions {
   pool: FramePool
   /** Rate of the host's link, bit/s. */
   rateBps: number
   /** Its propagation delay, one way. The network's own link to this node has none. */
   delayNs: Nanos
-  /** Bytes that may wait for the host's own link; a frame beyond that is dropped. Default 4 MiB. */
+  /** Bytes that may wait for the host's own link. A frame beyond that is dropped. Default 4 MiB. */
   backlogBytesMax?: number
-  /** Takes a frame that has arrived at the host, and owns it. */
+  /** Gets a frame that has arrived at the host, and owns it. */
   deliver: (frame: Frame) => void
-  /** Is called with each frame that is delivered: how long after its arrival on the emulated link. Default: nobody is. */
+  /** Gets, for each delivered frame, the time since its arrival on the emulated link. Default: none. */
   onDelivered?: (lateNs: Nanos) => void
-  /** Priorities of what the host sends: given, the host's end of the link obeys pauses. Default: it does not. */
+  /**
+   * Priorities of the host's frames. With it the host's end of the link obeys pauses. Default: it does not.
+   */
   classifier?: Classifier
 }
 
 const BACKLOG_BYTES_MAX = 4 << 20
 
-/** Frames that the network has not taken yet: all that come in between two rounds of the loop. */
+/** Frames that the network has not taken yet: all that arrive between two rounds of the loop. */
 const READY_FRAMES = 1024
-/** Frames on their way to the host: what the longest link can hold. */
+/** Frames on their way to the host: as many as the longest link can hold. */
 const LEAVING_FRAMES = 16_384
 
 /**
- * Stands where a host's NIC would be in the emulated network. What comes from the real host is put on the
- * emulated link on an exact timeline: each frame starts when it came in or when the one before it has left,
- * whichever is later, however late and in what bursts the process woke.
+ * Represents a host's NIC in the emulated network. It puts frames from the real host on the emulated link on
+ * an exact timeline. Each frame starts when it arrived or when the previous one has left, whichever is later,
+ * however late and in what bursts the process woke.
  *
- * The host link's delay is kept here, both ways, and not in the network: so it is known, `delayNs` ahead, when
- * something must really leave the process, and nothing else needs the process to wake.
+ * This class adds the host link's delay, both ways, and not the network. So it knows `delayNs` ahead when a
+ * frame must leave the process, and nothing else needs the process to wake.
  */
 export class Attachment implements Node {
-  /** Frames dropped because the host sent more than its link carries. */
+  /** Frames that were dropped because the host sent more than its link carries. */
   drops = 0
   readonly #pool: FramePool
   readonly #line: Serializer
-  /** Instead of `#line` and `#ready`, where pauses are obeyed. */
+  /** Replaces `#line` and `#ready` where pauses are obeyed. */
   readonly #hostLine: HostLine | null
   readonly #backlogNsMax: Nanos
   readonly #deliver: (frame: Frame) => void
@@ -63,7 +65,10 @@ export class Attachment implements Node {
     this.#delayNs = options.delayNs
   }
 
-  /** A frame came from the real host: it takes its place on the link. Call `Network.kick` after the last one. */
+  /**
+   * A frame arrived from the real host, and takes its place on the link. Call `Network.kick` after the last
+   * one.
+   */
   inject(now: Nanos, frame: Frame): void {
     if (this.#hostLine !== null) {
       if (this.#hostLine.send(now, frame)) return
@@ -96,7 +101,7 @@ export class Attachment implements Node {
     return this.#leaving.peek()?.departNs ?? NEVER
   }
 
-  /** Delivers what has arrived at the host by `now`. */
+  /** Delivers the frames that have arrived at the host by `now`. */
   deliverUntil(now: Nanos): void {
     for (let atNs = this.nextDelivery(); atNs <= now; atNs = this.nextDelivery()) {
       this.#onDelivered(now - atNs)
@@ -111,8 +116,8 @@ export class Attachment implements Node {
   }
 
   /**
-   * Hands frames out at once, with the time at which they will have left: the link's delay line does the rest. Where
-   * pauses are obeyed, each as its transmission starts.
+   * Returns frames at once, with the time at which they will have left. The link's delay line does the rest.
+   * Where pauses are obeyed, it returns each frame when its transmission starts.
    */
   pollTransmit(now: Nanos): Frame | null {
     if (this.#hostLine === null) return this.#ready.shift()
@@ -123,7 +128,7 @@ export class Attachment implements Node {
     return frame
   }
 
-  /** Gives back what the network has not taken, and what has not been delivered. */
+  /** Returns frames to their pool that the network has not taken, or that were not delivered. */
   close(): void {
     this.#hostLine?.close()
     this.#ready.giveAll(this.#pool)

@@ -1,4 +1,4 @@
-/** What this machine can carry in real time, seen before a run, and what the run demands of it. */
+/** Measures before a run what this machine can carry in real time, and computes what the run demands. */
 import os from 'node:os'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { openPort, PORT_ROOM_BYTES } from '../../lib/daemon/open-port.js'
@@ -17,27 +17,28 @@ import { demandBps } from './demand.js'
 
 const LOOPBACK = '127.0.0.1'
 const MEASURE_MS = 250
-/** V8 compiles. */
+/** V8 compiles in this time. */
 const WARMUP_MS = 100
-/** Datagrams under way: the least socket buffer holds them. */
+/** Datagrams in flight. The smallest socket buffer holds them. */
 const WINDOW = 16
-/** Datagrams that have not come back by then are lost. */
+/** Datagrams that have not returned by then count as lost. */
 const LOST_AFTER_MS = 20
 const TRIES = 5
 
 /**
- * What a run demands and what this machine can carry at most, both in data packets a second. For a third of a second this process
- * sends itself datagrams of the length of a data packet over loopback, by the port that the processes of the run use, or one like it. Across the
- * emulated network a packet is sent and received twice, and so is its acknowledgement: by two hosts, and each time by the one process
- * of the switches, which is one thread. What the protocol costs comes on top, so the machine carries less than that.
+ * Returns what a run demands and what this machine can carry at most, both in data packets a second. This
+ * process sends itself datagrams of a data packet's length over loopback for a third of a second, by the port
+ * that the processes of the run use, or a similar one. Across the emulated network a packet is sent and
+ * received twice, and so is its acknowledgement: by two hosts, and each time by the process of the switches,
+ * which is one thread. The protocol costs extra, so the machine carries less.
  *
- * Null where it cannot be measured.
+ * Returns null where it cannot be measured.
  */
 export async function capacityOf(scenario: Scenario, on: 'overlay' | 'veth'): Promise<CapacityResult | null> {
   const { transport, int } = scenario
   const packetBytes = transport.pathMtu + dataOverheadBytes(int, int.hops)
   const io = on === 'overlay' ? 'dgram' : 'batch'
-  // Nothing depends on the figure: a machine without such a port, or without a free one, goes without.
+  // Nothing depends on the figure, so a machine without such a port does without it.
   const datagramsPerSecond = await measure(io, packetBytes).catch(() => 0)
   if (datagramsPerSecond === 0) return null
   const pairs = 1 + 1 / transport.ackEvery
@@ -54,7 +55,7 @@ export async function capacityOf(scenario: Scenario, on: 'overlay' | 'veth'): Pr
   }
 }
 
-/** Datagrams that one thread sends and receives in a second. */
+/** Returns the datagrams that one thread sends and receives in a second. */
 async function measure(io: string, frameBytes: number): Promise<number> {
   const slotBytes = (frameBytes + HEADER_BYTES_V4 + 63) & ~63
   const pool = new FramePool(4 * WINDOW, slotBytes, PORT_ROOM_BYTES)
@@ -68,7 +69,7 @@ async function measure(io: string, frameBytes: number): Promise<number> {
   }
 }
 
-/** A port on a UDP port that is free, and so is the next. */
+/** Opens a port on a UDP port that is free together with the next one. */
 async function open(pool: FramePool, io: string): Promise<{ port: Port; number: number }> {
   for (let left = TRIES; ; left--) {
     const number = 20_000 + 2 * Math.floor(Math.random() * 2000)
@@ -81,7 +82,7 @@ async function open(pool: FramePool, io: string): Promise<{ port: Port; number: 
   }
 }
 
-/** Datagrams from a port to itself, a window of them under way. */
+/** Sends datagrams from a port to itself, with a window of them in flight. */
 class Exchange {
   readonly #pool: FramePool
   readonly #port: Port
@@ -97,7 +98,7 @@ class Exchange {
     this.#bytes = frameBytes - HEADER_BYTES_V4
   }
 
-  /** Datagrams a second. */
+  /** Returns datagrams a second. */
   async run(forMs: number): Promise<number> {
     const began = performance.now()
     let count = 0

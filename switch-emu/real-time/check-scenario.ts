@@ -1,7 +1,10 @@
 import type { Scenario } from '../../lib/scenario/model/scenario.js'
 import { scenarioError } from '../../lib/scenario/read/places.js'
 
-/** Throws WEIR_BAD_SCENARIO for a network that has no processes in real time: hosts whose link does not lead to a switch. */
+/**
+ * Throws WEIR_BAD_SCENARIO for a network that cannot run in real time: with hosts whose link does not lead to
+ * a switch.
+ */
 export function checkRealTime(scenario: Scenario): void {
   const switches = new Set(scenario.switches.map(({ name }) => name))
   for (const { a, b } of scenario.links) {

@@ -4,21 +4,21 @@ import { weirProgram } from '../../lib/package-file.js'
 
 /** The command line program, compiled beside this file. */
 const WEIR = weirProgram()
-/** The end of what a child says on standard error is kept for messages. */
+/** The end of a child's standard error is kept for messages. */
 const TAIL_CHARS = 2000
-/** How long a child may take to end when asked, before it is killed. */
+/** How long a child may take to end after SIGTERM, before it is killed. */
 const GRACE_MS = 4000
-/** What a process said last may be read a moment after it has gone. */
+/** The last output of a process may arrive a moment after its end. */
 const LAST_WORDS_MS = 100
 
 /**
- * A `weir` process of a lab. It ends by itself when its standard input or its IPC channel closes, which the
- * operating system sees to when the parent dies, however it dies.
+ * A `weir` process of a lab. It ends by itself when its standard input or its IPC channel closes, which
+ * happens whenever the parent ends, in whatever way.
  */
 export class Child {
   readonly name: string
   readonly process: ChildProcess
-  /** Resolves when the process is gone. */
+  /** Resolves when the process has ended. */
   readonly exited: Promise<void>
   #tail = ''
   #stopping = false
@@ -26,7 +26,7 @@ export class Child {
 
   /**
    * @param onUnexpectedExit called once if the process ends before `stop`
-   * @param within a command line that runs another one: to be somewhere else
+   * @param within a command line that runs another one elsewhere
    */
   constructor(
     name: string,
@@ -39,13 +39,13 @@ export class Child {
     const [program, ...words] = [...within, process.execPath, WEIR, ...args]
     this.process = spawn(program!, words, {
       stdio: ['pipe', 'ignore', 'pipe', ...(ipc ? ['ipc' as const] : [])],
-      // An interrupt from the terminal is for the lab alone: it ends the children in order.
+      // An interrupt from the terminal is only for the lab, which ends the children in order.
       detached: true,
     })
     this.process.stderr!.setEncoding('utf8').on('data', (text: string) => {
       this.#tail = (this.#tail + text).slice(-TAIL_CHARS)
     })
-    // A child that is gone cannot be written to; its exit says so.
+    // A write to a child that has ended fails. Its exit is reported elsewhere.
     this.process.stdin!.on('error', () => {})
     this.exited = new Promise(resolve => {
       const onEnd = (how: string) => {
@@ -55,7 +55,7 @@ export class Child {
         if (!this.#stopping) setTimeout(() => onUnexpectedExit(this.#failure(how)), LAST_WORDS_MS)
       }
       this.process.once('error', error => onEnd(error.message))
-      // Not `close`: it does not come when this end has closed the IPC channel.
+      // `exit` and not `close`, which does not come when this end has closed the IPC channel.
       this.process.once('exit', (code, signal) => onEnd(signal ?? `exit code ${code}`))
     })
   }
@@ -64,7 +64,7 @@ export class Child {
     return !this.#gone
   }
 
-  /** Asks the process to end, and kills it when it does not. Resolves when it is gone. */
+  /** Terminates the process, and kills it when it does not end. Resolves when it has ended. */
   async stop(): Promise<void> {
     this.#stopping = true
     if (this.#gone) return
@@ -75,7 +75,7 @@ export class Child {
     clearTimeout(timer)
   }
 
-  /** Lets go of a process that is to stay when this one ends. */
+  /** Releases a process that must remain when this one ends. */
   release(): void {
     this.#stopping = true
     if (this.process.connected) this.process.disconnect()

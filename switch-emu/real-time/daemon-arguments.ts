@@ -7,10 +7,13 @@ import { DEFAULT_PRIORITY, hostDscps } from '../../lib/scenario/model/priorities
 import type { Scenario, TransportSettings } from '../../lib/scenario/model/scenario.js'
 import { linksOf } from '../node-links.js'
 
-/** Options of `weir daemon` that say where it is; names as on its command line. */
-export type DaemonPlace = { socket: string; inbox: string } & Record<string, string>
+/** Options of `weir daemon` for its place, by their names on its command line. */
+type DaemonPlace = { socket: string; inbox: string } & Record<string, string>
 
-/** The command line of the daemon that is a host of a scenario. It ends when its standard input does. */
+/**
+ * Returns the command line of the daemon for a host of a scenario. The daemon ends when its standard input
+ * does.
+ */
 export function daemonArguments(scenario: Scenario, host: string, place: DaemonPlace): string[] {
   const { hosts, cc, transport, int, telemetry, paths, baseRttNs } = scenario
   const options = {
@@ -30,7 +33,7 @@ export function daemonArguments(scenario: Scenario, host: string, place: DaemonP
   for (const text of telemetrySettingTexts(telemetry)) args.push('--telemetry', text)
   for (const text of pathSettingTexts(paths)) args.push('--paths', text)
   for (const [name, value] of Object.entries(cc.options)) args.push('--cc-option', `${name}=${value}`)
-  // Many hosts share few cores: threads of their own would only cost them memory and time to start.
+  // Many hosts share few cores. Threads of their own would only cost memory and time to start.
   return ['daemon', '--no-worker', '--until-stdin-ends', '--any-cc', ...args]
 }
 

@@ -2,9 +2,9 @@ import type { Scenario, ScenarioFlow } from '../../lib/scenario/model/scenario.j
 import { type PathHop, Topology } from '../../lib/scenario/model/topology.js'
 
 /**
- * Bits a second that the traffic would move on an empty machine. The flows that the file lists share every link evenly (max-min
- * fair), each on the first of its shortest paths, as if all of them ran at the same time: an upper bound where some end before
- * others begin. Workloads add what they offer.
+ * Returns the rate, bit/s, that the traffic would have on an empty machine. The flows that the file lists
+ * share every link evenly (max-min fair), each on the first of its shortest paths, as if all of them ran at
+ * the same time. It is an upper bound if some end before others begin. Workloads add their load.
  */
 export function demandBps(scenario: Scenario): number {
   const topology = new Topology(scenario)
@@ -14,7 +14,10 @@ export function demandBps(scenario: Scenario): number {
   return fairRates(topology, scenario.flows) + sum(offered)
 }
 
-/** Progressive filling: the link that leaves least to each of its flows decides about them; then the next. */
+/**
+ * Progressive filling: the link that leaves the least to each of its flows determines their rates, then the
+ * next one.
+ */
 function fairRates(topology: Topology, flows: readonly ScenarioFlow[]): number {
   const left = new Map<string, number>()
   let open = flows.map(({ from, to }) => {

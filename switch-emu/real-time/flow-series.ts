@@ -3,7 +3,7 @@ import type { Series } from '../../lib/scenario/result/result.js'
 import { seriesName } from '../../lib/scenario/result/series.js'
 import type { Nanos } from '../../lib/time/nanos.js'
 
-/** Samples of one flow at most: later ones are not taken. */
+/** Samples of one flow. Later ones are not taken. */
 const SAMPLES_MAX = 100_000
 
 interface FlowColumns {
@@ -18,12 +18,12 @@ interface FlowColumns {
 export class FlowSeries {
   readonly #flows: FlowColumns[]
 
-  /** @param names of the flows, in the order of their indexes; empty: nothing is kept */
+  /** @param names of the flows, in the order of their indices; empty: nothing is kept */
   constructor(names: readonly string[]) {
     this.#flows = names.map(name => ({ name, timesNs: [], acked: [], rate: [], window: [] }))
   }
 
-  /** @param timeNs since the traffic's start; before it there is nothing to keep */
+  /** @param timeNs since the traffic's start. Earlier samples are ignored */
   sample(index: number, timeNs: Nanos, progress: Progress): void {
     const flow = this.#flows[index]
     if (flow === undefined || timeNs < 0 || flow.timesNs.length >= SAMPLES_MAX) return

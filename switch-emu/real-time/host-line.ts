@@ -11,28 +11,28 @@ import { DropReason } from '../core/queueing/counters.js'
 import { EgressPort } from '../core/queueing/egress-port.js'
 import { PRIORITIES } from '../core/queueing/shared-buffer.js'
 
-/** Frames whose time has not come: all that come in between two rounds of the loop. */
+/** Frames whose time has not come: all that arrive between two rounds of the loop. */
 const ARRIVING_FRAMES = 1024
 /** PFC frames on their way to one host. */
 const PAUSES_MAX = 64
-/** A pause in the ring: when it arrives, its priorities, and the quanta of each. */
+/** A pause in the ring: its arrival, its priorities, and the quanta of each. */
 const COLUMNS = 2 + PRIORITIES
 const EQUAL_WEIGHTS = new Array<number>(PRIORITIES).fill(1)
 
-export interface HostLineOptions {
+interface HostLineOptions {
   pool: FramePool
   /** Rate of the host's link, bit/s. */
   rateBps: number
-  /** Bytes that may wait for it. */
+  /** Bytes that may wait for the link. */
   backlogBytesMax: number
-  /** Priorities as the switch at the other end has them. */
+  /** Priorities according to the switch at the other end. */
   classifier: Classifier
 }
 
 /**
- * The host's end of an emulated link on which pauses are obeyed: the transmitter of a NIC. The real host obeys them
- * too, but it hears of them when the machine lets it; here they hold from the nanosecond at which they arrive, so that
- * a lossless switch needs no memory for the machine's slowness.
+ * The host's end of an emulated link on which pauses are obeyed, like the transmitter of a NIC. The real host
+ * obeys them too, but learns of them only when the machine lets it run. Here they hold from the nanosecond of
+ * their arrival, so that a lossless switch needs no memory for the machine's slowness.
  */
 export class HostLine {
   readonly #port: EgressPort
@@ -64,8 +64,8 @@ export class HostLine {
   }
 
   /**
-   * Takes a frame that the host has sent at `now`, not before the one before it; false if too much waits already: the
-   * caller keeps it.
+   * Takes a frame that the host has sent at `now`, which is not before the previous one. Returns false if too
+   * much waits already. Then the caller still owns it.
    */
   send(now: Nanos, frame: Frame): boolean {
     const bytes = this.#port.queueBytes + this.#arrivingBytes + frame.wireLength
@@ -75,11 +75,11 @@ export class HostLine {
     return true
   }
 
-  /** If this is a PFC frame, it holds from `atNs` on, when it arrives at the host. */
+  /** If the frame is a PFC frame, it holds from its arrival at the host on, `atNs`. */
   note(atNs: Nanos, frame: Frame): void {
     const { view, length } = frame
     if (frame.l3 >= 0 || pfc.check(view, 0, length) !== WireError.OK) return
-    // More than that can be on no link: the oldest is due.
+    // No link can hold more, so the oldest one is due.
     if (this.#pauseCount === PAUSES_MAX) this.#applyFirst()
     const at = ((this.#pauseHead + this.#pauseCount++) % PAUSES_MAX) * COLUMNS
     this.#pauses[at] = atNs
@@ -91,7 +91,7 @@ export class HostLine {
     return Math.min(this.#startNs, this.#nextPauseNs(), this.#nextArrivalNs())
   }
 
-  /** A frame whose transmission starts by `now`, or null. Its last bit leaves at `frame.departNs`. */
+  /** Returns a frame whose transmission starts by `now`, or null. Its last bit leaves at `frame.departNs`. */
   pollTransmit(now: Nanos): Frame | null {
     this.#catchUp(now)
     if (this.#startNs > now) return null
@@ -101,7 +101,7 @@ export class HostLine {
     return frame
   }
 
-  /** Gives back what waits. */
+  /** Returns waiting frames to their pool. */
   close(): void {
     for (let p = 0; p < PRIORITIES; p++) {
       for (let frame = this.#port.takeOut(0, p); frame !== null; frame = this.#port.takeOut(0, p)) {
@@ -112,7 +112,7 @@ export class HostLine {
     this.#startNs = NEVER
   }
 
-  /** What comes before the next start, in the order of its times: pauses, and frames of the host. */
+  /** Handles what comes before the next start, in the order of the times: pauses, and frames of the host. */
   #catchUp(now: Nanos): void {
     for (;;) {
       const pauseNs = this.#nextPauseNs()
@@ -151,7 +151,7 @@ export class HostLine {
     this.#startNs = this.#port.nextStartNs(now)
   }
 
-  /** The headers are read as they are: checking them is up to the switch. */
+  /** Reads the headers without checks, which the switch makes. */
   #priority(frame: Frame): number {
     const { view, length } = frame
     const type = length >= ethernet.TAGGED_BYTES ? ethernet.etherType(view, 0) : 0

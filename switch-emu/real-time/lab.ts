@@ -1,15 +1,18 @@
-/** A scenario's network on this machine in real time, whatever carries its frames; and how it lives only as long as its work. */
+/**
+ * A scenario's network on this machine in real time, on any kind of links. It exists only as long as its
+ * work.
+ */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { connectDaemon, type DaemonClient } from '../../lib/client/daemon-client.js'
 import { onEndSignal } from '../../lib/end-signals.js'
 import { WeirError } from '../../lib/errors.js'
 import type { Scenario } from '../../lib/scenario/model/scenario.js'
 import type { RunResult } from '../../lib/scenario/result/result.js'
-import type { CapturePlace } from '../port-captures.js'
+import type { CapturePlace } from '../captures/port-captures.js'
 import { checkRealTime } from './check-scenario.js'
 import type { Ports, SwitchReport } from './real-time-fabric.js'
 
-/** A daemon that does not answer after this time will not. */
+/** A daemon that does not answer after this time never will. */
 const DAEMON_UP_MS = 30_000
 const RETRY_MS = 50
 
@@ -31,19 +34,19 @@ export interface LabUpOptions {
 
 /** A network that is up: a process for the switches, a daemon for each host. */
 export interface Lab {
-  /** What carries the frames. */
+  /** The kind of links. */
   readonly on: RunResult['on']
   readonly scenario: Scenario
-  /** Rejects when a process of the lab ends by itself; never resolves. */
+  /** Rejects when a process of the lab ends by itself. Never resolves. */
   readonly failed: Promise<never>
   /** Throws WEIR_BAD_ARGUMENT for a name that is no host's. */
   host(name: string): LabHost
-  /** Ports and series count from that time of day on; by default, or when it is over, from now. */
+  /** Ports and series count from that time of day on. Default, or if that time is over: from now. */
   begin(atUnixMs?: number): Promise<void>
-  /** The ports so far, and what the queue of each holds now. */
+  /** The results of the ports so far, and what the queue of each holds now. */
   ports(): Promise<Ports>
   report(): Promise<SwitchReport>
-  /** Ends every process and removes what was on disk. Harmless when called again. */
+  /** Ends every process and removes the files. Has no effect the second time. */
   down(): Promise<void>
 }
 
@@ -54,7 +57,7 @@ export type BringUp<L extends Lab = Lab> = (
   signal: AbortSignal,
 ) => Promise<L>
 
-/** The hosts of a lab, once their daemons answer. */
+/** The hosts of a lab, after their daemons answer. */
 export class LabHosts {
   readonly #hosts = new Map<string, LabHost>()
   #closed = false
@@ -90,8 +93,8 @@ export class LabHosts {
 }
 
 /**
- * Brings a lab up, does `work` with it and takes it down again, whatever happens: an error, Ctrl-C, SIGTERM, a
- * process of the lab that dies. `signal` of `work` is aborted as soon as the lab is to end.
+ * Brings a lab up, calls `work` and takes the lab down again in every case: after an error, Ctrl-C, SIGTERM,
+ * or the end of one of its processes. `signal` of `work` is aborted as soon as the lab must end.
  */
 export async function withLab<L extends Lab, T>(
   up: BringUp<L>,
@@ -114,7 +117,7 @@ export async function withLab<L extends Lab, T>(
   }
 }
 
-/** Rejects when the signal is aborted; never resolves. */
+/** Rejects when the signal is aborted. Never resolves. */
 export function aborted(signal: AbortSignal | undefined): Promise<never> {
   return new Promise((_, reject) => {
     const cancel = () =>

@@ -1,10 +1,10 @@
 import type { Nanos } from '../../lib/time/nanos.js'
 
-/** How late frames reach hosts, behind the emulated network's exact times. */
+/** How late frames reach hosts, compared with the emulated network's exact times. */
 export interface Lateness {
-  /** Frames handed over to hosts. */
+  /** Frames that were delivered to hosts. */
   frames: number
-  /** Frames among these that were later than `limitNs`. */
+  /** Frames among them that were later than `limitNs`. */
   lateFrames: number
   limitNs: Nanos
   meanNs: Nanos
@@ -13,11 +13,14 @@ export interface Lateness {
   maxNs: Nanos
 }
 
-/** Buckets of an octave. */
+/** Buckets per octave. */
 const STEPS = 8
 const OCTAVES = 48
 
-/** Counts without allocating: buckets an eighth of an octave wide, so that percentiles are right within a tenth. */
+/**
+ * Counts without allocating. Buckets are an eighth of an octave wide, so the error of percentiles is at most
+ * a tenth.
+ */
 export class LatenessGauge {
   readonly #limitNs: Nanos
   readonly #buckets = new Float64Array(OCTAVES * STEPS)
@@ -26,7 +29,7 @@ export class LatenessGauge {
   #sumNs = 0
   #maxNs: Nanos = 0
 
-  /** @param limitNs from which on a frame counts as late */
+  /** @param limitNs a frame that is later than this counts as late */
   constructor(limitNs: Nanos) {
     this.#limitNs = limitNs
   }
@@ -53,7 +56,7 @@ export class LatenessGauge {
     }
   }
 
-  /** The upper end of the bucket. */
+  /** Returns the upper end of the bucket. */
   #percentile(p: number): Nanos {
     let left = Math.ceil(p * this.#frames)
     for (const [bucket, count] of this.#buckets.entries()) {

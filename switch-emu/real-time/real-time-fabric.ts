@@ -6,66 +6,66 @@ import { baseRttNs, Topology } from '../../lib/scenario/model/topology.js'
 import type { PortResult, Series } from '../../lib/scenario/result/result.js'
 import { Random } from '../../lib/sim/random.js'
 import { type Nanos, NEVER } from '../../lib/time/nanos.js'
+import type { CaptureFile, PortCaptures } from '../captures/port-captures.js'
 import type { IpAnswers } from '../core/answers/ip-answers.js'
 import { Classifier } from '../core/forwarding/classifier.js'
-import { Fabric } from '../fabric.js'
+import { Fabric } from '../network/fabric.js'
+import { classifierOptions } from '../network/switch-options.js'
 import { linksOf, type NodeLink } from '../node-links.js'
-import type { CaptureFile, PortCaptures } from '../port-captures.js'
-import { portResults } from '../port-results.js'
-import { PortSampler } from '../port-sampler.js'
-import { classifierOptions } from '../switch-options.js'
+import { portResults } from '../results/port-results.js'
+import { PortSampler } from '../results/port-sampler.js'
 import { Attachment } from './attachment.js'
 import { type Lateness, LatenessGauge } from './lateness.js'
 
-/** Hosts whose round trips are looked at, where a network has more. */
+/** Hosts whose round trips are computed, if a network has more. */
 const HOSTS_LOOKED_AT = 32
 
-export interface RealTimeFabricOptions {
+interface RealTimeFabricOptions {
   scenario: Scenario
   pool: FramePool
-  /** The host that each link leads to; every host of the scenario has one. */
+  /** The host of each link. Every host of the scenario has one. */
   hosts: readonly string[]
   startNs: Nanos
-  /** Captures of every switch port; the caller closes them, the fabric flushes them. Default: nothing is captured. */
+  /** Captures of every switch port. The caller closes them, the fabric flushes them. Default: none. */
   captures?: PortCaptures
   /**
-   * What the switches answer by themselves, by the number of the switch, for hosts with ordinary IP stacks. Default:
-   * nothing.
+   * Answers of the switches by themselves, by the number of the switch, for hosts with ordinary IP stacks.
+   * Default: none.
    */
   responder?: (switchId: number) => IpAnswers
-  /** Bytes of the longest IP packet that the hosts' ports take. Default: frames' slots are the bound. */
+  /** Bytes of the longest IP packet on the hosts' ports. Default: only frames' slots are the bound. */
   mtuBytes?: number
   /** Bytes of a host that may wait for its own link. Default: the Attachment's. */
   backlogBytesMax?: number
-  /** Takes a frame that has arrived at the host of that link, and owns it. */
+  /** Gets a frame that has arrived at the host of that link, and owns it. */
   deliver: (link: number, frame: Frame) => void
 }
 
 /** The ports, what the queue of each holds, and their captures, if there are any. */
 export interface Ports {
-  /** Frames lost between the processes since they came up, not by the emulated network. */
+  /** Frames that the processes lost since they came up, not the emulated network. */
   lostFrames: number
   ports: PortResult[]
   queueBytes: number[]
   captures: CaptureFile[]
 }
 
-/** What happened since `begin`. */
+/** The events since `begin`. */
 export interface SwitchReport {
   nowNs: Nanos
   ports: PortResult[]
   series: Record<string, Series>
   /** Events of the emulated network. */
   events: number
-  /** Frames lost between the processes, not by the emulated network: 0 unless the machine is overloaded. */
+  /** Frames that the processes lost, not the emulated network. 0 unless the machine is overloaded. */
   lostFrames: number
   lateness: Lateness
 }
 
 /**
- * The network of a scenario between real hosts, whatever carries their frames: virtual time caught up to the
- * real clock. The driver may wake late, but departures, queues and stamps fall on the exact timeline. It holds
- * no clock and no socket.
+ * The network of a scenario between real hosts, on any kind of links. Virtual time catches up with the real
+ * clock. The driver may wake late, but departures, queues and stamps are on the exact timeline. It holds no
+ * clock and no socket.
  */
 export class RealTimeFabric {
   readonly #scenario: Scenario
@@ -73,7 +73,7 @@ export class RealTimeFabric {
   readonly #captures: PortCaptures | undefined
   readonly #attachments: Attachment[] = []
   readonly #ids: number[] = []
-  /** By link: 1 if frames have come in that the network has not taken. */
+  /** By link: 1 if frames have arrived that the network has not taken. */
   readonly #dirty: Uint8Array
   #anyDirty = false
   #sampler: PortSampler
@@ -82,10 +82,10 @@ export class RealTimeFabric {
   #eventsBefore = 0
   /** When the next window begins, or NEVER. */
   #beginNs: Nanos = NEVER
-  /** The shortest delay of a host's link: what happens in the network reaches no host before. */
+  /** The shortest delay of a host's link. An event of the network reaches no host sooner. */
   readonly #lookaheadNs: Nanos
 
-  /** Throws WEIR_BAD_SCENARIO or WEIR_BAD_ARGUMENT when the hosts' links are not one for each. */
+  /** Throws WEIR_BAD_SCENARIO or WEIR_BAD_ARGUMENT unless each host has exactly one link. */
   constructor(options: RealTimeFabricOptions) {
     const { scenario, pool, hosts, startNs, captures, responder, mtuBytes, backlogBytesMax } = options
     const random = new Random(scenario.seed).fork('marking')
@@ -131,9 +131,9 @@ export class RealTimeFabric {
   }
 
   /**
-   * A frame has come from the host of that link at `now`. A frame reported late counts from the time that the network
-   * has reached: a burst placed in the past would be in the switch before a pause could hold it. Call `runUntil`
-   * after the last one.
+   * A frame has arrived from the host of that link at `now`. A frame that is reported late counts from the
+   * time that the network has reached: a burst in the past would be in the switch before a pause could hold
+   * it. Call `runUntil` after the last one.
    */
   inject(now: Nanos, link: number, frame: Frame): void {
     this.#attachments[link]!.inject(Math.max(now, this.#fabric.network.now), frame)
@@ -141,7 +141,7 @@ export class RealTimeFabric {
     this.#anyDirty = true
   }
 
-  /** Catches up to `now`, and delivers what has arrived at the hosts by then. */
+  /** Advances to `now`, and delivers the frames that have arrived at the hosts by then. */
   runUntil(now: Nanos): void {
     this.#takeInjected()
     if (this.#beginNs <= now) {
@@ -153,9 +153,10 @@ export class RealTimeFabric {
     this.#captures?.onTimeout(now)
   }
 
-  /** Until when nothing can arrive at a host and nothing is to be written, or NEVER. */
+  /** Until when no frame can arrive at a host and nothing has to be written, or NEVER. */
   nextDeadline(): Nanos {
-    // Only what leaves the process needs it awake: the rest, samples too, is caught up with, exactly, later.
+    // Only frames that leave the process need it awake. Everything else, including samples, is computed
+    // later, exactly.
     let deadline = this.#fabric.network.nextEventNs() + this.#lookaheadNs
     if (this.#captures !== undefined) deadline = Math.min(deadline, this.#captures.nextTimeout())
     for (const attachment of this.#attachments) deadline = Math.min(deadline, attachment.nextDelivery())
@@ -163,9 +164,9 @@ export class RealTimeFabric {
   }
 
   /**
-   * Starts a new window: what `report` says, and the times of the scenario's routes, count from there.
+   * Starts a new window: `report`, and the times of the scenario's routes, count from there.
    *
-   * @param atNs now, or a time to come, which the network keeps exactly, however late it is called next
+   * @param atNs now, or a later time, which the network keeps exactly, however late it is called next
    */
   begin(now: Nanos, atNs: Nanos = now): void {
     this.#beginNs = Math.max(atNs, this.#fabric.network.now)
@@ -186,7 +187,7 @@ export class RealTimeFabric {
   }
 
   /**
-   * What the ports did so far, and what the queue of each holds now, in the same order.
+   * Returns the results of the ports so far, and what the queue of each holds now, in the same order.
    *
    * @param portDrops as for `report`
    */
@@ -210,7 +211,7 @@ export class RealTimeFabric {
     return restored
   }
 
-  /** Gives back the frames at the hosts' ends. */
+  /** Returns the frames at the hosts' ends to their pool. */
   close(): void {
     for (const attachment of this.#attachments) attachment.close()
   }
@@ -238,8 +239,8 @@ export class RealTimeFabric {
   }
 
   /**
-   * Passes what came in to the network. The network does not run while frames come in, so its time is before their
-   * arrival, and everything happens in the order of its times.
+   * Passes the arrived frames to the network. The network does not run while frames arrive, so its time is
+   * before their arrival, and everything happens in the order of its times.
    */
   #takeInjected(): void {
     if (!this.#anyDirty) return
@@ -252,7 +253,7 @@ export class RealTimeFabric {
   }
 }
 
-/** Frames that come later than a quarter of the shortest round trip change what is measured. */
+/** Frames that are later than a quarter of the shortest round trip change the measured figures. */
 function lateLimitNs(scenario: Scenario): Nanos {
   const topology = new Topology(scenario)
   const hosts = scenario.hosts.slice(0, HOSTS_LOOKED_AT).map(({ name }) => name)
@@ -263,7 +264,7 @@ function lateLimitNs(scenario: Scenario): Nanos {
   return rtts.length === 0 ? 0 : Math.round(Math.min(...rtts) / 4)
 }
 
-/** How the switch of a host distinguishes priorities; undefined if it pauses nobody. */
+/** Returns how the switch of a host distinguishes priorities, or undefined if it pauses nobody. */
 function pausingClassifier(scenario: Scenario, host: string): Classifier | undefined {
   const sw = scenario.switches.find(({ name }) => name === hostLink(scenario, host).peer.node)
   return sw?.pfc === undefined ? undefined : new Classifier(classifierOptions(sw))

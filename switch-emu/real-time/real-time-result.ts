@@ -4,7 +4,11 @@ import type { SwitchReport } from './real-time-fabric.js'
 /** A run with a larger share of late frames measures the machine. */
 const LATE_SHARE_MAX = 0.05
 
-/** What a result says of the machine. @param capacity as seen before the run */
+/**
+ * Returns the part of a result about the machine.
+ *
+ * @param capacity measured before the run
+ */
 export function realTimeResult(
   { lateness, lostFrames }: Pick<SwitchReport, 'lateness' | 'lostFrames'>,
   capacity: CapacityResult | null,

@@ -9,9 +9,9 @@ import { expandTraffic } from '../../lib/scenario/read/expand-traffic.js'
 import { scenarioError } from '../../lib/scenario/read/places.js'
 import type { CapacityResult, FeedbackResult, RunResult } from '../../lib/scenario/result/result.js'
 import { MILLISECOND, type Nanos } from '../../lib/time/nanos.js'
-import type { CapturePlace } from '../port-captures.js'
-import { type FlowOutcome, failureOf, makeResult } from '../report.js'
-import type { RunView } from '../run-view.js'
+import type { CapturePlace } from '../captures/port-captures.js'
+import { type FlowOutcome, failureOf, makeResult } from '../results/report.js'
+import type { RunView } from '../results/run-view.js'
 import { capacityOf } from './capacity.js'
 import { FlowSeries } from './flow-series.js'
 import { type BringUp, type Lab, withLab } from './lab.js'
@@ -19,31 +19,35 @@ import { realTimeResult } from './real-time-result.js'
 
 /** Options of a run in real time. */
 export interface RealTimeOptions {
-  /** Seed of the workloads and of marking; default: the scenario's. */
+  /** Seed of the workloads and of marking. Default: the scenario's. */
   seed?: number
-  /** Captures every switch port, with the time of day. */
+  /** Captures every switch port, by the time of day. */
   captures?: CapturePlace
   /** Called before the network comes up with what this machine can carry, if that could be measured. */
   onCapacity?: (capacity: CapacityResult) => void
-  /** Called now and then. */
+  /** Called several times a second. */
   onProgress?: (view: RunView) => void
 }
 
-/** Flows of one run: each is a connection of a daemon and a request of this process. */
+/** Flows of one run. Each is a connection of a daemon and a request of this process. */
 const FLOWS_MAX = 256
-/** From the requests to the traffic's start: connections are made and base RTTs measured on an idle network. */
+/**
+ * Time from the requests to the traffic's start, in which connections are made and base RTTs measured on an
+ * idle network.
+ */
 const SETUP_MS = 1000
 const SETUP_MS_A_FLOW = 50
-/** A sample of every flow's series at this interval. */
+/** Interval of the samples of flows' series. */
 const PROGRESS_EVERY_MS = 500
-/** Errors that end one flow; others go on. Whatever else happens ends the run. */
+/** Errors that end only their flow. Any other error ends the run. */
 const FAILURES_OF_A_FLOW: readonly ErrorCode[] = ['WEIR_NOT_ADMITTED', 'WEIR_CONNECTION_LOST']
 
 /**
- * Runs a scenario in real time: a process for the switches, one for each host. The report is that of a virtual
- * run; times are those of the machine's clock.
+ * Runs a scenario in real time: a process for the switches, one for each host. The report is like that of a
+ * virtual run. Its times are those of the machine's clock.
  *
- * @param up brings the network up; @param on what carries its frames
+ * @param up brings the network up
+ * @param on the kind of links
  */
 export async function runTraffic(
   up: BringUp,
@@ -82,7 +86,7 @@ export async function runTraffic(
   return await withLab(up, scenario, work, { captures: options.captures })
 }
 
-/** What the hosts did not believe, all together. */
+/** Feedback that hosts rejected, all hosts together. */
 async function feedbackOf(lab: Lab): Promise<FeedbackResult> {
   const hosts = await Promise.all(lab.scenario.hosts.map(({ name }) => lab.host(name).client.status()))
   return {
@@ -128,10 +132,10 @@ class TrafficRun {
     const { durationNs } = this.#lab.scenario
     const stop = new AbortController()
     const signal = AbortSignal.any([stop.signal, this.#signal])
-    // Each flow listens to it, which Node.js takes for a leak beyond ten.
+    // Each flow adds a listener. Node.js warns of a leak beyond ten.
     setMaxListeners(FLOWS_MAX, signal)
     const outcomes = this.#flows.map((flow, i) => this.#run(flow, i, signal))
-    // A flow that fails before the others are awaited is reported by them.
+    // If a flow fails before this awaits it, the others report it.
     for (const outcome of outcomes) outcome.catch(() => {})
     await this.#lab.begin(this.#startUnixMs)
     await sleep(this.#startUnixMs - Date.now(), undefined, { signal: this.#signal })
@@ -192,7 +196,7 @@ class TrafficRun {
     }
   }
 
-  /** For a scenario that chooses paths. */
+  /** For a scenario with path selection. */
   #paths(paths: PathFigures | null | undefined): Pick<FlowOutcome, 'paths'> {
     return probesPaths(this.#lab.scenario.paths) && paths ? { paths } : {}
   }
@@ -240,7 +244,7 @@ function lastEnd(flows: readonly ScenarioFlow[], outcomes: readonly FlowOutcome[
   return Math.max(0, ...flows.map((flow, i) => flow.startNs + (outcomes[i]!.fctNs ?? 0)))
 }
 
-/** Options travel as numbers; true is 1. */
+/** Options are sent as numbers; true is 1. */
 function numbersOf(options: Record<string, number | string | boolean>): Record<string, number> {
   const numbers: Record<string, number> = {}
   for (const [name, value] of Object.entries(options)) {

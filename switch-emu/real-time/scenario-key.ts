@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import type { Scenario } from '../../lib/scenario/model/scenario.js'
 
-/** The option by which daemons have the scenario's key, if it has one; writes the file that they read. */
+/** Returns the option with the scenario's key file for daemons, if it has a key. Writes the file. */
 export function keyFileOption(scenario: Scenario, path: string): Record<string, string> {
   const { key } = scenario.transport
   if (key === undefined) return {}

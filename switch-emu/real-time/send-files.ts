@@ -9,7 +9,7 @@ import { whyNotRead } from '../../lib/file-reason.js'
 import type { Scenario, ScenarioFlow } from '../../lib/scenario/model/scenario.js'
 import type { PortResult, RunResult } from '../../lib/scenario/result/result.js'
 import { MILLISECOND, SECOND } from '../../lib/time/nanos.js'
-import { type FlowOutcome, makeResult } from '../report.js'
+import { type FlowOutcome, makeResult } from '../results/report.js'
 import { FlowSeries } from './flow-series.js'
 import { type BringUp, type Lab, withLab } from './lab.js'
 import { realTimeResult } from './real-time-result.js'
@@ -29,27 +29,27 @@ export interface FileTransfer {
 export interface FilesView {
   /** Since the first transfer's start. */
   seconds: number
-  /** One for each transfer, null before its first report. */
+  /** One for each transfer. Null before its first report. */
   transfers: readonly (Progress | null)[]
   ports: readonly PortResult[]
   /** What the queue of each port holds now. */
   queueBytes: readonly number[]
 }
 
-export interface SendFilesOptions {
+interface SendFilesOptions {
   onUp?: () => void
   onView?: (view: FilesView) => void
-  /** Between two views. Default 250 ms. */
+  /** Interval of views. Default 250 ms. */
   viewEveryMs?: number
 }
 
-/** Digest of what is compared at the end. */
+/** Digest for the comparison at the end. */
 const DIGEST = 'sha256'
 const FLOW_PRIORITY = 3
 
 /**
- * Brings up the scenario's network and sends real files across it. Beside the transfer's own digest, each delivered
- * file is read again and compared with its source.
+ * Brings up the scenario's network and sends real files across it. In addition to the transfer's own digest,
+ * it reads each delivered file again and compares it with its source.
  */
 export async function sendFiles(
   up: BringUp,
@@ -97,7 +97,7 @@ class Sending {
       const sent = await Promise.all(this.#transfers.map((transfer, i) => this.#send(transfer, i)))
       const durationNs = Math.round(this.#elapsedMs() * MILLISECOND)
       await stopViews()
-      // The last one has all that was sent.
+      // The last view shows everything as sent.
       if (options.onView) await this.#view(options.onView)
       const report = await this.#lab.report()
       const { ports, series, events } = report
@@ -152,7 +152,7 @@ class Sending {
     return { ...outcome, digestEqual: sent === arrived }
   }
 
-  /** Returns what ends the views, after the one that is being made. */
+  /** Returns a function that ends the views, after the current one. */
   #startViews({ onView, viewEveryMs = 250 }: SendFilesOptions): () => Promise<void> {
     if (onView === undefined) return async () => {}
     const stop = new AbortController()

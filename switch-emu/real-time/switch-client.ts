@@ -5,8 +5,8 @@ import type { SwitchQuestion, SwitchReply } from './switch-messages.js'
 type ReplyOf<K extends SwitchReply['type']> = Extract<SwitchReply, { type: K }>
 
 /**
- * The lab's end of the channel to the switch process: one question at a time. `Start` is the first of them,
- * which each kind of switch process has of its own.
+ * The lab's end of the channel to the switch process: one question at a time. `Start` is the first one. Each
+ * kind of switch process has a `Start` of its own.
  */
 export class SwitchClient<Start extends { type: 'start' }> {
   readonly #child: Child
@@ -30,7 +30,10 @@ export class SwitchClient<Start extends { type: 'start' }> {
     await Promise.race([this.#up, this.#child.exited])
   }
 
-  /** Asks, and resolves with the answer of that type. Throws what the switch process reports. */
+  /**
+   * Sends a question, and resolves with the answer of that type. Throws the error that the switch process
+   * reports.
+   */
   async ask<K extends SwitchReply['type']>(request: Start | SwitchQuestion, answer: K): Promise<ReplyOf<K>> {
     const asked = this.#turn.then(() => this.#ask(request))
     this.#turn = asked.catch(() => {})

@@ -4,23 +4,25 @@ import { WeirError } from '../../lib/errors.js'
 import type { Ports, SwitchReport } from './real-time-fabric.js'
 import type { SwitchQuestion, SwitchReply } from './switch-messages.js'
 
-/** The switches of a scenario while they run, whatever their links are made of. */
+/** The switches of a scenario while they run, on any kind of links. */
 export interface RunningSwitch {
-  /** Starts a new window, at that time of day or now: what `report` says counts from there. */
+  /** Starts a new window, at that time of day or now, for `report`. */
   begin(atUnixMs?: number): void | Promise<void>
-  /** What the ports did so far, and what the queue of each holds now. */
+  /** The results of the ports so far, and what the queue of each holds now. */
   ports(): Ports | Promise<Ports>
   report(): SwitchReport | Promise<SwitchReport>
-  /** Restores PFC where the watchdog's limit has turned it off; returns of each port the priorities. */
+  /**
+   * Turns PFC on again where the watchdog's limit has turned it off. Returns the priorities for each port.
+   */
   turnPfcOn(name: string, ports: number[], priority?: number): number[][] | Promise<number[][]>
   close(): Promise<void>
 }
 
 /**
- * The body of a switch process: it does what its parent asks over the IPC channel, and ends when that channel
+ * The body of a switch process. It answers its parent over the IPC channel, and ends when that channel
  * closes, so that it never outlives its lab. Resolves after that.
  *
- * @param folder the lab's, which is removed in the end
+ * @param folder the lab's, which is removed at the end
  * @param open brings the switches up; `fail` is for a defect that stops them later
  */
 export async function runSwitchProcess<Start extends { type: 'start' }>(
@@ -35,7 +37,7 @@ export async function runSwitchProcess<Start extends { type: 'start' }>(
   }
   const disconnected = new Promise<void>(resolve => {
     process.once('disconnect', resolve)
-    // The lab may have gone while this process came up.
+    // The lab may have ended while this process came up.
     if (!process.connected) resolve()
   })
   let running: RunningSwitch | null = null
@@ -89,7 +91,7 @@ function asReply(error: unknown): SwitchReply {
   return { type: 'error', code, message: error instanceof Error ? error.message : String(error) }
 }
 
-/** A round threw: a defect. The lab sees the process end and says so. */
+/** A round threw, which is a defect. The lab sees the process end and reports it. */
 function fail(error: unknown): void {
   process.stderr.write(`weir switch: ${inspect(error)}\n`)
   process.exit(1)

@@ -10,8 +10,9 @@ import { WakeFlag } from './wake-flag.js'
 type ReplyOf<K extends WorkerReply['type']> = Extract<WorkerReply, { type: K }>
 
 /**
- * The body of the switch process of a veth lab, which runs in the switch's network namespace. `folder` is the
- * lab's, which is removed in the end.
+ * The body of the switch process of a veth lab, which runs in the switch's network namespace.
+ *
+ * @param folder the lab's, which is removed at the end
  */
 export function runVethSwitchProcess(folder: string): Promise<void> {
   return runSwitchProcess<VethStart>(folder, (start, fail) => VethWorker.open(start, fail))
@@ -24,7 +25,7 @@ class VethWorker implements RunningSwitch {
   /** Callers that wait for the next replies, in order. */
   readonly #waiting: ((reply: WorkerReply) => void)[] = []
 
-  /** Forwards when it resolves. `fail` is called for a defect that stops it later. */
+  /** Resolves when it forwards. `fail` is called for a defect that stops it later. */
   static async open(start: VethStart, fail: (error: unknown) => void): Promise<VethWorker> {
     const flag = WakeFlag.make()
     const made = new VethWorker(start, flag, fail)

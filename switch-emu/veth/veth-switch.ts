@@ -12,49 +12,51 @@ import type { Scenario } from '../../lib/scenario/model/scenario.js'
 import { type Nanos, NEVER } from '../../lib/time/nanos.js'
 import { HostAddress } from '../../lib/wire/net/address.js'
 import * as ethernet from '../../lib/wire/net/ethernet.js'
+import { PortCaptures } from '../captures/port-captures.js'
 import { HostTable } from '../core/answers/host-table.js'
 import { IpAnswers } from '../core/answers/ip-answers.js'
-import { PortCaptures } from '../port-captures.js'
 import { type Ports, RealTimeFabric, type SwitchReport } from '../real-time/real-time-fabric.js'
 import type { VethStart } from './veth-messages.js'
 
-export interface VethSwitchOptions extends Omit<VethStart, 'type'> {
-  /** Becomes readable when somebody wants `run` to look up. */
+interface VethSwitchOptions extends Omit<VethStart, 'type'> {
+  /** Becomes readable when another thread wants `run` to check `isWanted`. */
   wakeFd: number
 }
 
 /**
- * Frames in all queues and on all links: at least so many, and enough for full buffers of frames of this
- * size…
+ * Frames in all queues and on all links: at least this many, and enough for full buffers of frames of this
+ * size.
  */
 const POOL_FRAMES_LEAST = 16_384
 const MEAN_FRAME_BYTES = 1024
-/** …in so much memory at most, of which the system provides what has been touched. */
+/** The most memory for them. The system provides only what has been used. */
 const POOL_BYTES_MOST = 1 << 30
 /**
- * What a host's kernel has sent and its emulated link has not taken yet. On a NIC, TCP would be held back;
- * here it is bounded by its send buffer alone, 4 MiB by default, and must not lose for that.
+ * Bytes that a host's kernel has sent and its emulated link has not taken yet. A NIC would hold TCP back.
+ * Here only TCP's send buffer bounds it, 4 MiB by default, and it must not lose packets because of that.
  */
 const HOST_BACKLOG_BYTES = 16 << 20
-/** Frames taken from one port before the others have their turn. */
+/** Frames taken from one port before the other ports have their turn. */
 const BATCH_FRAMES = 64
-/** How long frames gather, and the number from which on they need not wait. */
+/** How long frames gather, and the number of frames from which on they do not wait. */
 const GATHER_NS: Nanos = 30_000
 const GATHERED_FRAMES = 32
-/** Greatest age that is believed: a greater one means that the time of day was set in between. */
+/** Greatest age that is believed. With a greater one the time of day was set in between. */
 const AGE_MOST_NS: Nanos = 100_000_000
-/** Readings of the two clocks that lie further apart than this are taken again, at most so often. */
+/**
+ * If readings of the two clocks are further apart than this, they are repeated, a bounded number of times.
+ */
 const CLOCKS_APART_NS: Nanos = 10_000
 const CLOCK_TRIES = 3
 /** Shorter sleeps would overrun. */
 const SLEEP_LEAST_NS: Nanos = 5_000
-/** Longest sleep: a process that exits waits for its threads. */
+/** Longest sleep, because a process that exits waits for its threads. */
 const SLEEP_MOST_NS: Nanos = 250_000_000
 
 /**
- * All switches of a scenario in one thread, whose hosts are at the other ends of veth pairs. It runs to
- * completion: takes what came in, moves the network on, sends what is to leave, and sleeps until the next
- * departure or the next frame. No event loop is involved.
+ * All switches of a scenario in one thread. The hosts are at the other ends of veth pairs. It runs to
+ * completion: takes arrived frames, advances the network, sends frames that leave, and sleeps until the next
+ * departure or the next frame. It uses no event loop.
  */
 export class VethSwitch {
   readonly #fabric: RealTimeFabric
@@ -65,14 +67,14 @@ export class VethSwitch {
   #moved = 0
   readonly #wallClock = new WallClock()
   readonly #nap = new Nap()
-  /** By link, when its last frame came: none comes before the one before it, whatever the clocks say. */
+  /** By link: when its last frame arrived. No frame is before the previous one, whatever the clocks say. */
   readonly #arrivals: Float64Array
   readonly #busyPoll: boolean
   readonly #captures: PortCaptures | null
 
   /**
    * Opens the interfaces, in this thread's network namespace. Throws what `PacketPort` and `RealTimeFabric`
-   * throw; nothing stays open then.
+   * throw, after it closed what was open.
    */
   constructor(options: VethSwitchOptions) {
     const { scenario, links, captures } = options
@@ -105,9 +107,9 @@ export class VethSwitch {
     }
   }
 
-  /** Forwards until `isWanted` says that its caller has something else to do. It is asked once a round. */
+  /** Forwards until `isWanted` says that its caller has something else to do. It asks once a round. */
   run(isWanted: () => boolean): void {
-    // Without a sleep in between it would keep everything else from its core.
+    // Without sleeps in between, a real-time thread would keep everything else from its core.
     if (!this.#busyPoll) becomeRealTime()
     let woken = false
     while (!isWanted()) {
@@ -117,11 +119,12 @@ export class VethSwitch {
       this.#fabric.runUntil(now)
       this.#flush()
       if (this.#moved > 0) {
-        // The thread lets frames gather, as a NIC moderates its interrupts. A flood leaves no time for that.
+        // The thread lets frames gather, as a NIC moderates its interrupts. With many frames it does not
+        // wait.
         if (this.#moved < GATHERED_FRAMES && !this.#busyPoll) this.#nap.sleep(GATHER_NS)
         continue
       }
-      // Woken, but by no frame: an interface that went down must be taken note of, or it wakes for ever.
+      // It woke without a frame. An interface that went down must be handled, or it wakes for ever.
       if (woken) for (const port of this.#ports) port.onError()
       woken = this.#sleep()
     }
@@ -163,7 +166,7 @@ export class VethSwitch {
     return this.#ports.reduce((sum, { counters }) => sum + counters.dropped, 0)
   }
 
-  /** Reads both clocks as close together as the scheduler lets this thread; returns the monotonic one. */
+  /** Reads both clocks as close together as the scheduler allows. Returns the monotonic one. */
   #readClocks(): Nanos {
     for (let left = CLOCK_TRIES; ; left--) {
       const before = monotonicNs()
@@ -179,7 +182,7 @@ export class VethSwitch {
       for (let n = 0; n < BATCH_FRAMES; n++) {
         const frame = port.receive()
         if (frame === null) break
-        // On the emulated line it begins when it really came, not when this thread woke.
+        // On the emulated line it begins when it actually arrived, not when this thread woke.
         const ageNs = Math.min(Math.max(port.ageNs(this.#wallClock), 0), AGE_MOST_NS)
         const arrivalNs = Math.max(now - ageNs, this.#arrivals[link]!)
         this.#arrivals[link] = arrivalNs
@@ -194,7 +197,7 @@ export class VethSwitch {
     this.#ports[link]!.transmit(frame)
   }
 
-  /** True if something has come in. */
+  /** Returns true if a frame has arrived. */
   #sleep(): boolean {
     if (this.#busyPoll) return false
     const deadline = this.#fabric.nextDeadline()
@@ -208,7 +211,8 @@ export class VethSwitch {
 }
 
 /**
- * Every host answers to the MAC address that a Weir NIC takes for its address: labs give it to the interface.
+ * Every host answers to the MAC address that a Weir NIC derives from its address, because labs give it to the
+ * interface.
  */
 function hostTable(scenario: Scenario): HostTable {
   const table = new HostTable()

@@ -1,4 +1,4 @@
-/** The data path's thread: forwards frames, and between two rounds answers what the main thread asks. */
+/** The data path's thread: forwards frames, and between two rounds answers the main thread. */
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import { type ErrorRecord, recordOf } from '../../lib/thread/error-record.js'
 import type { Ports, SwitchReport } from '../real-time/real-time-fabric.js'
@@ -14,7 +14,7 @@ export interface WorkerStart {
 
 export type WorkerRequest = SwitchQuestion | { type: 'stop' }
 
-/** The first answers the start, each of the others one request, in order. */
+/** The first reply is to the start. Each of the others is to one request, in order. */
 export type WorkerReply =
   | { type: 'done' }
   | { type: 'ports'; ports: Ports }
@@ -25,7 +25,7 @@ export type WorkerReply =
   | { type: 'stopped' }
 
 const port = parentPort
-// A worker has a parent port; a test that imports this file has none.
+// A worker has a parent port. A test that imports this file has none.
 if (port !== null) await serve(workerData as WorkerStart, reply => port.postMessage(reply))
 
 async function serve({ start, wake }: WorkerStart, reply: (message: WorkerReply) => void): Promise<void> {

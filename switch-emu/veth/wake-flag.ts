@@ -5,15 +5,15 @@ const EFD_NONBLOCK = 0o4000
 const EFD_CLOEXEC = 0o2000000
 
 /**
- * Wakes a thread that does not look at its event loop: a flag that it reads at no cost while it runs, and a
- * file descriptor that it can sleep on.
+ * Wakes a thread that does not run its event loop: a flag that it reads at no cost while it runs, and a file
+ * descriptor on which it can sleep.
  */
 export class WakeFlag {
   readonly #libc: Libc = loadLibc()
   readonly #flag: Int32Array
   readonly fd: number
 
-  /** What the other thread's `WakeFlag.from` takes. */
+  /** The argument of the other thread's `WakeFlag.from`. */
   readonly shared: SharedWakeFlag
 
   private constructor(shared: SharedWakeFlag) {
@@ -22,7 +22,7 @@ export class WakeFlag {
     this.fd = shared.fd
   }
 
-  /** Throws WEIR_UNSUPPORTED without Linux or koffi, WEIR_FULL when no file descriptor is left. */
+  /** Throws WEIR_UNSUPPORTED without Linux or koffi, and WEIR_FULL when no file descriptor is left. */
   static make(): WakeFlag {
     const libc = loadLibc()
     const fd = libc.eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)
@@ -36,7 +36,7 @@ export class WakeFlag {
   }
 
   raise(): void {
-    // In this order, and the other one in `lower`: the descriptor is never left readable under a lowered flag.
+    // `lower` uses the reverse order, so that the descriptor is never left readable under a lowered flag.
     this.#libc.eventfdWrite(this.fd, 1)
     Atomics.store(this.#flag, 0, 1)
   }
@@ -45,13 +45,13 @@ export class WakeFlag {
     return Atomics.load(this.#flag, 0) !== 0
   }
 
-  /** Look for what was asked after this, not before. */
+  /** Check for requests after this call, not before. */
   lower(): void {
     Atomics.store(this.#flag, 0, 0)
     this.#libc.eventfdRead(this.fd, new Uint8Array(8))
   }
 
-  /** By one of the threads, when the other has ended. */
+  /** One of the threads calls it, when the other has ended. */
   close(): void {
     this.#libc.close(this.fd)
   }

@@ -4,10 +4,13 @@ import { seriesName } from '../../lib/scenario/result/series.js'
 import type { Nanos } from '../../lib/time/nanos.js'
 import type { TrafficFlow } from '../../lib/traffic/traffic-flow.js'
 
-/** Samples of one flow at most: later ones are not taken. */
+/** Samples of one flow. Later ones are not taken. */
 const SAMPLES_MAX = 1_000_000
 
-/** The series of flows: rate, window, bytes in flight, bytes acknowledged; a flow is sampled from its start on. */
+/**
+ * The series of flows: rate, window, bytes in flight, bytes acknowledged. A flow is sampled from its start
+ * on.
+ */
 export class FlowSampler {
   readonly #series: Record<string, Series> = {}
   readonly #flows: readonly TrafficFlow[]

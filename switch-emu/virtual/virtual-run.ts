@@ -20,42 +20,45 @@ import { TrafficFlow } from '../../lib/traffic/traffic-flow.js'
 import { TrafficSink } from '../../lib/traffic/traffic-sink.js'
 import { formatDuration } from '../../lib/units/units.js'
 import { HostAddress } from '../../lib/wire/net/address.js'
-import { Fabric } from '../fabric.js'
+import { type CapturePlace, PortCaptures } from '../captures/port-captures.js'
 import { refuseHostHop } from '../host-hop.js'
+import { Fabric } from '../network/fabric.js'
 import { linksOf } from '../node-links.js'
-import { type CapturePlace, PortCaptures } from '../port-captures.js'
-import { portResults } from '../port-results.js'
-import { PortSampler } from '../port-sampler.js'
-import { failureOf, makeResult } from '../report.js'
-import type { RunView } from '../run-view.js'
+import { portResults } from '../results/port-results.js'
+import { PortSampler } from '../results/port-sampler.js'
+import { failureOf, makeResult } from '../results/report.js'
+import type { RunView } from '../results/run-view.js'
 import { FlowSampler } from './flow-sampler.js'
 
-/** Frames of one run: queues are bounded by their buffers long before. */
+/** Frames of one run. The buffers bound the queues long before. */
 const FRAMES_MAX = 1 << 20
-/** Memory that a sink offers: longer than any message. */
+/** Length of a sink's memory, which exceeds any message. */
 const SINK_BYTES = 2 ** 31
-/** Series of single flows are kept for so many flows at most. */
+/** Series of single flows are kept for at most this many flows. */
 const FLOW_SERIES_MAX = 64
-/** So many round trips have to fit into the silence after which packets are retransmitted. */
+/** Round trips that must fit into the ACK timeout. */
 const ACK_TIMEOUT_ROUND_TRIPS = 4
-/** A connection that is not there after this time will never be. */
+/** A connection that is not established after this time never will be. */
 const SETUP_MAX_NS = 60 * SECOND
-/** Events between two looks at the clock. */
+/** Events between two readings of the clock. */
 const STEPS_A_SLICE = 2000
-/** For so long a run keeps its thread before others have their turn: signals, timers. */
+/** How long a run occupies its thread before signals and timers are handled, ms. */
 const SLICE_MS = 30
-/** Between two reports of how the run stands. */
+/** Interval of progress reports. */
 const REPORT_EVERY_MS = 50
 
 /** Options of a run in virtual time. */
-export interface VirtualRunOptions {
-  /** Seed of every random choice; default: the scenario's. */
+interface VirtualRunOptions {
+  /** Seed of every random choice. Default: the scenario's. */
   seed?: number
-  /** Captures every switch port; their time 0 is that of the network, before the connections are made. */
+  /**
+   * Captures every switch port. Time 0 of the captures is that of the network, before the connections are
+   * made.
+   */
   captures?: CapturePlace
-  /** Frames of the run at most, in all queues and on all links. Default 1,048,576. */
+  /** Frames of the run in all queues and on all links. Default 1,048,576. */
   framesMax?: number
-  /** Called now and then. */
+  /** Called several times a second. */
   onProgress?: (view: RunView) => void
 }
 
@@ -66,9 +69,9 @@ interface VirtualHost {
 }
 
 /**
- * Runs a scenario in virtual time: the NICs and switches of real time, joined by the virtual network. Payloads are
- * counted and not materialised. First every connection is made, one after the other, on an idle network;
- * then the traffic's clock starts, at a time that results call 0.
+ * Runs a scenario in virtual time: the NICs and switches of real time, joined by the virtual network.
+ * Payloads are counted and not materialised. At first every connection is made, one after the other, on an
+ * idle network. Then the traffic's clock starts, at a time that is 0 in results.
  */
 export class VirtualRun {
   readonly #scenario: Scenario
@@ -113,7 +116,7 @@ export class VirtualRun {
     this.#agendaId = this.#fabric.network.addNode(this.#agenda)
   }
 
-  /** Runs to the end at once: the thread does nothing else meanwhile. */
+  /** Runs to the end at once. The thread does nothing else meanwhile. */
   run(): RunResult {
     try {
       const work = this.#work()
@@ -127,8 +130,8 @@ export class VirtualRun {
   }
 
   /**
-   * Runs to the end, and lets other things happen on this thread now and then. The result is that of `run`. Throws WEIR_CANCELLED
-   * soon after `signal` is aborted; captures hold what has passed by then.
+   * Runs to the end, and yields to other work on this thread at intervals. The result is that of `run`.
+   * Throws WEIR_CANCELLED soon after `signal` is aborted. Captures contain what has passed by then.
    */
   async runAside(signal?: AbortSignal): Promise<RunResult> {
     try {
@@ -146,12 +149,12 @@ export class VirtualRun {
     }
   }
 
-  /** When the traffic began, on the network's clock: zero of the result's times, not of the captures'. */
+  /** When the traffic began, on the network's clock: zero of the result's times, but not of the captures'. */
   get startNs(): Nanos {
     return this.#t0
   }
 
-  /** Yields now and then, where it may go on later. */
+  /** Yields at intervals, where it may continue later. */
   *#work(): Generator<void, RunResult> {
     const began = performance.now()
     yield* this.#connectAll()
@@ -185,12 +188,12 @@ export class VirtualRun {
     })
   }
 
-  /** Packets that the hosts have sent since the run's beginning, connection set-up included, by kind. */
+  /** Packets that the hosts have sent since the run's beginning, by kind, including connection set-up. */
   get hostCounters(): TxCounters[] {
     return [...this.#hosts.values()].map(({ nic }) => nic.counters.tx)
   }
 
-  /** What hosts have counted of received packets, by host, since the run's beginning. */
+  /** Hosts' counters of received packets, by host, since the run's beginning. */
   get hostRxCounters() {
     return [...this.#hosts.values()].map(({ nic }) => ({
       ...nic.counters.rx,
@@ -207,7 +210,7 @@ export class VirtualRun {
     return found
   }
 
-  /** Frames that all switch ports have sent, since the traffic began. */
+  /** Frames that all switch ports have sent since the traffic began. */
   get packetHops(): number {
     const now = this.#fabric.network.now
     const ports = this.#fabric.switches.flatMap(sw => sw.ports.map((_, port) => sw.report(now, port)))
@@ -246,7 +249,10 @@ export class VirtualRun {
     this.#hosts.set(name, { nic, id: this.#fabric.attach(name, nic) })
   }
 
-  /** What the longest path of the host's flows needs; undefined: the NIC's default is long enough. */
+  /**
+   * Returns the timeout for the longest path of the host's flows. Undefined: the NIC's default is long
+   * enough.
+   */
   #ackTimeoutNs(name: string): Nanos | undefined {
     const flows = this.#plan.filter(({ from, to }) => from === name || to === name)
     const paths = flows.flatMap(({ from, to }) => this.#topology.pathKinds(from, to))
@@ -258,7 +264,7 @@ export class VirtualRun {
     return needed > ACK_TIMEOUT_NS ? needed : undefined
   }
 
-  /** One after the other, so that each measures its base RTT on an idle network. */
+  /** Makes connections one after the other, so that each measures its base RTT on an idle network. */
   *#connectAll(): Generator<void> {
     const network = this.#fabric.network
     const addresses = new Map(this.#scenario.hosts.map(host => [host.name, HostAddress.parse(host.address)]))
@@ -305,7 +311,7 @@ export class VirtualRun {
     }
   }
 
-  /** Until the last flow has ended, or the scenario's time is up; returns how long that was. */
+  /** Runs until the last flow has ended, or the scenario's time is up. Returns how long that took. */
   *#loop(): Generator<void, Nanos> {
     const network = this.#fabric.network
     const { durationNs } = this.#scenario

@@ -1,6 +1,7 @@
 /**
- * Controllers that a program adds: one object each, registered in the catalogue. The NIC, scenario files, their reference, helps and
- * what two ends agree on know them without another line. A process of its own: what is added to the catalogue stays there.
+ * Controllers that a program adds: one object each, registered in the catalogue. The NIC, scenario files,
+ * their reference, helps and the agreement at connect use them without another change. This file runs in a
+ * process of its own, because the catalogue keeps them.
  */
 import t from 'tap'
 import { addController, createCongestionControl } from '../../lib/cc/catalogue.js'
@@ -34,7 +35,7 @@ import {
 
 for (const entry of [STAMPS, WAY_BACK, DATA_WAY, MARKED, GIVEN]) addController(entry)
 
-// From here on: these make schemas and helps out of the catalogue.
+// Imported only now, because these modules make schemas and helps from the catalogue.
 const { parseScenario } = await import('../../lib/scenario/read/load-scenario.js')
 const { generatedFiles } = await import('../../lib/scenario/schema/generated-files.js')
 const { daemonCommand } = await import('../../bin/commands/daemon.js')
@@ -110,7 +111,7 @@ t.test(
     )
     t.same(left.connection!.stats.feedbackGranted, ['time stamps', 'hop counts'])
     stampsHeard.length = 0
-    // The tap takes no time: a frame was on its way for DELAY_NS before it, and is for DELAY_NS behind it.
+    // The tap takes no time. A frame is in flight for DELAY_NS before it, and for DELAY_NS after it.
     const arrivals = new Set<number>()
     let acks = 0
     const done = run((frame, now, fromA) => {
@@ -279,7 +280,8 @@ t.test(
       t.equal(hopCount, 2)
       t.ok(flows >= 1 && flows <= 2, `${flows} flows`)
     }
-    // s1 and s2 have h1's and h2's data for h3 to send at 20 Gbit/s over 10: it waits at s1, and none of it waits at s2.
+    // s1 and s2 have data of h1 and h2 for h3. It arrives at 20 Gbit/s and leaves at 10 Gbit/s: it waits at
+    // s1, and nothing waits at s2.
     const worst = (at: number) => Math.max(...dataWayHeard.map(({ queues }) => queues[at]!))
     t.ok(worst(0) > 5000, `${worst(0)} bytes at s1`)
     t.ok(worst(1) < 5000, `${worst(1)} bytes at s2`)

@@ -1,4 +1,7 @@
-/** Controllers that nobody needs but tests: each one object. They send with a fixed window, and keep what they learn. */
+/**
+ * Controllers that only tests need: one object each. They send with a fixed window, and record what they
+ * learn.
+ */
 import type { ControllerEntry } from '../../lib/cc/catalogue.js'
 import {
   type AckSample,
@@ -11,8 +14,8 @@ import {
 } from '../../lib/cc/congestion-control.js'
 import { optionNumber } from '../../lib/cc/options.js'
 
-/** What a sample has told. */
-export interface Heard {
+/** What a sample contained. */
+interface Heard {
   now: number
   source: FeedbackSource
   seq: number
@@ -52,7 +55,7 @@ function heard(now: number, sample: AckSample): Heard {
   }
 }
 
-/** A window of one bandwidth-delay product, whatever comes. */
+/** A window of one bandwidth-delay product, whatever arrives. */
 class Listener implements CongestionControl {
   readonly name: string
   readonly observed = ['windowBytes'] as const
@@ -137,7 +140,7 @@ export const MARKED: ControllerEntry = {
   create: context => new Listener('marked', context, [], cnpsHeard),
 }
 
-/** Gives one window for each T, whatever the telemetry says. */
+/** Gives one window for each T, whatever the telemetry contains. */
 class Giver implements ReceiverControl {
   readonly baseRttNs: number
   readonly #windowBytes: number
@@ -170,7 +173,7 @@ class Taker extends Listener {
   }
 }
 
-/** Has the receiver work out the window, with an option that travels there. */
+/** Makes the receiver compute the window, with an option that the request carries. */
 export const GIVEN: ControllerEntry = {
   name: 'given',
   options: [

@@ -1,6 +1,6 @@
 /**
- * A third party against a connection that is there: messages of the connection manager in the name of its peer, and from an
- * address of its own. Each test says how many packets the attacker sends.
+ * A third party against an established connection: messages of the connection manager in the name of its
+ * peer, and from an address of its own. Each test says how many packets the attacker sends.
  */
 import t, { type Test } from 'tap'
 import { encodeRejection } from '../../lib/cm/weir-private-data.js'
@@ -26,14 +26,14 @@ function attacked(options: PairOptions = {}) {
   return { pair, tap, left, right, known: tap.knowledge }
 }
 
-/** What a message of that kind says to end the connection of `known`. */
+/** Fields with which a message of that kind could end the connection of `known`. */
 function fieldsOf(kind: string, known: Knowledge): Record<string, number> {
   if (kind === 'REQ' || kind === 'REP') return { qpn: known.bQpn }
   if (kind === 'DREQ') return { qpn: known.aQpn }
   return {}
 }
 
-/** True if neither end has heard of an end, and the connection carries data. */
+/** Returns true if neither end has seen an end, and the connection carries data. */
 function lives(t: Test, { pair, left, right }: ReturnType<typeof attacked>, what: string): void {
   t.ok(works(pair, left, 7), `${what}: data`)
   t.same([left.closed, right.closed], [0, 0], `${what}: no end`)
@@ -57,7 +57,7 @@ for (const kind of KINDS) {
         known.bGuid,
       )
     }
-    // What a REQ from there opens is a connection of its own, which nobody accepts twice.
+    // A REQ from that address opens a connection of its own, which nobody accepts twice.
     lives(t, world, kind)
     const { wrongSource, unknown } = pair.a.counters.cm
     if (kind !== 'REQ') t.equal(wrongSource + unknown, 20, 'all are counted')
@@ -198,7 +198,7 @@ usual('with a key, an end that gives up says why and proves who it is', async t 
   t.equal(pair.a.counters.cm.unprovenEnds + pair.b.counters.cm.unprovenEnds, 0)
 })
 
-/** A proof of zeros, as a weir sends one. */
+/** A proof of zeros, in the form that a Weir host sends. */
 function guess(): Uint8Array {
   return encodeRejection({ code: '', message: '', proof: new Uint8Array(8) })
 }

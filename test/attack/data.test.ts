@@ -1,6 +1,6 @@
 /**
- * A third party that forges the address of a peer and sends data in its name: packets that it has seen, and packets that it
- * makes up. Each test says how many it sends.
+ * A third party that forges the address of a peer and sends data in its name: packets that it has seen, and
+ * packets that it invents. Each test says how many it sends.
  */
 import t from 'tap'
 import type { Frame } from '../../lib/frame/frame.js'
@@ -18,7 +18,7 @@ import { send, works } from './third-party.js'
 const SECRET = Buffer.from('correct horse battery staple')
 const KEYED: PairOptions = { a: { secret: SECRET }, b: { secret: SECRET } }
 
-/** A link without a queue stamps what passes; all data packets from `a` are recorded. */
+/** A link without a queue stamps passing packets. All data packets from `a` are recorded. */
 function watched(options: PairOptions) {
   const pair = makePair(options)
   const { left } = connected(pair)
@@ -56,7 +56,7 @@ const withQueue = (now: number) => (frame: Frame) => {
 
 const BTH_AT = 14 + 20 + 8
 
-/** Where the BTH of a recorded packet lies, behind its shim. */
+/** Where the BTH of a recorded packet is, after its shim. */
 function viewOf(bytes: Uint8Array): [DataView, number] {
   const view = new DataView(bytes.buffer, bytes.byteOffset)
   const shimBytes = udp.destinationPort(view, 34) === udp.PORT_ROCE ? 0 : intShim.totalBytes(view, BTH_AT)
@@ -101,7 +101,10 @@ t.test('forged numbers of windows on packets that came before move no window: 12
   t.ok(works(pair, left, 2), 'and the connection goes on')
 })
 
-/** A receiver-based pair without keys, and how to forge a window of 64 bytes with a number so far ahead of the last one. */
+/**
+ * A receiver-based pair without keys, and a function that forges a window of 64 bytes, with a number that is
+ * this far ahead of the last one.
+ */
 function forgedWindows() {
   const pair = makePair({ a: { cc: { name: 'rx-hpcc', options: {} }, baseRttNs: 20_000 } })
   const { left } = connected(pair)
@@ -210,7 +213,7 @@ t.test(
     t.equal(flow.qp.counters.receivedPackets, receivedPackets)
     t.equal(flow.qp.counters.outOfSequence, 0)
     t.ok(works(pair, left, 2))
-    // With the port one in 2,048 is: docs/security.md.
+    // One in 2,048 passes, including the port: docs/security.md.
     const passed = () => flow.qp.counters.droppedBeyondWindow + flow.qp.counters.duplicates
     const before = passed()
     for (let n = 0; n < 20_000; n++) send(pair, pair.b, data[0]!, forge(flow.path.keptPort))
@@ -229,7 +232,7 @@ t.test('a PSN beyond what the host lets its peer send is dropped and counted: 20
   const flow = pair.b.table.find(bth.destQpn(...viewOf(data[0]!)))!
   const { counters } = flow.qp
   const next = () => bth.psn(...viewOf(data.at(-1)!)) + 1
-  // What both hosts can take in at once, in packets.
+  // What both hosts can receive at once, in packets.
   const granted = Math.ceil((2 * BUDGET) / flow.peer.pathMtu)
   const forge = (psn: number) =>
     send(pair, pair.b, data[0]!, frame => {

@@ -1,4 +1,7 @@
-/** Files and limits of this machine that would keep a command busy, or have it end in a stack: each is one run. */
+/**
+ * Files and limits of this machine that could keep a command busy, or end it with a stack trace. Each is one
+ * run.
+ */
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import t from 'tap'
@@ -33,7 +36,7 @@ t.test(
       timeout: 30_000,
     })
     t.notMatch(stderr, /\n {4}at /, 'no stack')
-    // How many files Node.js has open at once while it loads depends on the machine.
+    // The number of files that Node.js opens while it loads depends on the machine.
     if (status === null) t.comment('60 files are enough here')
     else t.match(stderr, /too many open files: raise the limit of this process \(ulimit -n\)/)
   },

@@ -1,6 +1,6 @@
 /**
- * Peers that reach for memory: of another connection, whose keys and addresses they know, and of a file that they have sent and that
- * is being stored. Each test says how many packets the attack takes.
+ * Peers that access foreign memory: that of another connection, whose keys and addresses they know, and that
+ * of a file that they have sent and that is being stored. Each test says how many packets the attack takes.
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -59,7 +59,7 @@ async function world(t: Test, slow: () => number = () => 0) {
   return { pair, service, until, file: join(folder, 'in', 'file') }
 }
 
-/** A disk that needs some rounds for each chunk: bytes are read from memory when they are over. */
+/** A disk that needs some rounds for each chunk. It reads the bytes from memory after these rounds. */
 function slowly(store: FileStore, rounds: () => number): FileStore {
   return {
     open: async offer => {
@@ -74,7 +74,7 @@ function slowly(store: FileStore, rounds: () => number): FileStore {
   }
 }
 
-/** An end of the transfer protocol that does as it likes. */
+/** An end of the transfer protocol that sends anything. */
 class Rogue extends App {
   readonly #pair: Pair
   #lastId = 100
@@ -97,7 +97,7 @@ class Rogue extends App {
       .find(message => message.body === body)
   }
 
-  /** Posts work on memory with these bytes; its id. */
+  /** Posts work on memory with these bytes. Returns its id. */
   post(bytes: Buffer, work: Partial<SendWork>): number {
     const id = ++this.#lastId
     const region = memoryOf(this.#pair.b, bytes)
@@ -132,7 +132,7 @@ async function digestOf(bytes: Uint8Array): Promise<Buffer> {
   return Buffer.from(digest.finish())
 }
 
-/** Where a session's ring is: the sender's by Ready, the getter's by Offer. */
+/** Where a session's ring is: Ready names the sender's, Offer the getter's. */
 async function rings({ pair, until }: Awaited<ReturnType<typeof world>>) {
   const sender = new Rogue(pair)
   sender.say({ body: 'offer', offer })
@@ -241,7 +241,8 @@ t.test('a sender that writes into the ring again never gets a file of another di
     const ring = answer.ready
     const content = pattern(run, SIZE)
     const digest = await digestOf(content)
-    // One moment for the other bytes: before, between and behind the chunks and the commit, at once or some rounds later.
+    // The other bytes are sent once: before, between or after the chunks and the commit, at once or some
+    // rounds later.
     const moment = random.below(CHUNKS + 2)
     const slot = random.below(CHUNKS)
     const delay = random.below(3) === 0 ? 0 : random.below(40)

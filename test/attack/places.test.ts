@@ -40,7 +40,7 @@ async function world(t: Test, options: PairOptions = {}) {
   t.teardown(() => receiver.close(0))
   const file = join(folder, 'file')
   writeFileSync(file, pattern(1, 100_000))
-  /** Sends the file while the network runs; true if it arrives as it is. */
+  /** Sends the file while the network runs. Returns true if it arrives unchanged. */
   const sends = async (retries = 0) => {
     const sending = sender.send(
       { path: file, host: '10.0.0.1', retries },
@@ -58,7 +58,8 @@ async function world(t: Test, options: PairOptions = {}) {
     )
     for (let round = 0; ended === undefined; round++) {
       pair.network.runUntil(pair.network.now + MILLISECOND)
-      // The disk takes real time, and more of it on a busy machine: the network's time must not run away from it.
+      // The disk takes real time, and more of it on a busy machine. The network's time must not advance too
+      // far meanwhile.
       await (round < 500 ? turn() : sleep(1))
     }
     if (ended !== 'sent') return ended
@@ -75,7 +76,7 @@ for (const count of variants([16, 2000], 1)) {
     const { pair, tap, receiver, sends } = await world(t)
     for (let n = 0; n < count; n++) request(pair, tap, TRANSFER_PORT, 0x100 + n, forged(n))
     t.equal(receiver.count, 0, 'none is a transfer')
-    // Until then they might be confirmed.
+    // They could be confirmed until then.
     pair.network.runUntil(pair.network.now + 100 * MILLISECOND)
     t.equal(await sends(), 'sent')
   })

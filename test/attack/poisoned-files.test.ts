@@ -1,6 +1,6 @@
 /**
- * A third party that sees the packets of a transfer and puts bytes of its own into it, with every number and the ICRC right: no queue
- * pair can tell. Each packet costs the transfer a chunk.
+ * A third party that sees the packets of a transfer and inserts bytes of its own, with every number and the
+ * ICRC right, so that no queue pair can detect it. Each packet costs the transfer a chunk.
  */
 import { existsSync, readFileSync } from 'node:fs'
 import t from 'tap'

@@ -1,6 +1,6 @@
 /**
- * A user of the same machine who may write into the inbox or the share puts links to other places where folders were, again
- * and again, while files come and go.
+ * A user of the same machine who may write into the inbox or the share replaces folders by links to other
+ * places, again and again, while files come and go.
  */
 import fs from 'node:fs/promises'
 import { join } from 'node:path'
@@ -63,7 +63,7 @@ async function receive(inbox: Inbox, name: string): Promise<void> {
   }
 }
 
-/** Folders: the attacked one, with d in it, and one outside. */
+/** Two folders: the attacked one, which contains d, and one outside. */
 async function places(t: Test): Promise<{ inside: string; outside: string }> {
   const folder = await fs.realpath(await scratch(t))
   const [inside, outside] = [join(folder, 'inside'), join(folder, 'outside')]

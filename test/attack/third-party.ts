@@ -1,4 +1,7 @@
-/** A third party: it sends what it likes to host `a` of a pair, from an address of its own or from one that it forges. */
+/**
+ * A third party that sends any packets to host `a` of a pair, from an address of its own or from a forged
+ * one.
+ */
 import { encode } from '../../lib/cm/weir-private-data.js'
 import type { Frame } from '../../lib/frame/frame.js'
 import type { Nic } from '../../lib/nic/nic.js'
@@ -14,7 +17,7 @@ import { parseFrame } from '../../lib/wire/parse.js'
 import { writeMessage } from '../cm/script.js'
 import { type App, memoryOf, type Pair, pattern } from '../nic/pair.js'
 
-/** What can be known of a connection from `a` to `b`: what their REQ and REP say. */
+/** What can be known about a connection from `a` to `b`: the contents of REQ and REP. */
 export interface Knowledge {
   aId: number
   bId: number
@@ -60,7 +63,10 @@ export class Wiretap {
   }
 }
 
-/** Sends a frame like `template` to `to`: changed, with the source address `from` if one is given, and a right ICRC. */
+/**
+ * Sends a frame like `template` to `to`: with `change`, with the source address `from` if one is given, and
+ * with a right ICRC.
+ */
 export function send(
   pair: Pair,
   to: Nic,
@@ -111,7 +117,7 @@ export function sendMessage(
   send(pair, pair.a, template, change, from)
 }
 
-/** Where GIDs and GUIDs of 64 bits lie in a message, which `writeMessage` takes as numbers. */
+/** Where a message has GIDs and GUIDs of 64 bits, which `writeMessage` takes as numbers. */
 const PRIMARY_LOCAL_GID = 80
 const REQ_GUID = 40
 const REP_GUID = 52
@@ -124,7 +130,7 @@ function setGuid(view: DataView, guid: bigint): void {
   if (attribute === Attribute.REJ) view.setBigUint64(REJ_GUID, guid)
 }
 
-/** Writes `bytes` from `a` to `b`, checks that they arrive: the connection lives. */
+/** Writes `bytes` from `a` to `b`. Returns true if they arrive, so the connection is alive. */
 export function works(pair: Pair, left: App, id: number, bytes = 20_000): boolean {
   const data = pattern(id, bytes)
   const there = memoryOf(pair.b, Buffer.alloc(bytes))
@@ -142,7 +148,7 @@ export function works(pair: Pair, left: App, id: number, bytes = 20_000): boolea
   )
 }
 
-/** Where a message's private data for Weir begins. */
+/** Where Weir's part of a message's private data begins. */
 const WORDS_AT: { [kind: string]: number } = {
   REQ: 164 + 36,
   REP: 60,
@@ -153,7 +159,7 @@ const WORDS_AT: { [kind: string]: number } = {
   DREP: 32,
 }
 
-/** A request of a host that speaks as Weir does, for `port` of `a`; nobody will hear the answer. */
+/** A request of a Weir host for `port` of `a`. Nobody receives the answer. */
 export function request(pair: Pair, tap: Wiretap, port: number, id: number, from: HostAddress): void {
   const words = encode({
     version: 1,

@@ -1,4 +1,4 @@
-/** Two hosts that move files, of real NICs in virtual time, and somebody between them. */
+/** Two hosts that move files, with real NICs in virtual time, and an attacker between them. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'
@@ -13,7 +13,7 @@ import type { TransferResult } from '../../lib/transfer/session/transfer.js'
 import * as icrc from '../../lib/wire/ib/icrc.js'
 import { makePair, pattern } from '../nic/pair.js'
 
-export const CHUNK = 16_384
+const CHUNK = 16_384
 export const SIZE = 12 * CHUNK + 100
 /** Shorter packets carry messages. */
 const DATA_BYTES_LEAST = 512

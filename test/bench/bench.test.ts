@@ -1,4 +1,4 @@
-/** The benchmarks' own machinery: what is compared, repeated and left behind. */
+/** The benchmarks' common code: what is compared, repeated and left behind. */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { existsSync, readdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -13,7 +13,7 @@ import { ccNames } from '../../lib/cc/catalogue.js'
 import { libcFault } from '../../lib/io/linux/libc.js'
 import { noNamespaces } from '../support/netns.js'
 
-/** CPU time of an operation in a round, ms: too short to say much. */
+/** CPU time of an operation in a round, ms: too short for exact results. */
 const ROUND_MS = 4
 const MAIN = fileURLToPath(new URL('../../bench/main.js', import.meta.url))
 

@@ -17,9 +17,9 @@ import type { PerfRequest, Progress } from '../../lib/client/daemon-client.js'
 import type { PortResult } from '../../lib/scenario/result/result.js'
 import { SECOND } from '../../lib/time/nanos.js'
 import type { Diagnosis } from '../../switch-emu/lab/doctor.js'
-import type { RunView } from '../../switch-emu/run-view.js'
+import type { RunView } from '../../switch-emu/results/run-view.js'
 
-/** A stream that says it is a terminal of so many columns, and what was written to it. */
+/** A stream that reports a terminal of this width, and the text that was written to it. */
 function terminal(columns = 80) {
   const stream = new PassThrough() as PassThrough & { isTTY: boolean; columns: number }
   stream.isTTY = true
@@ -261,7 +261,9 @@ t.test('a number of retries', async t => {
     t.throws(() => parseRetries(wrong), { code: 'WEIR_BAD_ARGUMENT', message: /0 to 1000/ }, wrong)
 })
 
-/** The same words in the same order, in lines that are no wider than the terminal but for words that are. */
+/**
+ * The same words in the same order, in lines that are wider than the terminal only for a single long word.
+ */
 function breaksAtSpaces(wide: string, narrow: string, columns: number): string[] {
   const words = (text: string) => text.split(/\s+/).filter(word => word !== '')
   const wrong = words(wide).join(' ') === words(narrow).join(' ') ? [] : ['other words']

@@ -1,4 +1,7 @@
-/** Empty options and arguments, as `--json "$FILE"` makes them when FILE is not set; and numbers that are none. */
+/**
+ * Empty options and arguments, which `--json "$FILE"` makes when FILE is not set, and texts that are no
+ * numbers.
+ */
 import t from 'tap'
 import { makeProgram } from '../../bin/program.js'
 

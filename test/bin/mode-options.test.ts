@@ -1,6 +1,7 @@
 /**
- * Every option of every mode is in scenario files, in the help of `weir daemon` and `weir perf`, and in the reference of scenario files, with
- * its section. docs/telemetry.md has the encapsulations and what switches are told.
+ * Every option of every mode is in scenario files, in the help of `weir daemon` and `weir perf`, and in the
+ * reference of scenario files, with its section. docs/telemetry.md has the encapsulations and the settings of
+ * switches.
  */
 import { readFileSync } from 'node:fs'
 import type { Command } from 'commander'
@@ -38,7 +39,7 @@ const HELPS: [string, string][] = [
   ...perfCommand().commands.map((test): [string, string] => [`weir perf ${test.name()}`, helpOf(test)]),
 ]
 
-/** What a setting needs beside it to have an effect. */
+/** Other settings that a setting needs to have an effect. */
 const BESIDE_TELEMETRY: Record<string, string[]> = {
   probeShare: ['collect=probe'],
   plain: ['everyPackets=2'],
@@ -175,7 +176,7 @@ t.test('controllers: scenario, daemon, perf, reference', async t => {
       )
       for (const [command, help] of HELPS) {
         const part = help.slice(help.indexOf(`${controller}:\n`))
-        // What it has of another controller is listed there.
+        // Its options of another controller are listed there.
         const listed = /and the options of/.test(part) ? help : part
         t.match(listed, `${name}=`, `${command}: ${controller} ${name}`)
       }

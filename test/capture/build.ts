@@ -1,4 +1,4 @@
-/** Capture files put together from their fields. */
+/** Builds capture files from their fields. */
 
 export type Order = 'LE' | 'BE'
 
@@ -81,7 +81,7 @@ export function pcapngInterface(order: Order, linkType: number, snapBytes: numbe
   return pcapngBlock(order, 1, body)
 }
 
-/** @param claimed captured length that the block states, if it is to differ from the truth */
+/** @param claimed captured length in the block, if it differs from the actual one */
 export function pcapngPacket(
   order: Order,
   from: number,

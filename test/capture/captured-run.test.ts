@@ -11,7 +11,7 @@ import * as udp from '../../lib/wire/net/udp.js'
 import { parseFrame, WireError } from '../../lib/wire/parse.js'
 import { buildRoce, PLAIN, type Shape } from '../wire/helpers.js'
 
-/** As the kernel has them before it cuts: the first one's headers with the lengths of all. */
+/** As the kernel has them before it splits them: the first one's headers with the lengths of all. */
 function runOf(packets: readonly Frame[]): Frame {
   const [first] = packets as [Frame]
   const from = first.l4 + udp.BYTES
@@ -95,7 +95,7 @@ t.test('a damaged packet is no run, whatever it carries', async t => {
     const [packet] = packetsOf({ ...PLAIN, opcode: 0x0a, seed: 3 }, [payloadBytes]) as [Frame]
     packet.view.setInt32(packet.length - 4, 1)
     t.equal(run.open(packet), 1)
-    // Its payload is full of headers that might be another packet's.
+    // Its payload consists of headers that could be another packet's.
     for (let at = packet.payload; at + bth.BYTES < packet.length - 4; at += bth.BYTES) {
       packet.bytes.copy(packet.bytes, at, packet.bth, packet.bth + bth.BYTES)
     }

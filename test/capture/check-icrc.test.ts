@@ -43,7 +43,8 @@ t.test('any damaged bit that counts makes it wrong', async t => {
   for (const shape of SHAPES) {
     const frame = bySocket(shape, 18766, true)
     const { l3, l4, shim, bth: bthAt } = frame
-    // What may change on the way, or is the kernel's: TOS, identification, flags, TTL, both checksums, FECN and BECN.
+    // Fields that may change on the way or that the kernel sets: TOS, identification, flags, TTL, both
+    // checksums, FECN and BECN.
     const free =
       shape.family === 4
         ? [l3 + 1, l3 + 4, l3 + 5, l3 + 6, l3 + 7, l3 + 8, l3 + 10, l3 + 11]
@@ -54,7 +55,7 @@ t.test('any damaged bit that counts makes it wrong', async t => {
       if (free.includes(at) || (shim >= 0 && at >= shim && at < bthAt)) continue
       for (let bit = 0; bit < 8; bit++) {
         frame.bytes[at]! ^= 1 << bit
-        // Damage that makes it another kind of packet is seen elsewhere.
+        // Other checks find damage that makes it another kind of packet.
         if (parseFrame(frame) === WireError.OK && frame.bth >= 0) {
           if (checkIcrc(frame) !== 'wrong') t.fail(`bit ${bit} of byte ${at}`)
           tried++

@@ -63,7 +63,7 @@ t.test('a process that is killed leaves a valid file', async t => {
   for (let i = 0; i < 5000; i++) {
     frame.view.setUint32(0, i)
     writer.write(i * 1_000_000_007, frame, PacketDirection.RECEIVED)
-    // Nobody flushes: what is on the disk now is what a kill would leave.
+    // Nothing is flushed: the file on the disk is what a kill would leave.
     if (i % 997 === 0) t.ok(i + 1 - count(path) <= 600, 'what is missing is in one buffer')
   }
   writer.close()

@@ -1,4 +1,4 @@
-/** What programs get of captures: those of Linux's RoCEv2, those of a virtual run, and damaged ones. */
+/** What programs get for captures: those of Linux's RoCEv2, those of a virtual run, and damaged ones. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'

@@ -1,4 +1,4 @@
-/** `auto`: which of CUBIC and HPCC++ decides, when it changes, and what becomes of the window then. */
+/** `auto`: whether CUBIC or HPCC++ decides, when this changes, and what the window is then. */
 import t from 'tap'
 import { Auto } from '../../lib/cc/auto/auto.js'
 import type { AckSample } from '../../lib/cc/congestion-control.js'
@@ -10,7 +10,7 @@ const MS = 1e6
 const RTT = 10 * MS
 const CONTEXT = { lineRateBps: 10e9, baseRttNs: RTT, mtuBytes: MTU, careful: true }
 
-/** A flow whose window is always in flight; each round trip a tenth of it is acknowledged at a time. */
+/** A flow whose window is always in flight. In each round trip it is acknowledged in tenths. */
 class Flow {
   readonly cc: Auto
   now = MS

@@ -1,6 +1,6 @@
 /**
- * What CUBIC works with, by the RFCs' own rules and examples: HyStart++ (RFC 9406), PRR (RFC 9937), classic ECN (RFC 3168,
- * RFC 8511), pacing (RFC 9002, section 7.7), pauses (RFC 2861).
+ * The parts of CUBIC, by the RFCs' own rules and examples: HyStart++ (RFC 9406), PRR (RFC 9937), classic ECN
+ * (RFC 3168, RFC 8511), pacing (RFC 9002, section 7.7), pauses (RFC 2861).
  */
 import t from 'tap'
 import { Cubic } from '../../lib/cc/cubic/cubic.js'
@@ -16,7 +16,7 @@ const MTU = 1000
 const MS = 1e6
 const CONTEXT = { lineRateBps: 100e9, baseRttNs: 10 * MS, mtuBytes: MTU }
 
-/** Rounds of eight acknowledgements whose round trips are all the same; says after each what slow start is then. */
+/** Rounds of eight acknowledgements with equal round trips. Returns the state of slow start after each. */
 function rounds(hystart: HyStart, roundTripsMs: readonly number[]): string[] {
   return roundTripsMs.map(rtt => {
     for (let i = 0; i < 8; i++) if (hystart.onAck(0, rtt * MS, i === 0, 1)) return 'over'
@@ -125,7 +125,10 @@ t.test(
 t.test(
   'HyStart++: acknowledgements of one round that come for a whole round trip slow it down, in 4 ms at least',
   async t => {
-    /** What slow start is after a round of sixteen acknowledgements that take so much of a round trip. */
+    /**
+     * Returns the state of slow start after a round of sixteen acknowledgements with this share of a round
+     * trip.
+     */
     const after = (rttMs: number, roundTrips: number) => {
       const hystart = new HyStart(cubicConstants({}))
       for (let i = 0; i < 8; i++) hystart.onAck(0, rttMs * MS, i === 0, 1)

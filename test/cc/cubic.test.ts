@@ -12,7 +12,7 @@ import { lossOf, sampleOf } from './samples.js'
 const MTU = 1000
 const MS = 1e6
 const CONTEXT = { lineRateBps: 100e9, baseRttNs: 10 * MS, mtuBytes: MTU }
-/** Without what has tests of its own: windows change at once and by the curve alone. */
+/** Without the parts that have their own tests: windows change at once and only by the curve. */
 const PLAIN = { hystart: false, prr: false, idleRestart: false, segment: MTU }
 
 interface Variables {
@@ -59,7 +59,11 @@ class Driver {
     }
   }
 
-  /** Acknowledges so many bytes; `since`: among them packets sent since the last reduction. */
+  /**
+   * Acknowledges this many bytes.
+   *
+   * @param since true: some of the packets were sent since the last reduction
+   */
   ack(bytes: number, since = true, ecnEcho = false): void {
     this.#inFlight = Math.max(0, this.#inFlight - bytes)
     const seq = since ? this.sndNxt - 1 : 0
@@ -88,7 +92,7 @@ class Driver {
       this.now,
       lossOf({ lostBytes, newestSeq: sndNxt - 1, sndNxt, inFlightBytes: this.#inFlight, byTimeout }),
     )
-    // What answers the loss is sent.
+    // The answer to the loss is sent.
     this.cc.onSent(this.now, this.sndNxt++, MTU)
     this.#inFlight += MTU
   }
@@ -151,7 +155,10 @@ t.test('the window follows W_cubic(t) = C (t - K)^3 + W_max (figures 1 and 2)', 
 t.test(
   "small packets lost at random: the window of 1448-byte segments at the same share of packets lost (RFC 4828); with a queue: TCP's step",
   async t => {
-    /** What Reno adds in a round trip after a loss at a time when round trips are so long, on a path of 1 ms. */
+    /**
+     * Growth of Reno's window in a round trip after a loss, with a queue that makes round trips this long, on
+     * a path of 1 ms.
+     */
     const grown = (mtuBytes: number, segment: number, rttNs: number, told: 'loss' | 'mark' = 'loss') => {
       const options = { ...PLAIN, initialWindow: 1, alpha: 1, segment }
       const cc = new Cubic({ ...CONTEXT, mtuBytes, baseRttNs: MS }, options)
@@ -179,7 +186,7 @@ t.test(
       ack(2, before)
       return cc.windowBytes() - before
     }
-    // Reno's window goes by the root of step x packet, which is to be that of 1448 x 1448.
+    // Reno's window is proportional to the root of step x packet, which must be that of 1448 x 1448.
     near(t, grown(1024, 1448, MS), 1448 ** 2 / 1024, 'no queue')
     near(t, grown(1024, 1448, 1.4 * MS), 1448 ** 2 / 1024, 'round trips vary')
     near(t, grown(1024, 1448, 1.6 * MS), 1448, 'a queue')
@@ -336,7 +343,8 @@ t.test(
   },
 )
 
-// ---- A second implementation: RFC 9438 in segments and seconds, a function of each figure, state in one plain object.
+// ---- A second implementation: RFC 9438 in segments and seconds, a function for each figure, the state in
+// one plain object.
 
 const C = 0.4
 const BETA = 0.7

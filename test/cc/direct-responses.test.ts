@@ -1,8 +1,9 @@
 /**
- * HPCC++ and the direct responses of switches (draft-pan-tsvwg-hpccplus-01, section 6.3), by numbers worked out by hand.
+ * HPCC++ and the direct responses of switches (draft-pan-tsvwg-hpccplus-01, section 6.3), by numbers that
+ * were computed by hand.
  *
- * Line rate 100 Gbit/s and T = 8,000 ns, so W_init = B x T = 100,000 B and W_ai = 100,000 x 0.05 / 100 = 50 B. A queue of q bytes
- * asks for W = W_c x 0.95 / (1 + q / 100,000) + 50.
+ * Line rate 100 Gbit/s and T = 8,000 ns, so W_init = B x T = 100,000 B and W_ai = 100,000 x 0.05 / 100 = 50
+ * B. A queue of q bytes results in W = W_c x 0.95 / (1 + q / 100,000) + 50.
  */
 import t from 'tap'
 import { Hpcc } from '../../lib/cc/hpcc/hpcc.js'

@@ -1,4 +1,7 @@
-/** The same network seen through each encapsulation of telemetry: the same windows, to the byte where nothing is rounded. */
+/**
+ * The same network with each encapsulation of telemetry: the same windows, to the byte where nothing is
+ * rounded.
+ */
 import t from 'tap'
 import { Hpcc } from '../../lib/cc/hpcc/hpcc.js'
 import { Frame } from '../../lib/frame/frame.js'
@@ -42,7 +45,7 @@ function roundTrip(format: number, path: readonly HopSnapshot[], into: HopRecord
   intShim.read(echo, 0, bytes, into)
 }
 
-/** Windows of a controller that hears of a path whose load and queues change at random, by a seed. */
+/** Windows of a controller whose path has randomly changing load and queues, by a seed. */
 function windows(format: number): number[] {
   const random = new Random(11)
   const cc = new Hpcc({ lineRateBps: 100e9, baseRttNs: T, mtuBytes: 1000 })

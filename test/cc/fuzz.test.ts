@@ -20,7 +20,7 @@ const CONTEXTS = [
   { lineRateBps: 1e9, baseRttNs: 1, mtuBytes: 1024 },
 ]
 
-/** Mostly sound telemetry, now and then nonsense: shims are not covered by a checksum. */
+/** Mostly valid telemetry, sometimes nonsense, because no checksum covers shims. */
 function hopOf(random: Random, now: number): Hop {
   const compact = random.below(2) === 1
   const tsModulusNs = compact ? 2 ** 24 : 2 ** 48

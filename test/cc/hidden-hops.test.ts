@@ -1,4 +1,4 @@
-/** Hops that the telemetry does not tell: what the round trip says of them. */
+/** Hops without telemetry: what the round trip shows of them. */
 import t from 'tap'
 import { HiddenHops } from '../../lib/cc/hpcc/hidden-hops.js'
 import { Hpcc } from '../../lib/cc/hpcc/hpcc.js'

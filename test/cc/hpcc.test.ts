@@ -18,7 +18,7 @@ const W_INIT = 100_000
 const W_AI = 50
 const CONTEXT = { lineRateBps: LINE_RATE, baseRttNs: T, mtuBytes: 1000 }
 
-/** One hop at 100 Gbit/s whose counters move on as told. */
+/** One hop at 100 Gbit/s whose counters advance as given. */
 class Link {
   tsNs = 1_000_000
   txBytes = 5_000_000
@@ -27,7 +27,7 @@ class Link {
   tsModulusNs = 2 ** 48
   txModulusBytes = 2 ** 48
 
-  /** `dt` ns later, after sending for the part `load` of them, the queue is `qlenBytes`. */
+  /** `dt` ns later. The hop has sent for the share `load` of them, and its queue is `qlenBytes`. */
   on(dt: number, load: number, qlenBytes: number): Hop {
     this.tsNs = (this.tsNs + dt) % this.tsModulusNs
     this.txBytes = (this.txBytes + ((dt * this.rateBps) / 8e9) * load) % this.txModulusBytes
@@ -369,7 +369,7 @@ t.test('an idle time in which stamps may have wrapped leaves nothing to take dif
 })
 
 t.test('a stamp that was damaged on the way does not deafen the controller', async t => {
-  // The ICRC does not cover a shim that hops write to, so a turned bit of a stamp goes unseen.
+  // The ICRC does not cover a shim that hops write to, so a flipped bit of a stamp remains undetected.
   const { cc, link, ack } = oneLink()
   ack(0, 0, 0)
   ack(8000, 0.8, 0)

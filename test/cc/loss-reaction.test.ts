@@ -1,4 +1,7 @@
-/** What HPCC++ and a fixed window do about losses that no telemetry explains: nothing by the drafts, a bound if told. */
+/**
+ * The reaction of HPCC++ and of a fixed window to losses that no telemetry explains: none in the drafts, a
+ * bound by an option.
+ */
 import t from 'tap'
 import { createCongestionControl } from '../../lib/cc/catalogue.js'
 import type { CongestionControl } from '../../lib/cc/congestion-control.js'

@@ -1,4 +1,4 @@
-/** The catalogue of controllers and the checks of their options: what is refused, and what the message says. */
+/** The catalogue of controllers and the checks of their options: what is refused, and with which message. */
 import t, { type Test } from 'tap'
 import { ccNames, ccOptions, ccWantsTelemetry, createCongestionControl } from '../../lib/cc/catalogue.js'
 import { parseCcOptions } from '../../lib/cc/parse-options.js'
@@ -109,7 +109,7 @@ t.test(
   },
 )
 
-/** As options travel: true and false are 1 and 0. */
+/** Options are sent as numbers: true and false are 1 and 0. */
 function numberOf(text: string): number {
   return text === 'true' ? 1 : text === 'false' ? 0 : Number(text)
 }

@@ -1,4 +1,7 @@
-/** Telemetry that is believed, and that is not: hand-made traces of two hops at 10 Gbit/s, 1.25 bytes a nanosecond. */
+/**
+ * Telemetry that is believed, and telemetry that is not: hand-made traces of two hops at 10 Gbit/s, 1.25
+ * bytes a nanosecond.
+ */
 import t from 'tap'
 import { DOUBT_NAMES, PlausibilityCheck } from '../../lib/cc/plausibility.js'
 import { Random } from '../../lib/sim/random.js'
@@ -45,7 +48,7 @@ function at(ns: number, change: Partial<Hop> = {}): HopRecords {
   ])
 }
 
-/** A switch, and behind it the receiving host at a rate of its own. */
+/** A switch, and after it the receiving host at a rate of its own. */
 function withHost(ns: number, host: Partial<Hop> = {}): HopRecords {
   const tx = Math.floor(1.25 * ns)
   return records([
@@ -75,7 +78,7 @@ t.test(
       t.notOk(check.check(6500, hops, T_NS), why)
       t.equal(doubts(check)[why], before + 1, why)
     }
-    // A switch that says it is a host, before the end of the path.
+    // A switch claims to be a host, before the end of the path.
     const early = withHost(6600)
     early.switchId[0] = HOST_ID
     early.pathId = 0
@@ -154,7 +157,7 @@ t.test('another path is believed when a second telemetry bears it out', async t 
   t.ok(check.check(3000, other(3000), T_NS))
   t.ok(check.check(4000, other(4000), T_NS))
   t.equal(check.implausible, 0, 'nothing of that was a lie')
-  // Two other paths in turns bear out neither.
+  // Two other paths in turn do not confirm each other.
   t.notOk(check.check(5000, at(5000), T_NS))
   t.notOk(check.check(6000, records([{ id: 98, ts: 6000, tx: 0 }]), T_NS))
   t.notOk(check.check(7000, at(7000), T_NS))
@@ -202,7 +205,7 @@ t.test('compact records wrap, at every rate, and no wrap is a lie', async t => {
     let wraps = 0
     let last = 0
     for (let n = 0; n < 3000; n++) {
-      // Now and then nothing for longer than the stamp takes to wrap, else the link is busy.
+      // Sometimes nothing arrives for longer than the stamp takes to wrap. Otherwise the link is busy.
       const modulus = n === 0 ? 16e6 : hops.tsModulusNs[0]!
       const idle = random.u32() % 100 === 0
       const dt = idle ? modulus * 2.3 : 1 + (random.u32() % Math.floor(modulus / 50))

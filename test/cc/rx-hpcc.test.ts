@@ -1,6 +1,7 @@
 /**
- * Receiver-based HPCC++ (lines 28-34 of the listing), and what else the controllers can be told, by traces worked out by
- * hand. Line rate 100 Gbit/s = 12.5 B/ns, T = 8,000 ns: W_init = 100,000 B, W_ai = 50 B for N = 100, eta = 0.95.
+ * Receiver-based HPCC++ (lines 28-34 of the listing), and other options of the controllers, by traces that
+ * were computed by hand. Line rate 100 Gbit/s = 12.5 B/ns, T = 8,000 ns: W_init = 100,000 B, W_ai = 50 B for
+ * N = 100, eta = 0.95.
  */
 import t, { type Test } from 'tap'
 import { SentWith, WindowDue } from '../../lib/cc/congestion-control.js'
@@ -53,7 +54,7 @@ t.test('lines 28-34: W is due when T has passed, and only then; U runs on betwee
   near(t, receiver.windowBytes(), 100_000 / (1.125 / 0.95) / (1.328125 / 0.95), 'from Wc')
 })
 
-/** A receiver that is told of rounds of one link, and the time. */
+/** A receiver that gets rounds of one link, and the time. */
 function receiving(options: Record<string, number>) {
   const receiver = new RxHpccReceiver(CONTEXT, { countFlows: false, ...options })
   const hops = link()
@@ -105,7 +106,8 @@ t.test('a lost W is sent again although the queue that the sender makes grows al
   packet(2)
   packet(2)
   t.equal(packet(2), NEW)
-  // Twice the link's rate: what arrives after a time has waited for half of it. The W is missed when time / 2 is above 2 T = 16,000 ns.
+  // The load is twice the link's rate: a packet that arrives after a time has waited for half of it. The W
+  // counts as missing when time / 2 is above 2 T = 16,000 ns.
   const due = [1, 2, 3, 4].map(n => packet(1, { ...EARLIER, queue: (n * 9000 * 12.5) / 2 }))
   t.same(due, [NOTHING, NOTHING, NOTHING, AGAIN])
 })

@@ -2,7 +2,7 @@
 import { type AckSample, type LossSample, newAckSample } from '../../lib/cc/congestion-control.js'
 import { HopRecords } from '../../lib/wire/telemetry/hop-records.js'
 
-export const WIDE_MODULUS = 2 ** 48
+const WIDE_MODULUS = 2 ** 48
 
 export interface Hop {
   rateBps: number
@@ -13,7 +13,7 @@ export interface Hop {
   txModulusBytes?: number
 }
 
-export interface SampleOptions {
+interface SampleOptions {
   seq?: number
   sndNxt?: number
   pathId?: number

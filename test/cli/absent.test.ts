@@ -1,4 +1,7 @@
-/** Commands where optional packages are missing: what needs one says so and how to mend it, all else works. */
+/**
+ * Commands without optional packages: a command that needs one says so and how to mend it. Everything else
+ * works.
+ */
 import { readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

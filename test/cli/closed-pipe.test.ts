@@ -1,4 +1,4 @@
-/** `weir … | head`, and a disk that is full: what becomes of commands whose output nobody takes. */
+/** `weir … | head`, and a full disk: how commands end whose output nobody reads. */
 
 import { spawnSync } from 'node:child_process'
 import { closeSync, existsSync, openSync, writeFileSync } from 'node:fs'
@@ -22,7 +22,7 @@ const folder = await scratch(t)
 const SCENARIO = join(folder, 'small.yaml')
 writeFileSync(SCENARIO, YAML)
 
-/** Has nobody read what it says from now on. */
+/** Nobody reads the output from now on. */
 function leave(run: Run): void {
   run.child.stdout!.destroy()
 }

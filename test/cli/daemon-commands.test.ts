@@ -14,7 +14,7 @@ import { undocumented } from '../support/documented.js'
 import type { CommandEnd } from '../support/end-mark.js'
 
 const COLUMNS = 80
-/** Too many for the test to see their end, at a rate that leaves the machine to other tests. */
+/** Too many for the test to see their end, at a rate that leaves CPU time to other tests. */
 const MANY_BYTES = 20e9
 const SLOW = ['--line-rate', '20Mbps', '--mtu', '4096']
 

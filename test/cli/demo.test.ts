@@ -7,7 +7,7 @@ import { CommandLines } from '../support/command-lines.js'
 import { cannotForbid, FORBIDDEN } from '../support/no-namespaces.js'
 import { shortFolder, startDemo } from './demos.js'
 
-/** Where veth cannot be had the demonstration goes on without, and says so. */
+/** Where veth is not available the demonstration runs without, and says so. */
 const withoutVeth = cannotForbid() === false
 
 t.test('both files arrive, the tables say so, the JSON is where it says, nothing is left', async t => {

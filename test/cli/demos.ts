@@ -1,4 +1,4 @@
-/** `weir demo` as a process, with folders of its own, and what stops it. */
+/** `weir demo` as a process with folders of its own, and how it is stopped. */
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -47,7 +47,7 @@ export async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await new Promise(resolve => setTimeout(resolve, 20))
 }
 
-/** Stops a demo in the middle by a signal that it hears. */
+/** Stops a demo in the middle by a signal that it handles. */
 export function testStopped(signal: NodeJS.Signals, exitCode: number): void {
   t.test(`${signal} in the middle: no process and no folder is left`, async t => {
     const { child, left, output } = startDemo(shortFolder(t), 50_000_000)

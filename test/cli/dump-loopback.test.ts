@@ -1,4 +1,7 @@
-/** `tcpdump | weir dump -` on loopback, where nothing cuts runs and kernels number the packets of ordinary sockets. */
+/**
+ * `tcpdump | weir dump -` on loopback, where nothing splits runs and kernels number the packets of ordinary
+ * sockets.
+ */
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
@@ -48,7 +51,7 @@ for (const io of variants(['batch', 'dgram'], 1)) {
     writeFileSync(data, randomBytes(300_000))
     const sent = await send(t, from, [data, to.address]).ended
     t.equal(sent.code, 0, sent.stderr)
-    // What has come is printed before more comes.
+    // Packets are printed before more arrive.
     while (!printed.includes('RC_RDMA_WRITE_LAST')) await new Promise(resolve => setTimeout(resolve, 10))
     tcpdump.kill('SIGTERM')
     t.equal(await ended, 0)

@@ -166,7 +166,7 @@ t.test('- is standard input: a file, a pipe that stays open, a text', async t =>
     stdout += chunk
   })
   const ended = new Promise(resolve => child.once('close', resolve))
-  // Two packets, as tcpdump -U hands them over; more may come, and they are printed before it does.
+  // Two packets, as tcpdump -U passes them. They are printed before more arrive.
   child.stdin.write(input.subarray(0, 24 + 2 * 58))
   while (stdout.split('\n').length < 3) await new Promise(resolve => setTimeout(resolve, 10))
   t.match(stdout, /^\S+ ARP who-has .*\n\S+ ARP .*\n$/)

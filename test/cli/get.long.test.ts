@@ -6,7 +6,7 @@ import t from 'tap'
 import type { TransferReport } from '../../bin/commands/transfer.js'
 import { DaemonProcess, get, type Run, scratch, untilIdle, untilMoved } from '../support/daemon-process.js'
 
-/** 5 MB take 2 s: nobody may be so busy as to miss what is under way. */
+/** 5 MB take 2 s, long enough that even a slow test sees the transfer under way. */
 const SLOW = ['--line-rate', '20Mbps', '--chunk', '64KiB', '--mtu', '4096']
 
 t.test('Ctrl-C, a stopped server and a killed one', async t => {

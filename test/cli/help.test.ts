@@ -1,4 +1,4 @@
-/** What `weir --help` says, how soon, and how a wrong command line is told. */
+/** What `weir --help` prints, how fast, and how a wrong command line is reported. */
 import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -21,7 +21,7 @@ function weir(words: string, env: NodeJS.ProcessEnv = {}) {
   })
 }
 
-/** What a command line prints that asks for help or cannot be parsed, without a process of its own. */
+/** Output of a command line that asks for help or cannot be parsed, without a process of its own. */
 async function said(words: string): Promise<{ out: string; error: string }> {
   const args = words.split(' ')
   const program = await makeProgram(args)
@@ -73,7 +73,7 @@ t.test('no help is wider than a terminal', async t => {
   }
 })
 
-/** The options of a command and of its parts; those that helps hide are nobody's. */
+/** The options of a command and of its parts, except hidden ones. */
 function optionsOf({ options, commands }: Command): string[] {
   const own = options.filter(({ hidden }) => !hidden).map(({ long }) => long!)
   return [...own, ...commands.flatMap(optionsOf)]

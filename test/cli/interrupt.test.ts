@@ -1,4 +1,7 @@
-/** A run in virtual time that is stopped: at once, with nothing left on the terminal, and nothing half written. */
+/**
+ * A run in virtual time that is stopped: it ends at once, leaves nothing on the terminal, and writes no
+ * partial files.
+ */
 import { spawn } from 'node:child_process'
 import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

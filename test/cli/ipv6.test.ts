@@ -1,6 +1,6 @@
 /**
- * A file there and back over IPv6. Two daemons need two addresses, and loopback has only ::1: so it happens in
- * a network namespace of the test's own, which takes no privileges where user namespaces are allowed.
+ * A file there and back over IPv6. Two daemons need two addresses, and loopback has only ::1. So the test
+ * uses a network namespace of its own, which needs no privileges where user namespaces are allowed.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -19,7 +19,7 @@ const SETUP = [
   'exec cat',
 ].join(' && ')
 
-/** Keeps a namespace with both addresses until its standard input ends; null where that cannot be had. */
+/** Keeps a namespace with both addresses until its standard input ends. Null where that is not possible. */
 async function namespace(): Promise<{ child: ChildProcess; within: string[] } | null> {
   const child = spawn('unshare', ['--user', '--map-root-user', '--net', 'sh', '-c', SETUP], {
     stdio: ['pipe', 'pipe', 'ignore'],

@@ -5,7 +5,7 @@ import type { Test } from 'tap'
 import type { CommandLines } from '../support/command-lines.js'
 import { scratch } from '../support/daemon-process.js'
 
-/** Tests that the report says so, while many others go on. */
+/** Tests that the report says so, and that many other flows continue. */
 export async function checkLostFlow(t: Test, lines: CommandLines, on: 'virtual' | 'overlay'): Promise<void> {
   const folder = await scratch(t)
   const file = join(folder, 'narrow.yaml')
@@ -26,7 +26,7 @@ traffic:
   const json = join(folder, `${on}.json`)
   const { code, stdout, stderr } = await lines.run(['run', file, '--on', on, '--json', json])
   t.equal(code, 1, `${on}: ${stderr}`)
-  // Node.js warns of no leak of listeners.
+  // Node.js reports no leak of listeners.
   t.match(
     stderr,
     /^(?:weir: warning: .*\n)?weir: 1 of 14 flows failed; lost \(h1 to h3\): .*RETRY_EXC_ERR.*\(WEIR_CONNECTION_LOST\)\n$/,

@@ -14,7 +14,7 @@ t.jobs = 2
 
 const USUAL: PerfFlags = { op: 'write', qps: '1', depth: '128', socket: '' }
 
-/** Measurements that last until they are ended leave the machine to other tests. */
+/** Measurements that last until they are ended leave CPU time to other tests. */
 const SLOW = ['--line-rate', '200Mbps']
 
 /** Two daemons for all tests that leave them as they are. */
@@ -99,7 +99,8 @@ usual('bw and lat: columns, JSON, exact counts', { buffered: true }, async t => 
   t.match(row!.trim().split(/\s+/).slice(0, 2), ['8', '20'])
   t.match(table.stdout, /from .*#/, 'the histogram')
 
-  // The other end sends from START on, until this end is done. On a busy machine nothing of that may be acknowledged by then.
+  // The other end sends from START on, until this end is done. On a busy machine none of it may be
+  // acknowledged by then.
   let sentBack = 0
   for (let iterations = 300; sentBack === 0 && iterations < 50_000; iterations *= 2) {
     const counted = await measure(
@@ -114,7 +115,7 @@ usual('bw and lat: columns, JSON, exact counts', { buffered: true }, async t => 
   }
   t.ok(sentBack > 0, 'the other end sent, too')
 
-  // What a busy machine gets done in that time may be nothing.
+  // A busy machine may get nothing done in that time.
   const timed = await measure(from, `bw ${to.address} --size 4KB --duration 100ms --warmup 20ms --json`)
   t.equal(timed.code, 0, timed.stderr)
   const { messages, bytes, seconds } = JSON.parse(timed.stdout) as PerfReport
@@ -124,7 +125,7 @@ usual('bw and lat: columns, JSON, exact counts', { buffered: true }, async t => 
 
 long('what was not measured is not shown as 0', { buffered: true }, async t => {
   const [from, to] = await both
-  // Nothing can come and go in so short a time, as when both hosts stand still for all of a longer one.
+  // No message can return in such a short time. The same happens in a longer one if both hosts do not run.
   const never = `${to.address} --duration 1ns --warmup 0s`
   const json = await measure(from, `lat ${never} --json`)
   t.equal(json.code, 0, json.stderr)
@@ -258,7 +259,7 @@ usual('Ctrl-C ends the run at both ends', { buffered: true }, async t => {
   const again = await measure(from, `bw ${to.address} --iters 3 --json`)
   t.equal(again.code, 0, 'both daemons go on')
   t.equal((JSON.parse(again.stdout) as PerfReport).messages, 3)
-  // More runs than are served at a time: the ended ones are gone.
+  // More runs than are served at a time. The ended ones leave their places.
   for (let i = 0; i < 4; i++) t.equal((await measure(from, `bw ${to.address} --iters 3`)).code, 0)
 
   const cut = perf(t, from, `bw ${to.address} --duration 60s`)
@@ -270,7 +271,8 @@ usual('Ctrl-C ends the run at both ends', { buffered: true }, async t => {
   t.equal((await to.ended).code, 0)
   const ended = await cut.ended
   t.equal(ended.code, 1)
-  // Which of its words arrives last is chance: that the run is over, that a connection is, or none that it hears.
+  // Which of the three reports arrives last is chance: that the run is over, that a connection is over, or
+  // none.
   t.match(
     ended.stderr,
     /(ended the run|closed a connection|gave the connection up|a message ended with|answers no more).*WEIR_CONNECTION_LOST/,

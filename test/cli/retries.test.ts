@@ -1,4 +1,7 @@
-/** Daemons that die while files are on their way, and are started again: commands go on. Processes, real sockets on loopback. */
+/**
+ * Daemons that are killed while files are on their way, and are started again: commands continue. Processes,
+ * real sockets on loopback.
+ */
 import { randomBytes } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

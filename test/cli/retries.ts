@@ -2,7 +2,7 @@
 import type { TransferReport } from '../../bin/commands/transfer.js'
 import type { Run } from '../support/daemon-process.js'
 
-/** A file takes more than a second: nobody may be so busy as to miss that it is under way. */
+/** A file takes more than a second, long enough that even a slow test sees it under way. */
 export const SLOW = ['--line-rate', '20Mbps', '--chunk', '64KiB', '--mtu', '4096']
 export const SIZE = 3_000_000
 

@@ -11,7 +11,7 @@ import { undocumented } from '../support/documented.js'
 import { filesIn } from '../support/files-in.js'
 import { long, usual } from '../support/long.js'
 
-/** 5 MB take 2 s: nobody may be so busy as to miss what is under way. */
+/** 5 MB take 2 s, long enough that even a slow test sees the transfer under way. */
 const SLOW = ['--line-rate', '20Mbps', '--chunk', '64KiB', '--mtu', '4096']
 
 // They wait far more than they compute.

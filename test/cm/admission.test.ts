@@ -1,4 +1,7 @@
-/** Which REQs are refused and with which words, and which oddities are let pass: what Linux's stack was seen to do. */
+/**
+ * Which REQs are refused and with which reasons, and which irregular ones are accepted: what Linux's stack
+ * was seen to do.
+ */
 import t, { type Test } from 'tap'
 import type { ConnectRequest } from '../../lib/cm/events.js'
 import type { CmOptions } from '../../lib/cm/options.js'
@@ -116,7 +119,7 @@ t.test('lengths: 232 to 256 bytes, anywhere in the view; nothing is read beyond 
   }
   t.equal(s.manager.counters.malformed, 6)
   t.equal(s.manager.pollEvent(), null)
-  // Whole, but of a class that is not ours: it must not shine through where the next one is short.
+  // A whole datagram of a foreign class. Its bytes must not show where the next one is short.
   s.manager.onMad(0, PEER, view, 110, 366)
   s.manager.onMad(0, PEER, view, 100, 332)
   const event = s.manager.pollEvent()
@@ -142,7 +145,7 @@ t.test('IPv6: GIDs and CMA header are the addresses', async t => {
   const view = new DataView(new ArrayBuffer(256))
   writeMessage(view, 'REQ', 2001, 0, 1n, (_, otherwise) => otherwise)
   bend(view)
-  // A host with addresses of both families answers from the one that was asked.
+  // A host with addresses of both families answers from the requested one.
   const s = new Script(t, { addresses: [OWN, own] })
   s.manager.onMad(0, peer, view, 0, 256)
   t.match(s.manager.pollEvent(), { type: 'connectRequest', remote: peer, local: own, sourcePort: 40_001 })

@@ -26,19 +26,19 @@ export interface CapturedMad {
 }
 
 /** A packet of a reliable connection. */
-export interface CapturedData {
+interface CapturedData {
   udpSourcePort: number
   destinationQpn: number
   psn: number
   source: HostAddress
 }
 
-export interface Capture {
+interface Capture {
   mads: CapturedMad[]
   data: CapturedData[]
 }
 
-/** Reads a pcap of little-endian microseconds by hand: the tests of this folder stand on no other code of ours. */
+/** Reads a pcap of little-endian microseconds by hand: the tests of this folder use no other code of Weir. */
 export function readCapture(name: string): Capture {
   const file = readFileSync(fixturePath(`roce-pcaps/${name}.pcap`))
   const capture: Capture = { mads: [], data: [] }

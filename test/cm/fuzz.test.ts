@@ -1,4 +1,4 @@
-/** Whatever arrives, `onMad` neither throws nor grows nor answers one datagram by many. */
+/** Whatever arrives, `onMad` does not throw, does not grow, and does not answer one datagram by many. */
 import t, { type Test } from 'tap'
 import { ConnectionManager } from '../../lib/cm/connection-manager.js'
 import { MadDatagram } from '../../lib/cm/outbox.js'
@@ -14,7 +14,7 @@ const KINDS = ['REQ', 'REP', 'RTU', 'REJ', 'MRA', 'DREQ', 'DREP'] as const
 const CONNECTIONS_MAX = 20
 const ROUNDS = 4000
 
-/** Messages of which each field is often one that means something to the manager, else anything. */
+/** Messages in which each field often has a value that means something to the manager, else a random one. */
 class Forger {
   readonly #random: Random
   readonly #ids: number[]
@@ -136,7 +136,8 @@ function fuzz(seed: number) {
 function check(t: Test, seed: number): Set<string> {
   const { manager, faults, seen, now, drain } = fuzz(seed)
   t.same(faults, [], `SEED=${seed}`)
-  // Left alone, all that waits for an answer ends by itself; what is left waits for its application.
+  // Without further input, everything that waits for an answer ends by itself. The rest waits for its
+  // application.
   let left = now
   for (let due = manager.nextTimeout(); due < now + 60 * SECOND; due = manager.nextTimeout()) {
     left = due

@@ -299,7 +299,7 @@ t.test('a REJ for a stale connection leads to timewait', async t => {
 })
 
 t.test('the active side is gone before it is answered', async t => {
-  // Its REJ knows no comm id of this end: GUID and own id say whose it is.
+  // Its REJ contains no comm id of this end. GUID and own id identify the connection.
   for (const guid of [0xb2, 0xb3]) {
     script(
       t,

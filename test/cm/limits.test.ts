@@ -1,4 +1,4 @@
-/** Every table and queue is bounded, and says so when it is full; wrong arguments are named. */
+/** Every table and queue is bounded and reports that it is full. Errors name wrong arguments. */
 import t from 'tap'
 import { ConnectionManager } from '../../lib/cm/connection-manager.js'
 import type { CmOptions, ConnectParams } from '../../lib/cm/options.js'
@@ -67,7 +67,7 @@ t.test('an application that takes no events gets no more connections', async t =
   manager.listen(PORT)
   const view = new DataView(new ArrayBuffer(256))
   for (let i = 1; i <= 100; i++) {
-    // A request that its sender takes back at once: the connection is gone, its two events wait.
+    // A request that its sender withdraws at once: the connection is gone, and its two events wait.
     writeMessage(view, 'REQ', 5000 + i, 0, 1n, (_, otherwise) => otherwise)
     manager.onMad(0, PEER, view, 0, 256)
     writeMessage(view, 'REJ', 5000 + i, 0, 1n, (key, otherwise) => (key === 'reason' ? 4 : otherwise))

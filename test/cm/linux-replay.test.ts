@@ -1,5 +1,5 @@
 /**
- * Our manager takes the part of one of Linux's hosts in each capture: it is handed the other host's datagrams at the
+ * Weir's manager replaces one of Linux's hosts in each capture. It gets the other host's datagrams at the
  * times at which they were captured, and must send what Linux sent, byte for byte.
  */
 import t, { type Test } from 'tap'
@@ -100,7 +100,7 @@ function sameBytes(t: Test, replay: Replay, captured: CapturedMad[]): void {
 const by = (address: HostAddress, mads: CapturedMad[]) => mads.filter(({ source }) => source.equals(address))
 const text = (value: string) => new Uint8Array(Buffer.from(value, 'latin1'))
 
-/** What the programs of the captures asked librdmacm for. */
+/** What the programs of the captures requested from librdmacm. */
 const RPING: ConnectParams = {
   remote: A,
   port: 7174,

@@ -1,6 +1,6 @@
 /**
- * Two managers over a network that loses, doubles, delays and reorders: whatever happens, every connection ends, both
- * sides agree on what it was, and nothing is left behind. Replay one run with SEED=….
+ * Two managers over a network that loses, doubles, delays and reorders. Every connection must end, both sides
+ * must agree on what it was, and nothing may be left behind. Replay one run with SEED=….
  */
 
 import t from 'tap'
@@ -181,7 +181,7 @@ function live(seed: number, weather: Weather): World {
   return world
 }
 
-/** What does not fit together between the two ends. */
+/** Contradictions between the two ends. */
 function disagreements(world: World): string[] {
   const faults = world.ends.flatMap(end => end.faults)
   for (const end of world.ends) {

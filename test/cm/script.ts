@@ -1,15 +1,15 @@
 /**
- * Scripts in the manner of packetdrill: one line for what happens to a manager, what it sends, what it tells.
+ * Scripts like packetdrill's: one line for each input of a manager, datagram that it sends, and event that it
+ * reports.
  *
- *     0ms     connect                     a command, as the application gives it
- *     0ms     > REQ 1001>0                the manager sends: message, own comm id > peer's
- *     5ms     < REP 2001>1001             the peer sends
- *     5ms     > RTU 1001>2001
- *     5ms     ! established rep 5ms       the manager tells
- *
- * Time only goes forward; on its way the manager's timers fire when they are due. Whatever the manager sends or tells
- * must stand in the script at its time, and nothing else: a script fails on anything too much or too little. Ids are
- * decimal: the manager draws 1001, 1002…
+ * 0ms     connect                     a command, as the application gives it
+ * 0ms     > REQ 1001>0                the manager sends: message, own comm id > peer's
+ * 5ms     < REP 2001>1001             the peer sends
+ * 5ms     > RTU 1001>2001
+ * 5ms     ! established rep 5ms       the manager tells
+ * Time only goes forward; on its way the manager's timers fire when they are due. Whatever the manager sends
+ * or tells must stand in the script at its time, and nothing else: a script fails on anything too much or too
+ * little. Ids are decimal: the manager draws 1001, 1002…
  */
 import type { Test } from 'tap'
 import { ConnectionManager } from '../../lib/cm/connection-manager.js'
@@ -34,7 +34,7 @@ import { HostAddress } from '../../lib/wire/net/address.js'
 export const OWN = HostAddress.parse('10.0.0.1')
 export const PEER = HostAddress.parse('10.0.0.2')
 export const OWN_GUID = 0xa1n
-export const PEER_GUID = 0xb2n
+const PEER_GUID = 0xb2n
 export const PORT = 7174
 
 /** Changes one field of the message that the peer sends. */
@@ -95,7 +95,7 @@ export class Script {
     return this.#said.splice(0)
   }
 
-  /** Lets time go on; timers fire at their times, and what they cause must be expected by the next lines. */
+  /** Advances the time. Timers fire at their times, and the next lines must expect what they cause. */
   advance(time: Nanos): void {
     this.nothingLeft(`before ${time / MILLISECOND}ms`)
     for (let due = this.manager.nextTimeout(); due <= time; due = this.manager.nextTimeout()) {
@@ -264,7 +264,7 @@ function aRep(localCommId: number, remoteCommId: number, option: Option): rep.Re
   }
 }
 
-/** `REJ 0>2001 of=0 reason=8`: what distinguishes the message, no more. */
+/** Prints the distinguishing fields of a message: `REJ 0>2001 of=0 reason=8`. */
 function messageText(view: DataView): string {
   const attribute = mad.attributeId(view, 0)
   const local = messages.localCommId(view, 0)

@@ -1,4 +1,4 @@
-/** The table of states as a graph: no state without a way in, none without a way out, no action without a use. */
+/** The table of states as a graph: every state has a way in and a way out, and every action is used. */
 import t from 'tap'
 import { REPEATING, type State, TRANSITIONS, type Transition, type Trigger } from '../../lib/cm/states.js'
 
@@ -54,7 +54,7 @@ t.test('the application can end every state that is not ending already', async t
 t.test('states that repeat a message, and only they, run out of repetitions', async t => {
   for (const state of STATES) {
     for (const trigger of ['overdue', 'exhausted'] as const) {
-      // An established connection repeats a question, not a message, and only when its peer is in doubt.
+      // An established connection repeats a question, not a message, and only when it doubts its peer.
       const repeats = REPEATING.has(state) || (state === 'ESTABLISHED' && trigger === 'overdue')
       t.equal(TRANSITIONS[state][trigger] !== undefined, repeats, `${state} ${trigger}`)
     }

@@ -1,4 +1,4 @@
-/** Managers that talk to each other without a fault in between: IPv6, and a host that connects to itself. */
+/** Managers that talk to each other without faults in between: IPv6, and a host that connects to itself. */
 import t from 'tap'
 import { ConnectionManager } from '../../lib/cm/connection-manager.js'
 import type { CmEvent } from '../../lib/cm/events.js'
@@ -9,7 +9,7 @@ import { HostAddress } from '../../lib/wire/net/address.js'
 
 const PORT = 4793
 
-/** Carries datagrams to whoever has their destination until none is left; notes each with its bytes. */
+/** Carries datagrams to their destinations until none is left. Records each with its bytes. */
 function carry(managers: Map<string, ConnectionManager>, notes: Uint8Array[]): void {
   const datagram = new MadDatagram()
   for (let moved = true; moved; ) {

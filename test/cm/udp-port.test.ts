@@ -1,4 +1,7 @@
-/** Managers that take datagrams at different UDP ports: each hears of the other's, and a message to an equal one is as it was. */
+/**
+ * Managers that receive datagrams at different UDP ports: each learns the other's, and a message to a host
+ * with an equal port is unchanged.
+ */
 import t from 'tap'
 import { ConnectionManager } from '../../lib/cm/connection-manager.js'
 import { MadDatagram } from '../../lib/cm/outbox.js'

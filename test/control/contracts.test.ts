@@ -1,4 +1,4 @@
-/** What the build has written of the .proto files says what they say. */
+/** The files that the build makes from .proto files have the same contents. */
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import protobuf from 'protobufjs'
@@ -15,7 +15,7 @@ function typesIn(space: protobuf.NamespaceBase): protobuf.Type[] {
   ])
 }
 
-/** All of a field that its encoding depends on, as text. */
+/** All properties of a field on which its encoding depends, as text. */
 function encoding(field: protobuf.Field): string {
   const { name, id, type, repeated, packed, hasPresence, map, delimited } = field.resolve()
   const of = field.partOf?.name

@@ -207,7 +207,7 @@ t.test('a client that never reads is dropped, not buffered for', async t => {
   socket.destroy()
 })
 
-/** A process that accepts and never answers, as one does that is stopped. */
+/** A process that accepts and never answers, like a stopped one. */
 async function deaf(t: Test): Promise<string> {
   const path = join(await folder(t), 's')
   const server = createServer(socket => socket.on('error', () => {}))
@@ -297,7 +297,8 @@ t.test('a daemon that is busy with a request is not given up: it answers pings',
   const request = daemon.send('/a', 'h')
   for (let look = 1; look <= 120; look++) {
     mock.timers.tick(5000)
-    // A look that finds something does not ping, so every other one does. Without any pong the third look gives up.
+    // A check that finds something does not ping, so every other one does. Without any pong the third check
+    // gives up.
     for (let n = 0; n < 1000 && pongs < Math.ceil(look / 2); n++) await sleep(1)
   }
   finish()
@@ -349,7 +350,7 @@ t.test('signs of life are looked for only while something is waited for', async 
   t.same([pings, gaveUp], [2, []], 'nothing is looked for any more')
 })
 
-/** What sockets and promises hold has been handled. */
+/** Waits until pending socket data and promises have been handled. */
 async function settled(): Promise<void> {
   for (let n = 0; n < 20; n++) await new Promise(resolve => setImmediate(resolve))
 }

@@ -1,4 +1,4 @@
-/** Every port with those that take no runs, several at once. */
+/** Every port with those that accept no runs, several at once. */
 import { noRaw, testVeth } from './exchange.js'
 
 const raw = noRaw ? [] : ['raw']

@@ -1,7 +1,7 @@
 /**
- * Daemons on different ports understand each other, whichever begins: what one port cannot set, another one does not insist on, and who
- * takes no runs of packets gets none. On loopback, and on veth as the kernel makes it: with nothing between them that cuts
- * runs (UDP_SEGMENT) into packets.
+ * Daemons on different ports work together, whichever connects: no port requires what another one cannot set,
+ * and an end that accepts no runs of packets gets none. On loopback, and on veth with the kernel's defaults,
+ * where nothing splits runs (UDP_SEGMENT) into packets.
  */
 import t from 'tap'
 import { libcFault } from '../../lib/io/linux/libc.js'
@@ -29,5 +29,5 @@ for (const a of names) {
   }
 }
 
-// Runs that `batch` sends are cut for nobody.
+// Nothing splits the runs that `batch` sends.
 testVeth(['batch'], ['packet'])

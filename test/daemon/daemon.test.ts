@@ -74,7 +74,7 @@ t.test('what cannot start leaves nothing open', async t => {
     code: 'WEIR_BAD_ARGUMENT',
     message: /auto, batch, dgram, raw/,
   })
-  // The address of the one that failed is free again.
+  // The address of the failed one is free again.
   await start(t, { ...own, address: sameSocket.address })
   await start(t, { ...own, socketPath: `${own.socketPath}2` })
 })

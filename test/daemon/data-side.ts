@@ -1,4 +1,4 @@
-/** A daemon's data side, on the daemon's own thread and on another one: nobody who asks can tell. */
+/** A daemon's data side, on the daemon's own thread and on another one. Clients see no difference. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -94,7 +94,7 @@ export function testDataSide(worker: boolean): void {
         [{ chunkBytes: 1 }, 'WEIR_BAD_ARGUMENT'],
         [{ socketPath: options.socketPath }, 'WEIR_BAD_STATE'],
       ]
-      // A thread costs half a second: what its own side refuses, and what this side does, is enough there.
+      // A thread costs half a second, so one error of its side and one of this side are enough there.
       for (const [change, code] of worker ? [wrong[3]!, wrong[6]!] : wrong) {
         await t.rejects(Daemon.start({ ...own, ...change }), { code }, JSON.stringify(change))
       }

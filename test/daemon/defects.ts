@@ -1,4 +1,4 @@
-/** A daemon, as a process, whose data path has a defect. */
+/** A daemon process whose data path has a defect. */
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -7,7 +7,7 @@ import { connectDaemon } from '../../lib/client/daemon-client.js'
 import { DaemonProcess, scratch } from '../support/daemon-process.js'
 
 export const INJECTOR = fileURLToPath(new URL('./host-defect.js', import.meta.url))
-/** The same program from a file a module, so that the injector can change one of them. */
+/** The same program as unbundled modules, so that the injector can change one of them. */
 const UNBUNDLED = fileURLToPath(new URL('../../bin/weir.js', import.meta.url))
 export const noThread = process.env.WEIR_IO === 'raw' && 'raw sockets are never on a thread of their own'
 
@@ -17,7 +17,7 @@ export function linesOf(text: string): { level: number; name: string; pid: numbe
   return lines.map(line => JSON.parse(line))
 }
 
-/** Tests that such a defect of the data path ends the daemon, which says so in these words. */
+/** Tests that such a defect of the data path ends the daemon, which reports it in these words. */
 export function testDefect(defect: string, words: RegExp): void {
   t.test(`defect: ${defect}`, { skip: noThread }, async t => {
     const trigger = join(await scratch(t), 'now')
@@ -30,7 +30,7 @@ export function testDefect(defect: string, words: RegExp): void {
     const daemon = await DaemonProcess.startWith(t, env, UNBUNDLED)
     const client = await connectDaemon(daemon.socket)
     t.match(await client.status(), { pid: daemon.child.pid })
-    // Something that it is busy with, and that nobody at the other end answers.
+    // Work of the daemon that nobody at the other end answers.
     const file = join(daemon.inbox, 'f')
     writeFileSync(file, 'x')
     const sent = client.send(file, '127.0.0.99').then(

@@ -1,4 +1,4 @@
-/** Where files go: as cp and scp have it, from the command line to the disk of the receiver. */
+/** Where files go, by the rules of cp and scp, from the command line to the disk of the receiver. */
 import { execFile } from 'node:child_process'
 import { mkdir, readdir, readFile, stat, symlink, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -132,7 +132,7 @@ usual(
     const name = Buffer.from('caf\u00e9 \u00ff', 'latin1')
     const path = Buffer.concat([Buffer.from(`${folder}/`), name])
     await writeFile(path, 'bytes')
-    // The shell hands bytes over as they are, which spawn does not.
+    // The shell passes bytes unchanged, which spawn does not.
     const quoted = [...name].map(byte => `\\${byte.toString(8).padStart(3, '0')}`).join('')
     const { address, inbox } = to!.options
     const weir = (line: string) => {

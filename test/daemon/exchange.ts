@@ -14,7 +14,7 @@ const BYTES = 300_000
 export const noRaw = rawFault() ?? false
 
 /** A daemon with a file to get. */
-export interface Host {
+interface Host {
   /** Its flags. */
   name: string
   daemon: DaemonProcess
@@ -61,7 +61,7 @@ export function testVeth(near: string[], far: string[]): void {
       inside(left, '10.1.0', near),
       inside(right, '10.2.0', far),
     ])
-    // By `packet` nobody asks for MAC addresses: it goes by what the kernel knows.
+    // With `packet` no host sends ARP requests: it uses the kernel's table.
     for (const { daemon } of nearHosts) t.equal((await ns.echo(right, daemon.address)).replies.length, 1)
     for (const a of nearHosts) await Promise.all(farHosts.map(b => exchange(t, a, b)))
     for (const a of farHosts) await Promise.all(nearHosts.map(b => exchange(t, a, b)))

@@ -1,6 +1,6 @@
 /**
- * Loaded by `node --import` into a daemon of a test: its thread for the data path goes wrong, as the environment says, when the
- * file WEIR_TEST_TRIGGER is there.
+ * `node --import` loads this file into a daemon of a test. When the file WEIR_TEST_TRIGGER exists, its thread
+ * for the data path fails as the environment says.
  */
 import { existsSync, writeFileSync } from 'node:fs'
 import { isMainThread } from 'node:worker_threads'
@@ -25,7 +25,10 @@ const DEFECTS: Record<string, () => Promise<void> | void> = {
     const hoard: number[][] = []
     for (;;) hoard.push(new Array(100_000).fill(hoard.length))
   },
-  /** It stands still for ever, and hears nothing any more. A file says when. A loop would do so too, for 20 s of CPU. */
+  /**
+   * The thread stops for ever and handles nothing. A file says when. A loop would do so too, but use 20 s of
+   * CPU time.
+   */
   hang() {
     writeFileSync(`${WEIR_TEST_TRIGGER}.hangs`, '')
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)

@@ -1,4 +1,4 @@
-/** What users get wrong: each command as it is parsed, within the test's process. */
+/** Mistakes of users: each command is parsed within the test's process. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -71,7 +71,7 @@ t.test('commands that cannot work say why', async t => {
   ]
   for (const [args, code, message] of gets) await t.rejects(get(...args), { code, message }, args.join(' '))
 
-  // What a thread of its own refuses is in worker.test.ts: each would cost half a second.
+  // worker.test.ts has what a thread of its own refuses. Each would cost half a second.
   const serve = (...args: string[]) => daemonCommand().parseAsync([...args, '--no-worker'], { from: 'user' })
   const where = ['--address', loopbackAddress(), '--inbox', join(folder, 'i'), '--socket', `${socketPath}2`]
   const daemons: [string[], string, RegExp][] = [

@@ -1,6 +1,7 @@
 /**
- * Daemons on veth by raw frames, `--io packet`: what ordinary sockets hide they see, and the kernel beside them goes on. Two
- * hosts in namespaces of their own; the wire between them runs in this process, and may change frames and put in some.
+ * Daemons on veth by raw frames, `--io packet`. They see what ordinary sockets hide, and the kernel beside
+ * them works on. Two hosts are in namespaces of their own. The wire between them runs in this process, and
+ * may change and insert frames.
  */
 import { randomBytes } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -26,7 +27,7 @@ const MTU = 4500
 const FLAGS = ['--io', 'packet', '--line-rate', '1Gbps']
 const SWITCH_MAC = 0x02_00_00_00_00_01
 
-/** The link between the hosts: hands on every frame, after `onFrame` has had it. */
+/** The link between the hosts: passes every frame on, after `onFrame` has seen it. */
 class Wire {
   /** `from`: 0 is h1. False: the frame is lost. */
   onFrame: (from: 0 | 1, frame: Frame) => boolean = () => true
@@ -69,7 +70,7 @@ class Wire {
       }
       other.flush()
     }
-    // It polls; while nothing comes it leaves the core to the hosts.
+    // It polls. While nothing arrives it leaves the core to the hosts.
     if (this.#idleTurns < 20) setImmediate(this.#run)
     else setTimeout(this.#run, 1)
   }
@@ -145,7 +146,7 @@ t.test('files both ways, and the kernel beside: it echoes, nothing is unreachabl
   t.ok(readFileSync(join(folder, 'back')).equals(files.back))
   t.equal((await echoed).replies.length, 5)
   for (const name of [inH1, inH2]) t.equal(counter(ns, name, 'Icmp', 'OutDestUnreachs'), 0)
-  // The counter counts: at a port that nobody holds the kernel answers.
+  // Check of the counter: at a port that nobody holds the kernel answers.
   ns.inside(inH1, () => sendDatagram(h2.address, 5555, 'anybody?'))
   while (counter(ns, inH2, 'Icmp', 'OutDestUnreachs') === 0) await sleep(10)
 })
@@ -168,7 +169,7 @@ t.test('ECN marks arrive: acknowledgements say so by BECN', { skip }, async t =>
   const { retransmittedBytes } = await transfer(t, made, 'marked', 500_000)
   t.ok(seen.marked >= 500_000 / 4096, `${seen.marked} packets were marked`)
   t.ok(seen.becn > 0, `${seen.becn} acknowledgements with BECN`)
-  // On a busy machine an answer may come so late that a packet goes again as a probe.
+  // On a busy machine an answer may come so late that a probe repeats the packet.
   t.ok(retransmittedBytes < 100_000, 'a mark is no damage: the ICRC leaves it out')
 })
 
@@ -179,7 +180,7 @@ t.test('the ICRC: an identification of the kernel is no damage, another byte is'
   let changedBytes = 0
   made.wire.onFrame = (from, frame) => {
     if (from !== 0 || !isData(frame)) return true
-    // Every packet is changed: if that were damage, nothing would arrive.
+    // Every packet is changed. If the port took that for damage, nothing would arrive.
     ipv4.setIdentification(frame.view, frame.l3, 0x1234)
     ipv4.updateChecksum(frame.view, frame.l3)
     if (random.next() < 1 / 15) {
@@ -204,7 +205,8 @@ t.test('PFC stops the sender, and lets it go on', { skip }, async t => {
   }
   const done = transfer(t, made, 'paused', 8_000_000)
   await h1.until(() => data >= 200, 'it was sending')
-  // 65,535 quanta of 512 bits last 33 ms at 1 Gbit/s: said again before they are over. Without them all would be sent in 70 ms.
+  // 65,535 quanta of 512 bits last 33 ms at 1 Gbit/s, and are repeated before they end. Without them
+  // everything would be sent in 70 ms.
   let longest = 0
   for (let i = 0, since = performance.now(); i < 30; i++) {
     await sleep(10)

@@ -1,4 +1,4 @@
-/** Hosts that cannot be reached are found out at once, and only while a connection is asked for. */
+/** Hosts that cannot be reached are detected at once, but only while a connection is requested. */
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
@@ -9,7 +9,7 @@ import { freePort } from '../io/helpers.js'
 import { loopbackAddress, scratch } from '../support/daemon-process.js'
 import { errorOf, start } from './hosts.js'
 
-/** What looks after attempts keeps no process alive. */
+/** The watch over attempts does not keep the process alive. */
 const alive = setInterval(() => {}, 1000)
 t.teardown(() => clearInterval(alive))
 

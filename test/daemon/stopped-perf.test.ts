@@ -1,4 +1,4 @@
-/** A daemon that is stopped while another host measures it: that host is told so. */
+/** A daemon that is stopped while another host measures it. That host gets an error. */
 import t from 'tap'
 import { variants } from '../support/long.js'
 import { errorOf, pair } from './hosts.js'

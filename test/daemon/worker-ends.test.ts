@@ -1,4 +1,4 @@
-/** What a daemon does is cancelled and stopped, on its own thread and on another one. */
+/** Work of a daemon is cancelled and stopped, on its own thread and on another one. */
 import { existsSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -8,7 +8,7 @@ import { WeirError } from '../../lib/errors.js'
 import { variants } from '../support/long.js'
 import { errorOf, MB, pair } from './hosts.js'
 
-/** A file of zeros that takes no room. */
+/** A file of zeros that takes no space on the disk. */
 function sparse(path: string, bytes: number): void {
   writeFileSync(path, '')
   truncateSync(path, bytes)
@@ -71,7 +71,7 @@ for (const worker of variants([true, false], 1)) {
     for (const error of await Promise.all(ends)) t.ok(error instanceof WeirError, error.message)
     t.notOk(existsSync(from.options.socketPath))
     t.equal(from.daemon.failure, null)
-    // The other end has heard of it: nothing of all that is left there.
+    // The other end has learned of it: nothing of all this is left there.
     while ((await to.client.transfers()).length > 0) await new Promise(resolve => setTimeout(resolve, 10))
     t.match(await to.client.status(), { transfers: 0 })
     // The address and the socket are free again.

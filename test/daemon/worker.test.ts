@@ -15,7 +15,7 @@ t.test('the NIC of another thread is out of reach', { skip: noThread && 'raw soc
 })
 
 t.test('one that polls without end answers as any other', async t => {
-  // While it polls, nothing else starts as fast.
+  // While it polls, everything else starts more slowly.
   const to = await start(t, true)
   const from = await start(t, true, { busyPoll: true })
   t.match(await from.client.traffic({ name: 'f', host: to.options.address, bytes: MB }), { bytes: MB })

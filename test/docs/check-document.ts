@@ -3,9 +3,9 @@ import { type Document, type Example, placeOf } from './examples.js'
 import { scenarioFault } from './scenarios.js'
 import { shellText } from './steps.js'
 
-/** Folders of the reader's machine that are not the session's. */
+/** Folders of the reader's machine that do not belong to the session. */
 const FOREIGN = /(?:^|[\s=:"'(])(\/(?:tmp|srv|home|root|var|data|mnt|opt|etc|usr)\b\S*)/m
-/** Outside of the clone it would run somebody else's package. */
+/** Outside the clone this would run a foreign package. */
 const FETCHED = /npx +(?:--?\S+ +)*weir\b/
 
 /** What is wrong, each with its place. */

@@ -9,7 +9,7 @@ import { repositoryRoot } from '../support/fixtures.js'
 import { placeOf } from './examples.js'
 import { runDocuments } from './run-documents.js'
 
-/** Examples of a test that are not run: a document that cannot be tried is one that gets wrong. */
+/** Examples of a test that are not run, at most. A document whose examples cannot be tried becomes wrong. */
 const NOT_RUN_MAX = 12
 
 /** Tests the examples of these documents, or of those that the command line names. */

@@ -2,8 +2,8 @@
 import { marked, type Token } from 'marked'
 import { type Marker, noMarker, parseMarker } from './marker.js'
 
-export const LANGUAGES = ['sh', 'console', 'ts', 'yaml', 'json', 'text'] as const
-export type Language = (typeof LANGUAGES)[number]
+const LANGUAGES = ['sh', 'console', 'ts', 'yaml', 'json', 'text'] as const
+type Language = (typeof LANGUAGES)[number]
 
 export interface Example {
   document: string

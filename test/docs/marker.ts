@@ -9,13 +9,13 @@ export interface Marker {
   needs: string[]
   /** How its commands end. */
   exitCode: number
-  /** Each stands in its output. */
+  /** Each must be in its output. */
   prints: string[]
   /** The whole block runs in the background. */
   background: boolean
   /** The host that it runs on: a home, an inbox and a daemon of its own. */
   host: string
-  /** Where the block is written to, for commands that follow. */
+  /** The file that the block is written to, for later commands. */
   file?: string
   /** The block is output of the commands before it; `varies`: numbers may differ. */
   output?: 'same' | 'varies'

@@ -6,9 +6,10 @@ export function contains(output: string, text: string): boolean {
 }
 
 /**
- * The first line of `expected` that does not follow in the output, or null. Lines of the output that are not expected
- * are passed over.
- * @param varies every number, with its unit, is like every other, and so is the room between words
+ * Returns the first line of `expected` that does not follow in the output, or null. It skips other lines of
+ * the output.
+ *
+ * @param varies true: all numbers are equal, with their units, and so are all blanks between words
  */
 export function missingLine(output: string, expected: string, varies: boolean): string | null {
   const plain = varies ? withoutNumbers : (line: string) => line.trimEnd()

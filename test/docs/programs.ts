@@ -12,14 +12,14 @@ export interface Programs {
   files: Map<Example, string>
 }
 
-/** The package under its own name, as a program finds it that has installed it. */
+/** Links the package under its own name, as in a program that has installed it. */
 export function linkPackage(folder: string, packageFolder: string = repositoryRoot): void {
   mkdirSync(join(folder, 'node_modules', '@types'), { recursive: true })
   symlinkSync(packageFolder, join(folder, 'node_modules', 'weir-roce'))
   symlinkSync(join(repositoryRoot, 'node_modules/@types/node'), join(folder, 'node_modules/@types/node'))
 }
 
-export const COMPILER_OPTIONS: ts.CompilerOptions = {
+const COMPILER_OPTIONS: ts.CompilerOptions = {
   module: ts.ModuleKind.NodeNext,
   moduleResolution: ts.ModuleResolutionKind.NodeNext,
   target: ts.ScriptTarget.ES2022,

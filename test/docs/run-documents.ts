@@ -10,7 +10,7 @@ import { compilePrograms, linkPackage, type Programs } from './programs.js'
 import { isInstalled, noSessions, runSession } from './session.js'
 import { planOf } from './steps.js'
 
-export interface Source {
+interface Source {
   name: string
   markdown: string
 }

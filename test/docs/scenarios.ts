@@ -18,7 +18,7 @@ links: [h1--s1, h2--s2, h3--s3, h4--s4, s1--s2, s2--s3, s3--s4, s4--s1]
 traffic: [{ name: flow0, from: h1, to: h3, size: 1MB }]
 `
 
-/** What the parser says against the YAML of an example, or null. */
+/** Returns the parser's error for the YAML of an example, or null. */
 export function scenarioFault(example: Example): string | null {
   let given: unknown
   try {

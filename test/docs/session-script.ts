@@ -5,7 +5,7 @@ import type { Step } from './steps.js'
 const READY_SECONDS = 120
 const SILENT_SECONDS = 2
 
-/** Comes first; the folder of the session is its argument. */
+/** The beginning of the script. The folder of the session is its argument. */
 export const DRIVER = `set -e
 __root=$1 __step= __host=
 trap '__code=$?; [ -z "$__step" ] || echo "$__step $__code" >> "$__root/results"' EXIT
@@ -48,7 +48,7 @@ __await() {
 }
 `
 
-/** Has the session do a step. */
+/** Returns the script for a step of the session. */
 export function stepScript({ example: { marker } }: Step, index: number): string {
   const block = `. "$__root/${index}.sh"`
   const streams = '> "$__out" 2>&1 < /dev/null'

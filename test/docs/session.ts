@@ -1,6 +1,7 @@
 /**
- * Runs the commands of a document as its reader does: in order, in one shell, `weir` on the PATH. Network, processes and
- * mounts are namespaces of their own, so that addresses and ports are nobody else's and all ends with the shell.
+ * Runs the commands of a document as its reader does: in order, in one shell, with `weir` on the PATH.
+ * Network, processes and mounts are in namespaces of their own, so that addresses and ports are private and
+ * everything ends with the shell.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -19,7 +20,7 @@ import type { Step } from './steps.js'
 const SESSION_MS_MAX = 600_000
 const ISO_BYTES = 1_000_000
 
-export interface Outcome {
+interface Outcome {
   example: Example
   /** Null: it did what it should. */
   fault: string | null
@@ -47,7 +48,7 @@ function run([program, ...args]: readonly string[]) {
   return spawnSync(program!, args, { encoding: 'utf8', timeout: 30_000 })
 }
 
-/** Runs the steps, and says of each how it went; those after one that failed are not reached. */
+/** Runs the steps and reports the result of each. Steps after a failed one are not run. */
 export async function runSession(steps: readonly Step[], folder: string): Promise<Outcome[]> {
   const hosts = new Set([HOME_HOST, ...steps.map(({ example }) => example.marker.host)])
   for (const host of hosts) prepareHost(join(folder, host))
@@ -90,7 +91,7 @@ async function runShell(folder: string): Promise<{ said: string; isLate: boolean
   return { said: said.join(''), isLate }
 }
 
-/** That of a user: nothing of Weir's, nothing of the test runner's. */
+/** A user's environment: without anything of Weir or of the test runner. */
 function environment(folder: string): NodeJS.ProcessEnv {
   const kept = Object.entries(process.env).filter(([name]) => !/^(WEIR|TAP|_TAP|NODE_|XDG_)/.test(name))
   return { ...Object.fromEntries(kept), PATH: `${join(folder, 'bin')}:${process.env.PATH}` }

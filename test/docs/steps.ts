@@ -9,7 +9,7 @@ export interface Step {
   expects: { text: string; varies: boolean }[]
 }
 
-export interface Plan {
+interface Plan {
   steps: Step[]
   /** What is left out on this machine, and why. */
   skipped: { example: Example; why: string }[]

@@ -23,7 +23,7 @@ export async function open(t: Test, more: Partial<HostOptions> = {}): Promise<Ho
   return host
 }
 
-export interface Pair {
+interface Pair {
   a: Host
   b: Host
   /** a's end, which connected, and b's. */

@@ -1,4 +1,4 @@
-/** What an application does wrong, queues that are full, and ends with work outstanding. */
+/** Mistakes of an application, full queues, and ends with work outstanding. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
@@ -16,7 +16,10 @@ import { brief, connected, connectedBetween, memory, next, noThreads, open, PORT
 
 const { SEND, RDMA_WRITE, RDMA_READ, FETCH_AND_ADD } = WorkOpcode
 
-/** Posts until `count` requests have been taken, however long the NIC's thread needs for it, and tries on for a while. */
+/**
+ * Posts until `count` requests have been taken, however long the NIC's thread needs, and continues for a
+ * while.
+ */
 async function fill(post: () => boolean, count: number): Promise<void> {
   let taken = 0
   for (let more = 0; more < 5; await new Promise(resolve => setTimeout(resolve, 20))) {
@@ -25,8 +28,8 @@ async function fill(post: () => boolean, count: number): Promise<void> {
   }
 }
 
-// Tests share hosts, as to start one costs more than most of them. No more than these two live at a time: each waits on a thread of
-// Node's pool, which has four and loads modules too.
+// Tests share hosts, because starting one costs more than most tests. At most these two live at a time: each
+// waits on a thread of Node's pool, which has four and loads modules too.
 usual('on two hosts', { skip: noThreads }, async t => {
   const usual = await Promise.all([open(t), open(t)])
 
@@ -90,7 +93,7 @@ usual('on two hosts', { skip: noThreads }, async t => {
     t.equal(await next(ab), '1 SUCCESS 100')
     t.ok(ab.postSend({ ...work, id: 2, remoteAddress: readOnly.address + 1 }))
     t.ok(ab.postSend({ ...work, id: 3 }))
-    // The refusal and the disconnect that follows it come by two sockets: the second may be read first.
+    // The refusal and the disconnect after it arrive by two sockets, and the second may be read first.
     const second = await next(ab)
     t.match(second, /^2 (REM_ACCESS_ERR|WR_FLUSH_ERR) 0$/)
     t.equal(await next(ab), '3 WR_FLUSH_ERR 0')
@@ -168,7 +171,7 @@ long('on two hosts with short queues', { skip: noThreads }, async t => {
       ab.postSend({ id: posted, opcode: SEND, region: ma.region, offset: 0, length: 16 }) && posted++ >= 0
     await fill(send16, 2 * depth)
     t.equal(posted, 2 * depth)
-    // The same of receives: an application that takes no completions stops the NIC from taking work, not from living.
+    // The same for receives: an application that takes no completions only stops the NIC from taking work.
     let received = 0
     const total = 100
     const seen: string[] = []

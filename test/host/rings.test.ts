@@ -1,4 +1,7 @@
-/** The queues between two threads: every record once, in order, whole, however the threads are scheduled. */
+/**
+ * The queues between two threads: every record once, in order and complete, however the threads are
+ * scheduled.
+ */
 import { Worker } from 'node:worker_threads'
 import fc from 'fast-check'
 import t from 'tap'
@@ -100,7 +103,7 @@ t.test('two threads: 20,000 records, each once and whole', async t => {
     const words = new Uint32Array(workerData.memory, ring.recordsAt)
     const idle = new Int32Array(new SharedArrayBuffer(4))
     for (let n = 0; n < workerData.records; ) {
-      // Where there are fewer cores than threads that run, the other one gets its turn.
+      // If there are fewer cores than running threads, the other thread gets its turn.
       if (ring.isFull) Atomics.wait(idle, 0, 0, 0.1)
       if (ring.isFull) continue
       words[2 * ring.producing] = n

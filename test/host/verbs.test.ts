@@ -106,7 +106,7 @@ usual('unsignaled work, and a peer that takes a key back', { skip: noThreads }, 
   const [ma, mb] = [await memory(a, 4096), await memory(b, 4096)]
   const window = await memory(b, 64, Access.LOCAL_WRITE | Access.REMOTE_WRITE)
   const work: SendWork = { id: 0, opcode: WorkOpcode.SEND, region: ma.region, offset: 0, length: 8 }
-  // Many times the depth of the queues: silent work gives its places back.
+  // Many times the depth of the queues: unsignaled work returns its places.
   for (let i = 1; i <= 1000; i++) {
     const signaled = i % 10 === 0
     const remote = { remoteAddress: mb.region.address + 8, rkey: mb.region.key }

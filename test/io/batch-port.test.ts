@@ -1,4 +1,4 @@
-/** What the port by system calls does beyond the others. */
+/** What the batch port does in addition to the others. */
 import t from 'tap'
 import type { Frame } from '../../lib/frame/frame.js'
 import { FramePool } from '../../lib/frame/frame-pool.js'
@@ -105,7 +105,7 @@ t.test('who cannot take runs gets single datagrams: the kernel cuts', { skip: fa
   await Promise.all([a.port.close(), other.port.close()])
 })
 
-/** Lengths of what a socket has been handed as one: a run that nobody has cut counts once. */
+/** Lengths of the datagrams that a socket was given. An unsplit run counts once. */
 function arrivals(socket: UdpSocket): number[] {
   const libc = loadLibc()
   const messages = 64
@@ -217,7 +217,7 @@ t.test('what the kernel dropped is counted', { skip: fault ?? false }, async t =
   }
   const received = take()
   t.ok(received > 0 && received < count, `${received} of ${count} found room`)
-  // The kernel tells with the next datagram that it can deliver.
+  // The kernel reports with the next datagram that it can deliver.
   a.port.transmit(frameOf(a.pool, B, 4791, new Uint8Array(4)))
   a.port.flush()
   t.equal(take(), 1)

@@ -111,7 +111,7 @@ everyPort('a frame leaves from the source port that it says, whichever is listed
   const wanted = listed ?? [0xc000, 0xffff]
   for (const destinationPort of [4791, 4792, 4792]) {
     const seen: number[] = []
-    // All at once: what is kept back for one must not leave from another.
+    // All at once: a frame that is kept back for one source port must not leave from another.
     for (const sourcePort of [...wanted, ...wanted]) {
       const payload = Uint8Array.of(sourcePort >> 8, sourcePort & 255, 0, 0)
       a.transmit(udpFrame4(poolA, { source: A, destination: B, sourcePort, destinationPort, payload }))
@@ -232,7 +232,8 @@ everyPort('the kernel holds what the budget says, in datagrams of 4 KiB', async 
   const datagram = new Uint8Array(4096 + 100)
   const count = Math.floor(b.receiveBudgetBytes / 4096)
   t.ok(count >= 8, `${count} datagrams`)
-  // Sent within one turn of the event loop: nobody reads meanwhile. The pool has one slot; the rest is counted.
+  // Sent within one turn of the event loop, so that nobody reads meanwhile. The pool has one slot; the rest
+  // is counted.
   for (let i = 0; i < count; i++) plain.send(datagram, ports.rocePort, B)
   await until(() => {
     const frame = b.receive()

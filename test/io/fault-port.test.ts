@@ -8,7 +8,7 @@ import { FaultPort, type PortFaults } from './fault-port.js'
 
 const SEED = fixedSeed(t, 5)
 
-/** A port that notes what is sent. */
+/** A port that records what is sent. */
 class NotingPort implements Port {
   readonly mtu = 1500
   readonly sourcePorts = [7]

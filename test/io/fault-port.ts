@@ -11,7 +11,7 @@ export interface PortFaults {
   reorder?: number
 }
 
-/** A port that loses, duplicates and swaps the frames sent by another one, at random. */
+/** A port that loses, duplicates and swaps frames of another port at random. */
 export class FaultPort implements Port {
   /** A frame that is held back or duplicated needs its payload in its slot. */
   readonly gathers = false
@@ -65,7 +65,7 @@ export class FaultPort implements Port {
 
   receive(): Frame | null {
     const frame = this.#inner.receive()
-    // Nothing followed the frame that was held back: it goes when the driver reaches the end of its round.
+    // Nothing followed the delayed frame. It is sent when the driver reaches the end of its round.
     if (frame === null) this.#release()
     return frame
   }

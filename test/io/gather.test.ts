@@ -1,4 +1,4 @@
-/** Payloads that the batch port sends from where they lie, and lends where they have arrived. */
+/** Payloads that the batch port sends directly from their memory, and lends after arrival. */
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import t from 'tap'
@@ -28,7 +28,7 @@ const A = '127.0.0.1'
 const B = '127.0.0.2'
 const fault = libcFault()
 
-/** A frame to the INT port, with `head` and `tail` bytes around the payload, which lies outside. */
+/** A frame to the INT port, with `head` and `tail` bytes around the payload, which is outside the slot. */
 function gatheredFrame(
   pool: FramePool,
   memory: Backing,
@@ -157,7 +157,7 @@ t.test(
       if (!sender.flush()) break
     }
     t.ok(counters.txFrames < added, `${counters.txFrames} of ${added} frames found room`)
-    // The application is done with it, and uses it for something else.
+    // The application has got it back, and uses it for something else.
     memory.bytes.fill(0xee)
     const values = new Set<number>()
     let received = 0
@@ -216,7 +216,8 @@ t.test(
   'hosts with losses: what is gathered, lent and kept arrives exact',
   { skip: fault ?? false },
   async t => {
-    // What is lost depends on the machine as well: the messages do not, so that there are enough of them.
+    // Which packets are lost depends on the machine as well. The number of messages does not, so that there
+    // are enough of them.
     const random = new Random(seed)
     const lengths = new Random(1)
     const rocePort = freePort()
@@ -270,7 +271,7 @@ t.test('headers of any length are in the slot', { skip: fault ?? false }, async 
   }
   const a = open(A)
   const b = open(B)
-  // INT-MD has the longest headers that there are.
+  // INT-MD has the longest headers.
   for (const hops of [0, 5, 12, 13, 14, 16]) {
     const payload = pattern(seed + hops, 4084)
     const shimBytes = intMd.BYTES + hops * intMd.HOP_BYTES

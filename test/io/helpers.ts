@@ -14,8 +14,8 @@ let block: number | null = null
 let pairs = Math.floor(Math.random() * 32)
 
 /**
- * A port that is free, and so is the next. Below those that the system gives away itself (from 32768 on), and so that the source ports
- * that go with it lie above them (from 61000 on).
+ * Returns a free port whose next one is free too. It is below those that the system assigns itself (from
+ * 32768 on), so that its source ports are above them (from 61000 on).
  */
 export function freePort(): number {
   block ??= ownBlock()
@@ -23,8 +23,8 @@ export function freePort(): number {
 }
 
 /**
- * The first port of a block that no other process has: it holds the TCP port of that number for as long as it lives. Without a host `listen`
- * binds at once.
+ * Returns the first port of a block that no other process has: this process holds the TCP port of that number
+ * as long as it lives. Without a host `listen` binds at once.
  */
 function ownBlock(): number {
   for (let i = 0; i < BLOCKS; i++) {
@@ -60,7 +60,7 @@ export async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await new Promise(resolve => setTimeout(resolve, 2))
 }
 
-export interface UdpFrameFields {
+interface UdpFrameFields {
   source: string
   destination: string
   sourcePort: number

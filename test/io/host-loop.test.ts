@@ -16,7 +16,7 @@ const FIELDS = {
   payload: new Uint8Array(1000),
 }
 
-/** Sends `count` frames at a fixed interval, and notes how late each is. */
+/** Sends `count` frames at a fixed interval, and records how late each is. */
 class PacedSource implements Node {
   sent = 0
   early = 0
@@ -114,7 +114,7 @@ for (const intervalNs of [50_000, 700_000, 5_000_000]) {
   )
 }
 
-/** A port with so many frames that have arrived. */
+/** A port with this many arrived frames. */
 class FullPort implements Port {
   readonly mtu = 9000
   readonly sourcePorts = null
@@ -144,7 +144,10 @@ class FullPort implements Port {
   }
 }
 
-/** Waits for a frame of its own, the `awaited`-th that comes: its deadline is over, unless that has come. */
+/**
+ * Waits for a frame of its own, the `awaited`-th that arrives. When its deadline passes, it fails unless that
+ * frame has arrived.
+ */
 class Silence implements Node {
   frames = 0
   timeouts = 0
@@ -196,7 +199,7 @@ t.test(
     const port = new FullPort(pool, 5)
     const receive = port.receive.bind(port)
     port.receive = () => {
-      // The kernel ran somebody else meanwhile, say.
+      // For example, the kernel ran another process meanwhile.
       now += 3_000_000
       if (port.waiting > 0) came.push(now)
       return receive()

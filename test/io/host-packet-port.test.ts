@@ -1,4 +1,6 @@
-/** What a host's packet port takes from its interface, what it leaves to the kernel, and who is refused. */
+/**
+ * What a host's packet port takes from its interface, what it leaves to the kernel, and which errors it has.
+ */
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { Frame } from '../../lib/frame/frame.js'
@@ -88,13 +90,16 @@ async function pair(t: Test): Promise<{ ns: Namespaces; a: string; b: string }> 
     { ns: a, name: 'eth0', mac: '02:57:0a:00:00:01', address: '10.0.0.1/24' },
     { ns: b, name: 'eth0', mac: '02:57:0a:00:00:02', address: '10.0.0.2/24' },
   )
-  // The kernel tells of a link that has come up in its own time.
+  // The kernel reports a link that has come up after some time.
   while (!ns.exec(b, 'ip', 'link', 'show', 'eth0').includes('LOWER_UP')) await sleep(5)
   while (!ns.exec(b, 'cat', '/sys/class/net/eth0/operstate').includes('up')) await sleep(5)
   return { ns, a, b }
 }
 
-/** Everything that `port` gives up to a frame of these bytes: none overtakes another on a veth pair. */
+/**
+ * Everything that `port` receives up to a frame of these bytes. Frames do not overtake each other on a veth
+ * pair.
+ */
 async function upTo(last: Buffer, port: HostPacketPort, pool: FramePool): Promise<Buffer[]> {
   const frames: Buffer[] = []
   while (frames.at(-1)?.equals(last) !== true) {
@@ -107,7 +112,7 @@ async function upTo(last: Buffer, port: HostPacketPort, pool: FramePool): Promis
   return frames
 }
 
-/** [what it is, how it is written, whether a NIC is to see it]; of a list, the last one is. */
+/** [name, writer, whether a NIC must see it]. If a case has several frames, the last one counts. */
 type Case = readonly [string, (frame: Frame) => number, boolean]
 
 async function check(t: Test, cases: readonly Case[], address: HostAddress): Promise<void> {

@@ -1,4 +1,4 @@
-/** What a host takes in: its rate, its queue, and how much of the kernel's memory is payload. */
+/** What a host takes in: its rate, its queue, and which part of the kernel's memory is payload. */
 import t from 'tap'
 import { FramePool } from '../../lib/frame/frame-pool.js'
 import { RECEIVER_ROOM_BYTES } from '../../lib/io/linux/batch-receiver.js'
@@ -24,7 +24,7 @@ t.test('the rate is bytes by the time for which rounds were busy, not by all tim
   const intake = new Intake(LINE_BPS, BUDGET)
   t.equal(intake.rateBps, LINE_BPS, 'until it is known')
   let now = 1000
-  // 10,000 bytes in 8 us are 10 Gbit/s, however long it is idle in between.
+  // 10,000 bytes in 8 us are 10 Gbit/s, regardless of idle times in between.
   for (let n = 0; n < 50; n++) now = round(intake, now, 8000, 10_000) + 1e6
   t.equal(intake.rateBps, 10e9)
   t.equal(intake.takenBytes, 490_000, 'what was taken before the last round began')
@@ -61,7 +61,8 @@ t.test('bytes between two stamps are never more than the rate allows', async t =
   let now = 1000
   for (let n = 0; n < 100; n++) now = round(intake, now, 80_000, 100_000)
   const { stampNs, takenBytes } = intake
-  // A small round and a great one at once after it: what that takes is not yet sent, in the words of a hop.
+  // A small round and a large one at once after it. As in a hop's record, what the large one takes does not
+  // count as sent yet.
   now = round(intake, now, 8000, 10_000)
   now = round(intake, now, 800_000, 1_000_000)
   const possible = ((intake.stampNs - stampNs) * intake.rateBps) / 8e9
@@ -82,7 +83,7 @@ t.test('a queue counts that stays, or that is about to overflow', async t => {
   t.ok(sample(70_000) >= 50_000, 'it does not go')
   t.ok(sample(70_000) <= 60_000, 'its least counts')
   t.equal(sample(1_200_000), 1_200_000, 'too near to the end')
-  // A process that did not run for a second finds a queue: that says nothing of what stays.
+  // A process that did not run for a second finds a queue, which says nothing about the standing queue.
   for (let n = 0; n < 12; n++) sample(0)
   now += 1e9
   t.equal(sample(800_000), 0)
@@ -136,7 +137,7 @@ t.test('a port tells what waits in its socket, of whatever size', { skip: libcFa
   const a = open('127.0.0.1')
   const b = open('127.0.0.2')
   t.equal(b.port.waitingBytes(), 0)
-  // Joined, and one by one; within what a user's socket may keep without privileges.
+  // Joined, and one by one, within the buffer that a user's socket has without privileges.
   for (const [destinationPort, bytes] of [
     [4792, 4200],
     [4791, 4200],
@@ -157,7 +158,7 @@ t.test('a port tells what waits in its socket, of whatever size', { skip: libcFa
       left--
       const told = b.port.waitingBytes()
       const most = left * (bytes + 42)
-      // To a tenth of what there was.
+      // The error is at most a tenth.
       if (Math.abs(told - left * bytes) > 3.6 * (bytes + 42))
         t.fail(`${told} of ${most}, ${bytes} each, ${left} left`)
     }

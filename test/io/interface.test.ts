@@ -1,4 +1,7 @@
-/** What the system says of the interface that has an address: also of one without carrier, which Node does not list. */
+/**
+ * What the system reports about the interface of an address, also one without carrier, which Node does not
+ * list.
+ */
 import { execFileSync } from 'node:child_process'
 import { endianness, networkInterfaces } from 'node:os'
 import { fileURLToPath } from 'node:url'
@@ -25,7 +28,8 @@ t.test('every address that Node lists is on its interface', async t => {
   t.throws(() => interfaceMtu('localhost'), { code: 'WEIR_BAD_ARGUMENT' })
 })
 
-// As little-endian machines print them: 10.0.0.0/8 on eth0, 10.5.0.0/16 on eth1, the default by a gateway on eth2, 10.5.6.0/24 by one on eth3.
+// In the form of little-endian machines: 10.0.0.0/8 on eth0, 10.5.0.0/16 on eth1, the default by a gateway on
+// eth2, 10.5.6.0/24 by one on eth3.
 const ROUTES = `Iface	Destination	Gateway 	Flags	RefCnt	Use	Metric	Mask		MTU	Window	IRTT
 eth2	00000000	0100A8C0	0003	0	0	0	00000000	0	0	0
 eth0	0000000A	00000000	0001	0	0	0	000000FF	0	0	0

@@ -229,7 +229,7 @@ t.test('a frame tells its age', { skip }, async t => {
   clock.read()
   to.pool.give(await next(to.port))
   const ageNs = to.port.ageNs(clock)
-  // The frame was there before the pause and after the test began: by the machine's own clock.
+  // The frame was there before the pause and after the test began, by the machine's own clock.
   t.ok(ageNs >= 49e6 && ageNs < 60e9, `${ageNs} ns`)
 })
 
@@ -241,7 +241,7 @@ t.test('an interface that goes down is an error once, and works again when it is
   t.ok(to.port.waiter.wait(60e9), 'the error wakes')
   t.equal(to.port.counters.rxErrors, 1)
   t.notOk(to.port.waiter.wait(0), 'once: whoever waits would spin')
-  // There is no carrier. The kernel refuses the frame at first, and drops it in silence once it has noticed.
+  // There is no carrier. The kernel refuses the frame at first, and drops it silently once it has noticed.
   const send = (bytes: number) => {
     from.port.transmit(frameOf(from.pool, bytes))
     from.port.flush()
@@ -250,7 +250,7 @@ t.test('an interface that goes down is an error once, and works again when it is
   t.equal(from.port.counters.drops.txError + from.port.counters.txFrames, 1)
   namespaces.exec(b, 'ip', 'link', 'set', 'x1', 'up')
   let got: Frame | null = null
-  // Just so it notices the carrier a moment after it is there.
+  // It notices the carrier a moment late, too.
   for (; got === null; got = to.port.receive()) {
     send(200)
     await sleep(1)

@@ -96,7 +96,7 @@ t.test('a peer that comes later, or comes back, is reached', async t => {
       await new Promise(setImmediate)
     }
     const b = await DgramPort.open({ pool: poolB, address: B, ...ports })
-    // One that an ICMP error eats may be lost: a transport sends again.
+    // A packet that meets an ICMP error may be lost. A transport retransmits.
     const sending = setInterval(() => a.transmit(numbered(poolA, B, 77, 10)), 5)
     const frame = await nextFrame(b)
     clearInterval(sending)
@@ -126,7 +126,7 @@ t.test('sockets are bounded: when all are taken, those not used any more make ro
   for (let host = 1; host <= 100; host++) t.equal(sockets.find(`127.0.1.${host}`, 9), null, 'not yet')
   t.equal(sockets.size, 64)
   await until(() => sockets.find('127.0.1.64', 9) !== null)
-  // Twice as many packets to peers without a socket as it takes to look, once to mark and once to drop.
+  // Twice as many packets to peers without a socket as the sweep needs: once to mark and once to close.
   for (let n = 0; n < 2 * 4096; n++) {
     const busy = sockets.find('127.0.1.1', 9)!
     const frame = n % 1000 === 0 ? pool.take() : null

@@ -6,7 +6,7 @@ import { type Nanos, NEVER } from '../../lib/time/nanos.js'
 const SPIN_NS = 4_000_000
 const TURN_NS = 1_000
 
-/** A waiter that never sees anything, on a clock of its own, and counts how it is asked. */
+/** A waiter that never sees anything, with a clock of its own. It counts its calls. */
 class QuietWaiter implements Waiter {
   now: Nanos = 0
   spins = 0
@@ -37,7 +37,7 @@ class QuietWaiter implements Waiter {
   async close(): Promise<void> {}
 }
 
-/** What a loop does that is woken once and then has nothing to do. */
+/** What a loop does after one wake with nothing to do. */
 async function afterOneWake(yieldNs: (n: number) => Nanos): Promise<QuietWaiter> {
   const waiter = new QuietWaiter(yieldNs)
   const driven = { round: () => false, nextDeadline: () => NEVER }

@@ -1,4 +1,7 @@
-/** The packet socket's filter, run by a small machine of classic BPF, on RoCEv2 in every encapsulation and on what is none. */
+/**
+ * The packet socket's filter, executed by a small classic BPF machine, on RoCEv2 in every encapsulation and
+ * on other packets.
+ */
 
 import t from 'tap'
 import { Frame } from '../../lib/frame/frame.js'

@@ -1,4 +1,4 @@
-/** What `weir lab up --pcap` writes when it may not grow for ever. */
+/** What `weir lab up --pcap` writes with a bound. */
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'

@@ -1,4 +1,4 @@
-/** `weir doctor`, on this machine and where something is taken away. */
+/** `weir doctor`, on this machine and where something is missing. */
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, symlinkSync } from 'node:fs'

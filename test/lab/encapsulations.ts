@@ -1,4 +1,6 @@
-/** A run between processes whose telemetry is in a given encapsulation: what arrives, and what a capture holds. */
+/**
+ * A run between processes with telemetry in a given encapsulation: what arrives, and what a capture contains.
+ */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'

@@ -1,4 +1,4 @@
-/** Labs whose processes are killed: `weir lab down` leaves nothing, whatever died. */
+/** Labs whose processes are killed: `weir lab down` leaves nothing, whichever process was killed. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -23,7 +23,7 @@ t.test('kill -9 of a daemon, of the switch, of the keeper: status says so, down 
   const place = new Place(t)
   const up = await place.weir(['lab', 'up', place.file('small.yaml', SMALL)])
   t.equal(up.code, 0, up.stderr)
-  // Somebody's own program, that no parent waits for.
+  // A foreign program without a parent that waits for it.
   await place.exec('small', 'h1', ['sh', '-c', 'sleep 1000 >/dev/null 2>&1 & exit 0'])
   const state = stateOf(place)
   for (const [who, expected] of [

@@ -1,4 +1,4 @@
-/** Every mode of HPCC++ on veth: exact bytes, and feedback that is believed. */
+/** Every mode of HPCC++ on veth: exact bytes, and feedback that hosts believe. */
 import t from 'tap'
 import { checkModes, DIRECT } from './modes.js'
 import { noLabs } from './support.js'

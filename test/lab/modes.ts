@@ -1,4 +1,7 @@
-/** One scenario on veth in a mode of HPCC++: what must be as in virtual time however late the machine is, and what when it is not. */
+/**
+ * One scenario on veth in a mode of HPCC++: what must be as in virtual time however late the machine is, and
+ * what must be so only if it is not late.
+ */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
@@ -7,7 +10,7 @@ import type { RunResult } from '../../lib/scenario/result/result.js'
 import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
 import { Place } from './support.js'
 
-export interface Mode {
+interface Mode {
   name: string
   /** Lines of the scenario; what is not given is HPCC++ with wide records in every packet. */
   cc?: string
@@ -19,7 +22,7 @@ export interface Mode {
 
 /** W_init, bytes: 10 Mbit/s over T. */
 const W_INIT = (10e6 * 0.14) / 8
-/** A run whose flows last longer than in virtual time by more than this was held up by the machine. */
+/** If flows take longer than in virtual time by more than this factor, the machine delayed the run. */
 const IN_TIME = 1.03
 /** A switch in a mode answers directly from this queue on. */
 const DIRECT_THRESHOLD = 20_000
@@ -95,12 +98,13 @@ async function check(t: Test, mode: Mode): Promise<void> {
       const { directResponses } = ports.find(port => port.name === 's1:s2')!
       const queue = Math.max(...series['queue/s1:s2']!.values)
       const what = `${mode.name}: ${directResponses} direct responses, queue of ${queue} bytes`
-      // Hosts that hardly run do not congest the switch: then it has nothing to answer.
+      // Hosts that hardly run do not congest the switch, so it sends no responses.
       if (queue >= 2 * DIRECT_THRESHOLD || feedback === virtual.feedback) t.ok(directResponses! > 0, what)
       else t.comment(what)
     }
     const repeated = flows.reduce((sum, flow) => sum + flow.retransmittedBytes, 0)
-    // A host that does not run for a while takes late packets for lost, and stamps that come all at once for ones that are ahead.
+    // A host that does not run for a while takes late packets for lost, and stamps that arrive all at once
+    // for ones that are ahead.
     if (inTime || feedback === virtual.feedback) {
       t.equal(repeated, 0, `${mode.name}: none twice`)
       t.equal(implausible, 0, `${mode.name}: all feedback is believed`)

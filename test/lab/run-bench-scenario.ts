@@ -5,10 +5,13 @@ import { packageFile } from '../../lib/package-file.js'
 import type { RunResult } from '../../lib/scenario/result/result.js'
 import { Place } from './support.js'
 
-/** A machine that is busy with other things may keep what is looked for from happening in time. */
+/** On a busy machine the expected event may not happen in time. */
 const ATTEMPTS = 6
 
-/** Runs a scenario of the bench on veth, again if not even `happened` holds; each run leaves no process behind. Null: it never did. */
+/**
+ * Runs a scenario of the bench on veth, again if `happened` does not hold. Each run leaves no process behind.
+ * Null: it never held.
+ */
 export async function runBenchScenario(
   t: Test,
   name: string,

@@ -1,4 +1,4 @@
-/** Labs as a user has them: by commands, with folders of their own so that nobody's labs are met. */
+/** Labs as a user has them: by commands, in folders of their own, apart from other labs. */
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { chownSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
@@ -37,7 +37,10 @@ export function noLabs(): string | false {
   }
 }
 
-/** Why an ordinary user's labs cannot be tried, or false. Whoever is no root is one. */
+/**
+ * Why an ordinary user's labs cannot be tried, or false. A test that does not run as root is an ordinary
+ * user's.
+ */
 export function noUserLabs(): string | false {
   if (process.getuid?.() !== 0) return noLabs()
   const [program, ...args] = [
@@ -57,7 +60,7 @@ export function noUserLabs(): string | false {
 
 const AS_NOBODY = ['setpriv', `--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups']
 
-export interface Output {
+interface Output {
   code: number | null
   signal: NodeJS.Signals | null
   stdout: string
@@ -109,7 +112,10 @@ export class Place {
     })
   }
 
-  /** Runs `weir` to its end, one command after the other in one process: as long as a lab lives, each would cost as much as its start. */
+  /**
+   * Runs `weir` to its end, one command after the other in one process. Otherwise each command would cost a
+   * start, as long as a lab lives.
+   */
   async weir(args: readonly string[]): Promise<CommandEnd> {
     return await this.#lines.run(args, this.folder)
   }
@@ -137,7 +143,7 @@ export class Place {
     return JSON.parse(stdout)
   }
 
-  /** Pids of all processes that have to do with this place, by their environment or their arguments. */
+  /** Pids of all processes whose environment or arguments mention this place. */
   processes(): number[] {
     return readdirSync('/proc')
       .map(Number)
@@ -152,7 +158,7 @@ export class Place {
     return ['run', 'tmp'].flatMap(name => readdirSync(join(this.folder, name)))
   }
 
-  /** Has labs, inboxes and temporary files in this place. */
+  /** Puts labs, inboxes and temporary files into this place. */
   environment(): NodeJS.ProcessEnv {
     const { WEIR_LABS: _labs, ...env } = process.env
     return {
@@ -164,7 +170,7 @@ export class Place {
   }
 }
 
-/** Names of this machine's interfaces and named namespaces: what a lab must leave as it is. */
+/** Names of this machine's interfaces and named namespaces, which a lab must not change. */
 export function networkOfMachine(): { interfaces: string[]; namespaces: string[] } {
   const links = JSON.parse(execFileSync('ip', ['-json', 'link'], { encoding: 'utf8' })) as {
     ifname: string
@@ -173,7 +179,7 @@ export function networkOfMachine(): { interfaces: string[]; namespaces: string[]
   return { interfaces: links.map(({ ifname }) => ifname), namespaces: names.map(name => name.split(' ')[0]!) }
 }
 
-/** Resolves when the condition holds; a test that waits for ever is ended by its own limit. */
+/** Resolves when the condition holds. A test that waits for ever is ended by its own limit. */
 export async function until(holds: () => boolean): Promise<void> {
   while (!holds()) await new Promise(resolve => setTimeout(resolve, 20))
 }

@@ -1,4 +1,4 @@
-/** Labs of an ordinary user: everything lies in a user namespace. */
+/** Labs of an ordinary user: everything is in a user namespace. */
 import { randomBytes } from 'node:crypto'
 import t from 'tap'
 import { noUserLabs, Place, SMALL } from './support.js'

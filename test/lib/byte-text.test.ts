@@ -1,4 +1,4 @@
-/** Names of files that are no UTF-8: as text and back, on the wire, in messages, and by an older peer. */
+/** Names of files that are no UTF-8: to text and back, on the wire, in messages, and with an older peer. */
 import protobuf from 'protobufjs'
 import t from 'tap'
 import { bytesOf, fsPath, showBytes, textOf } from '../../lib/byte-text.js'

@@ -1,4 +1,4 @@
-/** Folders are made with what is missing above them, or it is said why they cannot be. */
+/** Folders are made with their missing parents, or an error says why they cannot be. */
 import { existsSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -18,7 +18,7 @@ t.test('it is made with those above it, once and for good', async t => {
   for (const path of ['in', 'in/a', 'in/a/b', 'in/a/b/c']) {
     t.equal(statSync(join(folder, path)).mode & 0o777, 0o700, path)
   }
-  // Not simplified before: what lies behind a link is the system's to say.
+  // The path is not simplified, because only the system knows where a link leads.
   makeFolder(`${folder}/new/../beside`, WISH)
   t.ok(statSync(join(folder, 'beside')).isDirectory())
   symlinkSync(join(folder, 'in'), join(folder, 'link'))

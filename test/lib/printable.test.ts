@@ -1,4 +1,4 @@
-/** What comes from a peer or a file name steers no terminal. */
+/** Text from a peer or a file name does not control the terminal. */
 import t from 'tap'
 import { printable } from '../../lib/printable.js'
 

@@ -26,7 +26,10 @@ export interface Choice extends Effect {
   patch: MatrixConfig
   /** The controller that the option belongs to. */
   controller?: string
-  /** `auto` hands it on to a controller whose own option it is: looked at alone, as pairs of that are judged there. */
+  /**
+   * `auto` passes it to a controller that has the option itself. It is only tested alone, because pairs are
+   * judged at that controller.
+   */
   handedOn?: boolean
 }
 
@@ -53,7 +56,7 @@ export const CHOICES: readonly Choice[] = [
   ...ccNames().flatMap(controllerChoices),
 ]
 
-/** An option of which nothing is said shows in the trace of a flow. */
+/** An option without an entry shows in the trace of a flow. */
 function effectsOf(
   said: Readonly<Record<string, readonly Effect[]>>,
   option: ValueOption,

@@ -1,4 +1,6 @@
-/** What scenario files, daemons and connections refuse with the reason, for options that all hosts of a network have. */
+/**
+ * What scenario files, daemons and connections refuse with a reason, for options of all hosts of a network.
+ */
 import { checkModes, idleEncapsulation } from '../../lib/cc/mode-conflicts.js'
 import { PATH_OPTIONS } from '../../lib/cc/path-options.js'
 import { pathSettings, probesPaths } from '../../lib/cc/path-settings.js'

@@ -1,7 +1,7 @@
 /**
- * How the effect of each option is seen: a value other than the default, the network in which it matters, and the figure that
- * tells. Options of tables are complete by their types or by a test: a new one has no place here until somebody says how its
- * effect is seen, or why it has none in these networks.
+ * How the effect of each option is seen: a value other than the default, the network in which it matters, and
+ * the figure that shows it. Types or a test make sure that the list is complete: a new option needs an entry
+ * that says how its effect is seen, or why it has none in these networks.
  */
 import type { NicConfig } from '../../lib/nic/config.js'
 import { MICROSECOND, MILLISECOND } from '../../lib/time/nanos.js'
@@ -10,14 +10,14 @@ import type { Figures } from './figures.js'
 import type { NetworkName } from './networks.js'
 import type { MatrixConfig } from './run-network.js'
 
-/** True if a run with the value differs from one without it as the value promises. */
-export type Seen = (given: Figures, absent: Figures) => boolean
+/** Returns true if a run with the value differs from one without it as the value promises. */
+type Seen = (given: Figures, absent: Figures) => boolean
 
 export interface Effect {
   value: unknown
   /** What has to be set beside it. */
   needs?: MatrixConfig
-  /** Networks in which it is looked for, one after the other until it is seen. Default: `shared`. */
+  /** Networks that are tried, one after the other, until the effect is seen. Default: `shared`. */
   networks?: readonly NetworkName[]
   seen: Seen
 }
@@ -28,11 +28,11 @@ export const differs =
   (...names: Name[]): Seen =>
   (given, absent) =>
     names.some(name => given[name] !== absent[name])
-export const less =
+const less =
   (name: Name): Seen =>
   (given, absent) =>
     given[name] < absent[name]
-export const more =
+const more =
   (name: Name): Seen =>
   (given, absent) =>
     given[name] > absent[name]
@@ -191,7 +191,7 @@ export const NIC_EFFECTS: Readonly<
   ],
 }
 
-/** Controllers' options for which a value that follows from the range, or the networks tried for all, do not do. */
+/** Options of controllers that need another value than the range suggests, or other networks. */
 export const CC_EFFECTS: Readonly<Record<string, Partial<Effect> | string>> = {
   eta: { value: 0.5 },
   flows: { value: 2 },
@@ -216,8 +216,8 @@ export const CC_EFFECTS: Readonly<Record<string, Partial<Effect> | string>> = {
 export const CC_NETWORKS: readonly NetworkName[] = ['shared', 'blind', 'lossy', 'marking', 'deep', 'pauses']
 
 /**
- * Options whose effect depends on moments that other options move or do away with: they are judged alone. In pairs the checkers, the
- * refusals and the effect of the other value are judged.
+ * Options whose effect depends on moments that other options move or remove, so they are judged alone. In
+ * pairs only the checkers, the refusals and the effect of the other value are judged.
  */
 export const TIMELY: readonly { options: RegExp; because: string }[] = [
   {

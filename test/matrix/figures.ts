@@ -1,4 +1,4 @@
-/** What a run of the matrix shows of the options in force. All are counts, bytes or ns, or lists of what was seen as text. */
+/** What a run of the matrix shows of the options. All are counts, bytes or ns, or lists of texts. */
 import type { Frame } from '../../lib/frame/frame.js'
 import * as bth from '../../lib/wire/ib/bth.js'
 import * as deth from '../../lib/wire/ib/deth.js'
@@ -25,7 +25,7 @@ export interface Figures {
   formats: string
   dscps: string
   sourcePorts: string
-  /** A number that follows from the time, kind and length of each frame with payload. */
+  /** A number that depends on time, kind and length of each frame with payload. */
   trace: number
   firstDataNs: number
   // Frames that h3 sends.
@@ -62,7 +62,7 @@ export interface Figures {
   directResponses: number
 }
 
-/** Opcodes from here on are the manufacturers': Weir's own. */
+/** Opcodes from here on are the manufacturers', so Weir's own. */
 const VENDOR_FIRST = 0xc0
 
 /** Looks at the frames that one host sends. */

@@ -1,4 +1,4 @@
-/** The small networks of the matrix: each stirs up what some options are for. */
+/** The small networks of the matrix. Each provokes what some options are for. */
 import type { NicConfig } from '../../lib/nic/config.js'
 import { WorkOpcode } from '../../lib/qp/queues/work.js'
 import { MICROSECOND, MILLISECOND, type Nanos, SECOND } from '../../lib/time/nanos.js'
@@ -37,12 +37,15 @@ export interface NetworkPlan {
   /** Settings of its hosts. */
   hosts?: Partial<NicConfig>
   flows: readonly FlowPlan[]
-  /** What does not end by then is cut off, which is no defect where `isCut`. */
+  /** What does not end by then is cut off. That is no defect where `isCut`. */
   untilNs: Nanos
   isCut?: boolean
   /** Codes with which connections may end. Default: none. */
   mayEndWith?: readonly string[]
-  /** Least Jain index of what the flows that begin at the same time have sent when the first of them ends; absent: none is judged. */
+  /**
+   * Least Jain index of the bytes that flows with the same start have sent when the first of them ends.
+   * Absent: not judged.
+   */
   jainLeast?: number
 }
 

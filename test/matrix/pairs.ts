@@ -1,4 +1,7 @@
-/** Pairs of values: each is refused with the reason, or runs with all checkers on and shows the effect of both values. */
+/**
+ * Pairs of values: each is refused with a reason, or runs with all checkers and shows the effect of both
+ * values.
+ */
 import { WeirError } from '../../lib/errors.js'
 import { CHOICES, type Choice } from './choices.js'
 import { checkOptions } from './door.js'
@@ -10,10 +13,10 @@ function isTimely({ option }: Choice): boolean {
   return TIMELY.some(({ options }) => options.test(option))
 }
 
-/** A pair that both values cannot be written for: of two controllers, or of one option. */
-export function excludeEachOther(one: Choice, other: Choice): boolean {
+/** True if a file cannot have both values: of two controllers, or of one option. */
+function excludeEachOther(one: Choice, other: Choice): boolean {
   if (one.option === other.option) return true
-  // Whoever names an option's controller says nothing new.
+  // Naming the option's own controller adds nothing.
   if (one.controller === other.controller && (one.option === 'cc' || other.option === 'cc')) {
     return one.controller !== undefined
   }
@@ -30,27 +33,27 @@ export function allPairs(): [Choice, Choice][] {
   )
 }
 
-export interface Verdict {
-  /** What is wrong, empty: nothing. */
+interface Verdict {
+  /** What is wrong. Empty: nothing. */
   findings: string[]
   /** The reason, where the pair is refused. */
   refused: string | null
   runs: number
 }
 
-/** What a value is judged by: runs with it and without it. */
+/** The runs by which a value is judged: with it and without it. */
 interface Compared {
   given: MatrixConfig
   without: MatrixConfig
   isPair: boolean
 }
 
-/** Runs by what they were made of. */
+/** Runs by their settings. */
 type Known = Map<string, NetworkOutcome | string>
 
 export class Judge {
   readonly #seed: number
-  /** Runs without a value, which many pairs ask for, and those of the pair that is judged. */
+  /** Runs without a value, which many pairs need, and those of the current pair. */
   readonly #known: Known = new Map()
   readonly #ofPair: Known = new Map()
   readonly #best = new Map<Choice, NetworkName>()
@@ -60,7 +63,7 @@ export class Judge {
     this.#seed = seed
   }
 
-  /** One value alone: it is never refused, and has its effect. */
+  /** A value alone: it is never refused, and has its effect. */
   alone(choice: Choice): Verdict {
     return this.#verdict([choice])
   }
@@ -96,7 +99,7 @@ export class Judge {
       for (const finding of found.findings) findings.add(`${network}: ${finding}`)
       if (!isJudged) return null
       const absent = this.#outcome(network, without, this.#known)
-      // What it is compared with is refused: then the value is what makes it work.
+      // The comparison is refused, so the value is what makes it work.
       if (typeof absent === 'string') return null
       if (choice.seen(found.figures, absent.figures)) {
         this.#best.set(choice, network)
@@ -111,7 +114,8 @@ export class Judge {
   #networksOf(choice: Choice, isJudged: boolean): readonly NetworkName[] {
     const { networks = ['shared'] } = choice
     const best = this.#best.get(choice)
-    // Where a link stays down, connections end after seconds, which probes of the other value may fill with events.
+    // Where a link stays down, connections end after seconds. Probes of the other value may fill these with
+    // events.
     if (!isJudged) return [best === undefined || best === 'broken' ? networks[0]! : best]
     return best === undefined ? networks : [best, ...networks.filter(network => network !== best)]
   }

@@ -1,9 +1,9 @@
 /**
- * One network of the matrix with one set of options: whole hosts and switches in virtual time, with real payloads and ICRCs.
- * Returns what it shows of the options, and what the checkers have found:
+ * One network of the matrix with one set of options: whole hosts and switches in virtual time, with real
+ * payloads and ICRCs. Returns what it shows of the options, and what the checkers have found:
  *
  * - each message is exact, and each work request completes once and in order (the swarm's ends check that);
- * - connections end without an error, unless the network is there for errors;
+ * - connections end without an error, unless the network provokes errors;
  * - nothing is retransmitted where nothing was lost, dropped or overtaken;
  * - a queue is no longer than the windows of its flows together, and never longer than its buffer;
  * - flows with the same path share it within a bound;
@@ -34,12 +34,12 @@ import { DELAY_NS, type FlowPlan, type NetworkPlan, RATE_BPS } from './networks.
 
 const PORT = 7000
 const HOSTS = ['h1', 'h2', 'h3'] as const
-/** More events mean that something goes round in circles. */
+/** With more events something repeats for ever. */
 const EVENTS_MAX = 400_000
 const LOOK_EVERY = 25
 /** What a packet's headers and telemetry take beside its payload, for bounds on queues. */
 const HEADERS_MAX = 700
-/** Tail probes without a loss: so many of a run, or this share of its packets. */
+/** Tail probes without a loss: at most this number in a run, or this share of its packets. */
 const TAIL_PROBES = 6
 const TAIL_PROBE_SHARE = 0.02
 /** DSCP by which data asks switches for direct responses: the default of `telemetry.subscribeDscp`. */
@@ -47,7 +47,7 @@ const SUBSCRIBED_DSCP = 25
 
 export type MatrixConfig = Partial<NicConfig>
 
-export interface NetworkRun {
+interface NetworkRun {
   plan: NetworkPlan
   config: MatrixConfig
   /** What the connections of h1 and h2 are told. */
@@ -115,7 +115,7 @@ class Outage extends LinkFaults {
   }
 }
 
-/** A host that takes in a little less than its link brings, so that it is the busiest hop. */
+/** A host that takes in slightly less than its link delivers, so that it is the busiest hop. */
 class BusyIntake implements HostIntake {
   stampNs = 0
   takenBytes = 0
@@ -123,7 +123,7 @@ class BusyIntake implements HostIntake {
   readonly rateBps = 0.9 * RATE_BPS
 }
 
-/** Frames of all runs, one after the other; one that did not give all back keeps them. */
+/** Frames of all runs, one after the other. A run that does not return all of them keeps the pool. */
 let pool = new FramePool(1200)
 
 function emptyPool(): FramePool {
@@ -354,13 +354,13 @@ class World {
     this.#fail(`${end.name} ended: ${error.code} ${error.message}`)
   }
 
-  /** The network is there for that end, or the options ask for it. */
+  /** The network provokes that end, or the options request it. */
   #mayEndWith(code: string): boolean {
     const { plan, config } = this.#run
     if (plan.mayEndWith?.includes(code)) return true
     if (code === 'WEIR_NOT_ADMITTED') return (config.paths?.admission ?? 0) > 0
     if (code === 'WEIR_FULL' || code === 'WEIR_REJECTED') return config.connectionsMax !== undefined
-    // Few retries, or soon after one another, are used up where much is dropped.
+    // Few retries, or fast ones, are used up where many packets are dropped.
     const impatient = config.retryCount !== undefined || config.ackTimeoutNs !== undefined
     return code === 'WEIR_CONNECTION_LOST' && (impatient || config.rnrRetry !== undefined)
   }
@@ -445,7 +445,10 @@ class World {
     if (timeouts > 0) this.#fail(`${timeouts} timeouts, and nothing was lost`)
   }
 
-  /** Repetitions of a last packet of which nothing was heard: a queue that grows fast asks for some (RFC 8985, section 7). */
+  /**
+   * Repetitions of a last packet without an answer. A queue that grows fast causes some (RFC 8985, section
+   * 7).
+   */
   #tailProbes(): number {
     const flows = this.#hosts.flatMap(({ nic }) => nic.table.flows)
     return flows.reduce((sum, flow) => sum + (flow?.qp.counters.tailProbes ?? 0), 0)
@@ -453,7 +456,7 @@ class World {
 
   /** All connections end, and all frames come back. */
   #finish(): void {
-    // Both ends: one may not hear that the other has left.
+    // Both ends disconnect, because one may not learn that the other has left.
     for (const end of [...this.#flows.map(({ end }) => end), ...this.#servers]) {
       if (end.closed === 0) end.connection?.disconnect(this.#network.now)
     }

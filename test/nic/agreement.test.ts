@@ -1,4 +1,7 @@
-/** What two ends agree on at connect: what each controller needs, what the other end grants, and what follows where it does not. */
+/**
+ * The agreement at connect: what each controller needs, what the other end grants, and what follows if it
+ * does not.
+ */
 import t from 'tap'
 import type { Frame } from '../../lib/frame/frame.js'
 import * as icrc from '../../lib/wire/ib/icrc.js'
@@ -27,7 +30,7 @@ t.test('both ends report what each does for the other', async t => {
   t.match(left, { controller: 'rx-hpcc', controllerReason: 'as configured' })
 })
 
-/** Changes a byte sequence in the private data of a message, behind the word WEIR. */
+/** Changes bytes in the private data of a message, after the word WEIR. */
 function rewrite(frame: Frame, change: (words: Buffer) => void): void {
   const at = frame.bytes.subarray(0, frame.length).indexOf('WEIR', frame.l4)
   change(frame.bytes.subarray(at))
@@ -36,7 +39,7 @@ function rewrite(frame: Frame, change: (words: Buffer) => void): void {
 
 t.test('an older Weir host says nothing of needs: it is taken to do what it always did', async t => {
   const older = (frame: Frame, name: string) => {
-    // The features are the two bytes behind the tag 0x10; those that came before needs are in the first seven bits.
+    // The features are the two bytes after the tag 0x10. Older ones are in the first seven bits.
     if (name === 'REQ' || name === 'REP')
       rewrite(frame, words => {
         t.equal(words[7], 0x10, 'features')

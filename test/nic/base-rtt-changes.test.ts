@@ -1,4 +1,4 @@
-/** Who hears that T has changed, and when it is measured anew. */
+/** Who learns that T has changed, and when it is measured again. */
 import t from 'tap'
 import { FlowBaseRtt } from '../../lib/nic/feedback/flow-base-rtt.js'
 import { RateRequest } from '../../lib/nic/feedback/rate-request.js'

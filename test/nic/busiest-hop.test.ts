@@ -1,4 +1,4 @@
-/** The hop that a receiver returns where it returns only one. */
+/** The hop that a receiver returns if it returns only one. */
 import t from 'tap'
 import { BusiestHop } from '../../lib/nic/telemetry/busiest-hop.js'
 import { HopRecords } from '../../lib/wire/telemetry/hop-records.js'

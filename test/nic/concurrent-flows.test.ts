@@ -1,4 +1,7 @@
-/** N beside the number of flows that have data outstanding, which the results of runs in virtual time tell by starts and ends. */
+/**
+ * N compared with the number of flows that have data outstanding, which the starts and ends in results of
+ * virtual time show.
+ */
 import t from 'tap'
 import type { Flow } from '../../lib/nic/flow/flow.js'
 import { ConcurrentFlows } from '../../lib/nic/rx/concurrent-flows.js'
@@ -9,7 +12,7 @@ import { long, usual } from '../support/long.js'
 const T_NS = 8000
 const DELAY_NS = 1000
 
-/** N at each data packet, and how many flows were open then or had ended less than 4 T before. */
+/** N at each data packet, and the number of flows that were open then or had ended less than 4 T before. */
 interface Count {
   now: number
   n: number
@@ -71,10 +74,10 @@ long(
       t.equal(Math.max(...all.map(({ n }) => n)), 14)
       for (const { now, n, lately } of all)
         if (n > lately) t.fail(`${now} ns: ${n}, at most ${lately} are open`)
-      // From when the first packets of all have come, those that have not ended count.
+      // From the arrival of the first packets of all flows on, those that have not ended count.
       const later = all.filter(({ now }) => now > 60_000 + 2 * T_NS)
       t.ok(later.length > 100)
-      // A flow is open to its sender until its acknowledgement has come: those are the few that may be fewer.
+      // To its sender a flow is open until its acknowledgement has arrived. So N may be smaller by these few.
       const fewer = later.filter(({ n, open }) => n < open - 1)
       t.ok(fewer.length < later.length / 100, `${fewer.length} of ${later.length}`)
       t.equal(all.at(-1)!.n <= 2, true, 'the long ones are the last')
@@ -82,7 +85,7 @@ long(
   },
 )
 
-/** As the receiver's NIC sees a flow: the first PSN that it has not in order. */
+/** A flow as the receiver's NIC sees it: the first PSN that it does not have in order. */
 function flow(index: number, nextReceiveSeq: number): Flow {
   return {
     index,

@@ -1,4 +1,4 @@
-/** What a controller hears of, and that window and rate are obeyed after each event in the same way. */
+/** What a controller learns, and that its window and rate are obeyed in the same way after each event. */
 import t from 'tap'
 import type { AckSample, CongestionControl } from '../../lib/cc/congestion-control.js'
 import { CongestionModule } from '../../lib/nic/feedback/congestion-module.js'

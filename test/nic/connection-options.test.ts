@@ -1,4 +1,7 @@
-/** What a connection is given of its own holds for it, whatever its NIC is set to; and no value of an option ends anything else. */
+/**
+ * A connection's own options hold for it, whatever the NIC's are. No value of an option ends another
+ * connection.
+ */
 import t, { type Test } from 'tap'
 import { ccNames } from '../../lib/cc/catalogue.js'
 import { PATH_OPTIONS } from '../../lib/cc/path-options.js'
@@ -14,7 +17,7 @@ import { App, frameName, makePair, memoryOf, PORT, pattern, refusal } from './pa
 
 const BYTES = 30_000
 
-/** A host that keeps up, and says so. */
+/** A host that keeps up, and reports so. */
 const INTAKE: HostIntake = { stampNs: 1, takenBytes: 0, queueByteNs: 0, rateBps: 10e9 }
 
 /** A WRITE and a READ of BYTES over a connection with these options. */
@@ -23,7 +26,7 @@ function exchange(options: ConnectOptions, nic: Partial<NicConfig> = {}) {
   const pair = makePair({ a: config, b: config })
   /** DSCPs of data packets from the connecting end. */
   const dscps = new Set<number>()
-  /** Echoes that this end sends with a record of its own. */
+  /** Echoes of this end with a record of its own. */
   let hostEchoes = 0
   pair.tap.watch = (frame, _now, fromA) => {
     if (!fromA || frame.bth < 0) return true
@@ -102,7 +105,7 @@ t.test('what a connection cannot have, or nothing makes use of, is refused', asy
   t.match(refused({ telemetry: { plain: true } }), /while every packet collects/)
   t.match(refused({ cc: { name: 'cubic', options: {} }, telemetry: { subscribe: 'flag' } }), /ignores direct/)
   t.match(refused({ cc: { name: 'hpcc', options: { lossBeta: 0.5 } } }), /begin at line rate/)
-  // The peer's controller may ask for it, and settings of the NIC may be for other connections.
+  // The peer's controller may request it, and settings of the NIC may be for other connections.
   check(t, 'answer', { cc: fixed, telemetry: { answer: 'notify', hostHop: false } })
   t.doesNotThrow(() => exchange({ cc: fixed }, { telemetry: { collect: 'probe' } }))
 })

@@ -1,4 +1,4 @@
-/** A defect that shows in the work of one connection ends that connection, not the NIC; and what the assertions see. */
+/** A defect in the work of one connection ends that connection, not the NIC. What the assertions detect. */
 import t from 'tap'
 import type { CongestionControl } from '../../lib/cc/congestion-control.js'
 import { ConnectionManager } from '../../lib/cm/connection-manager.js'
@@ -21,7 +21,7 @@ import { SharedBuffer } from '../../switch-emu/core/queueing/shared-buffer.js'
 import { App, connected, makePair, type Pair, PORT, RECEIVES, refusal } from './pair.js'
 import { clean, completions, post } from './refusals.js'
 
-/** Where the defect is: in what the queue pair does with a packet, with its turn to send, or with its deadline. */
+/** Where the defect is: in the queue pair's handling of a packet, in its turn to send, or in its deadline. */
 const PLACES = ['onPacket', 'pollTransmit', 'onTimeout'] as const
 
 const flowsOf = (nic: Nic): Flow[] => nic.table.flows.filter(flow => flow !== null)
@@ -54,7 +54,7 @@ for (const place of PLACES) {
     const pair = makePair({ a: { defects: 'end' } })
     const { broken, whole, qp } = twoConnections(pair)
     breakAt(qp, place)
-    // An answer that does not come makes a deadline pass.
+    // A missing answer makes a deadline pass.
     if (place === 'onTimeout') pair.tap.watch = () => false
     post(pair, broken, 1, WorkOpcode.SEND)
     t.ok(

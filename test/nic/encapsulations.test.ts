@@ -1,4 +1,7 @@
-/** Two NICs with real payloads and ICRCs, telemetry in each encapsulation, and hops in between that write or insert theirs. */
+/**
+ * Two NICs with real payloads and ICRCs, telemetry in each encapsulation, and hops in between that write or
+ * insert records.
+ */
 import t from 'tap'
 import { WorkOpcode } from '../../lib/qp/queues/work.js'
 import * as bth from '../../lib/wire/ib/bth.js'
@@ -29,7 +32,7 @@ for (const v6 of [false, true]) {
             echoes++
             return true
           }
-          // Only what carries payload collects: requests, and answers to READs.
+          // Only packets with payload collect: requests, and answers to READs.
           t.ok(bth.opcode(frame.view, frame.bth) < Opcode.CNP)
           t.equal(frame.intFormat, format === 'compact' ? telemetry.NATIVE : telemetry.formatOf(format))
           collecting++
@@ -60,7 +63,7 @@ for (const v6 of [false, true]) {
         t.ok(back.buffer!.equals(bytes))
         pair.settle()
 
-        // All of the WRITE, and of the READ what left once its sender knew T.
+        // All of the WRITE, and the part of the READ that left after its sender knew T.
         t.ok(collecting > 31, `${collecting} packets collected`)
         t.ok(echoes >= 31, `${echoes} echoes`)
         const { pathHops, pathQueueBytes } = left.connection!.stats

@@ -1,7 +1,7 @@
 /**
- * In which order the two ends of a connection learn that it is over, and why. Whatever the network loses, doubles or
- * turns round: who had a request refused hears that it was, and who had a message delivered hears that it arrived,
- * before either hears that the peer is gone.
+ * In which order the two ends of a connection learn that it is over, and why. Whatever the network loses,
+ * duplicates or reorders: an end whose request was refused learns this before it learns that the peer is
+ * gone. So does an end whose message was delivered.
  */
 import t from 'tap'
 import type { Frame } from '../../lib/frame/frame.js'
@@ -20,7 +20,7 @@ import { clean, completions, post } from './refusals.js'
 
 const HELD_BACK_NS = MILLISECOND
 
-/** Holds acknowledgements back for so long that whatever leaves after them overtakes them. */
+/** Delays acknowledgements so much that everything that leaves after them overtakes them. */
 class OvertakesAcks extends LinkFaults {
   constructor() {
     super({}, () => 0)
@@ -66,7 +66,7 @@ t.test('work that nobody answers does not keep an end from closing when its peer
   clean(t, pair)
 })
 
-/** Lets pass what the connection manager says, and nothing else. */
+/** Passes datagrams of the connection manager only. */
 function passesOnlyMads(frame: Frame): boolean {
   return bth.destQpn(frame.view, frame.bth) === deth.QPN_GSI
 }

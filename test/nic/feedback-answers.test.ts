@@ -1,4 +1,4 @@
-/** Which packet a notification names where several wait for one. */
+/** Which packet a notification names if several wait for one. */
 import t from 'tap'
 import { Frame } from '../../lib/frame/frame.js'
 import type { Flow } from '../../lib/nic/flow/flow.js'

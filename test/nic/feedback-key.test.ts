@@ -1,4 +1,7 @@
-/** Feedback on connections with a key: who has none is refused, and what is forged, replayed or damaged moves nothing. */
+/**
+ * Feedback on connections with a key: a peer without the key is refused, and forged, replayed or damaged
+ * feedback has no effect.
+ */
 import t, { type Test } from 'tap'
 import type { Frame } from '../../lib/frame/frame.js'
 import { answerRequest, provesRequest, requestWords, takeReply } from '../../lib/nic/keys/connection-key.js'
@@ -65,7 +68,7 @@ function isFeedback(frame: Frame): boolean {
   return frame.bth >= 0 && frame.payload >= 0 && feedbackTag.isOn(bth.opcode(frame.view, frame.bth))
 }
 
-/** A frame of its own with the same bytes, as an attacker sends it: parsed anew, with a right ICRC. */
+/** A copy of the frame as an attacker sends it: parsed again, with a right ICRC. */
 function inject(pair: Pair, bytes: Uint8Array, change: (frame: Frame) => void): void {
   const frame = pair.pool.take()!
   frame.bytes.set(bytes)
@@ -78,7 +81,7 @@ function inject(pair: Pair, bytes: Uint8Array, change: (frame: Frame) => void): 
   pair.a.onFrame(pair.network.now, 0, frame)
 }
 
-/** What a listener without or with another key makes of a connection, and the other way round. */
+/** A listener without a key, or with another one, and a connection with one; and the other way round. */
 function attempt(options: PairOptions): { why: string; accepted: boolean; closed: number } {
   const pair = makePair(options)
   const left = new App(pair.a)
@@ -124,7 +127,7 @@ usual('both ends need the same key, or none', async t => {
 usual('a plain librdmacm peer, whose private data are not those of a weir, is refused', async t => {
   const pair = makePair({ b: { secret: SECRET } })
   pair.tap.watch = frame => {
-    // Its REQ as Linux would send it: nothing of Weir's behind the CMA header.
+    // Its REQ as Linux would send it: without Weir's data after the CMA header.
     const at = Buffer.from(frame.bytes.buffer, frame.bytes.byteOffset, frame.length).lastIndexOf('WEIR')
     if (at >= 0 && bth.opcode(frame.view, frame.bth) === Opcode.UD_SEND_ONLY) {
       frame.bytes.fill(0, at, at + 56)
@@ -141,7 +144,7 @@ usual('a plain librdmacm peer, whose private data are not those of a weir, is re
 })
 
 usual('a reply by who has not the secret ends the connection before anybody uses it', async t => {
-  // B accepts without asking for proof: it answers with words of its own making.
+  // B accepts without checking the proof: it answers with data of its own.
   const pair = keyedPair()
   pair.tap.watch = (frame, _now, fromA) => {
     const at = Buffer.from(frame.bytes.buffer, frame.bytes.byteOffset, frame.length).lastIndexOf('WEIR')
@@ -227,7 +230,8 @@ for (const [what, options] of variants(
             if (n % 3 === 0)
               inject(pair, bytes, () => {}) // a replay
             else if (n % 3 === 1) {
-              // A bit of what the tag covers, or of the tag, that leads to the same queue pair: marks, PSN, headers, telemetry.
+              // A flipped bit of what the tag covers, or of the tag, that leads to the same queue pair:
+              // marks, PSN, headers, telemetry.
               inject(pair, bytes, frame => {
                 const { bth: at, payload, shim } = frame
                 const places = [at + 4, at + 9, at + 10, at + 11]
@@ -237,7 +241,7 @@ for (const [what, options] of variants(
                 frame.bytes[place]! ^= 1 << int(8)
               })
             } else {
-              // Made up: a full queue, a fresh number, a tag by chance.
+              // Invented: a full queue, a new number, a random tag.
               inject(pair, bytes, frame => {
                 for (let i = 4; i < 16; i++) frame.bytes[frame.payload + i] = int(256)
                 if (frame.shim >= 0 && frame.bth - frame.shim >= 32)
@@ -316,7 +320,7 @@ usual('data that claims to bring telemetry back is data, and no more', async t =
   const pair = keyedPair()
   const { left, right } = connected(pair)
   pair.tap.watch = (frame, _now, fromA) => {
-    // On the way to A, data becomes an echo of a full queue: nothing but the key could tell.
+    // On the way to A, data becomes an echo of a full queue. Only the key can detect it.
     if (!fromA && frame.shim >= 0 && frame.payloadLength > 0) {
       intShim.stamp(frame.view, frame.shim, frame.bth, {
         switchId: 1,
@@ -347,7 +351,7 @@ usual('data that claims to bring telemetry back is data, and no more', async t =
   t.equal(left.connection!.stats.pathHops, 0)
 })
 
-/** Puts numbers drawn by a seed into a replay window. Returns how many were taken. */
+/** Puts random numbers into a replay window by a seed. Returns how many were accepted. */
 function numbersTaken(t: Test, seed: number): number {
   const random = new Random(seed)
   const window = new ReplayWindow()

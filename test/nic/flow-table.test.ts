@@ -3,7 +3,7 @@ import type { Flow } from '../../lib/nic/flow/flow.js'
 import { FlowTable } from '../../lib/nic/flow/flow-table.js'
 import { Random } from '../../lib/sim/random.js'
 
-/** All that the table looks at. */
+/** All that the table reads. */
 function flowOf({ index, qpn }: { index: number; qpn: number }): Flow {
   return { index, qpn } as Flow
 }

@@ -1,6 +1,6 @@
 /**
- * Two NICs, and between them a network of four paths in the tap: the low two bits of the source port say which. Each has one
- * switch with one link, whose load by others and whose queue the test sets.
+ * Two NICs, and between them a network of four paths in the tap. The low two bits of the source port select
+ * the path. Each has one switch with one link. The test sets its load by others and its queue.
  */
 import type { Frame } from '../../lib/frame/frame.js'
 import type { NicConfig } from '../../lib/nic/config.js'
@@ -22,12 +22,12 @@ export interface Passed {
   fromA: boolean
   sourcePort: number
   psn: number
-  /** The PSN that it acknowledges, and all before; -1: none. */
+  /** The PSN up to which it acknowledges. -1: none. */
   acked: number
   wireBytes: number
 }
 
-export interface FourPaths {
+interface FourPaths {
   pair: Pair
   /** Share of each path's link that others use, and its queue in bytes. */
   loads: number[]
@@ -40,7 +40,7 @@ export interface FourPaths {
 export const pathOf = (sourcePort: number): number => sourcePort & 3
 
 export function fourPaths(a: Partial<NicConfig>, b: Partial<NicConfig> = {}, seed = 1): FourPaths {
-  // The tap's links carry whatever comes.
+  // The tap's links carry any load.
   const more = { baseRttNs: T_NS, telemetry: { loadMax: 8 } }
   const pair = makePair({ a: { ...more, ...a }, b: { ...more, ...b }, seed })
   const loads = [0, 0, 0, 0]
@@ -105,7 +105,7 @@ const opcodeName = Object.keys(Opcode).find(
   name => Opcode[name as keyof typeof Opcode] === Opcode.PATH_PROBE,
 )!
 
-/** Posts an RDMA WRITE of these bytes; returns where they arrive. */
+/** Posts an RDMA WRITE of these bytes. Returns the memory where they arrive. */
 export function writeTo(pair: Pair, app: App, id: number, bytes: Buffer): Buffer {
   const there = Buffer.alloc(bytes.length)
   const here = memoryOf(pair.a, bytes)
@@ -125,8 +125,8 @@ export function writeTo(pair: Pair, app: App, id: number, bytes: Buffer): Buffer
 }
 
 /**
- * What is wrong with the moves of one end's data, as the tap saw it: data by another path than before while some by the old
- * one had not been acknowledged. Empty: nothing.
+ * Returns errors in the moves of one end's data, as the tap saw it: data on another path than before while
+ * data on the old one had not been acknowledged. Empty: none.
  */
 export function overtaking(passed: readonly Passed[]): string[] {
   const wrong: string[] = []

@@ -1,6 +1,6 @@
 /**
- * NICs whose port gathers: payloads stay in the application's memory until the port sends them. The tap in the middle is the
- * port here: what it hands on is whole.
+ * NICs whose port gathers: payloads stay in the application's memory until the port sends them. The tap in
+ * the middle is the port here, and passes complete frames on.
  */
 import t, { type Test } from 'tap'
 import type { Frame } from '../../lib/frame/frame.js'
@@ -17,7 +17,10 @@ const SEED = fixedSeed(t, 3)
 
 const GATHERS: Partial<NicConfig> = { gathers: true, baseRttNs: 10_000, pathMtu: 4096 }
 
-/** Counts payloads outside and inside of slots, and brings them in, as a port's sendmsg does. `lose` tells what is lost. */
+/**
+ * Counts payloads outside and inside slots, and copies them in, as a port's sendmsg does. `lose` says what is
+ * lost.
+ */
 function gathering(pair: Pair, lose: (frame: Frame) => boolean = () => false) {
   const seen = { outside: 0, inside: 0, shortestOutside: Number.POSITIVE_INFINITY, longestInside: 0 }
   const before = pair.tap.watch
@@ -26,7 +29,7 @@ function gathering(pair: Pair, lose: (frame: Frame) => boolean = () => false) {
     if (frame.outside !== null) {
       seen.outside++
       seen.shortestOutside = Math.min(seen.shortestOutside, bytes)
-      // The slot has a hole there: what was in it before must not matter.
+      // The slot has a gap there. Its former contents must not matter.
       frame.bytes.fill(0xdd, frame.payload, frame.payload + bytes)
       if (!icrc.verify(frame)) throw new Error('the ICRC is not that of the payload outside')
       frame.bringIn()
@@ -166,8 +169,8 @@ t.test('what comes out of order is kept with its payload', async t => {
   const bytes = pattern(SEED, 50_000)
   const here = memoryOf(pair.a, Buffer.from(bytes))
   const there = pair.b.memory.register(Buffer.alloc(50_000), 50_000, Access.REMOTE_WRITE)
-  // The receiver gets payloads outside of slots. The second packet is lost; when it comes again, the memory of the third one,
-  // which waits for it, has become another's.
+  // The receiver gets payloads outside slots. The second packet is lost. When it arrives again, the memory of
+  // the third one, which waits for it, has been reused.
   let seconds = 0
   pair.tap.watch = frame => {
     if (frame.outside === null || frame.outsideBase + frame.payload !== 4096) return true

@@ -1,4 +1,4 @@
-/** What selective repeat and go-back-N are worth on a lossy link, in virtual time. */
+/** The value of selective repeat and go-back-N on a lossy link, in virtual time. */
 import t from 'tap'
 import type { NicConfig, Recovery } from '../../lib/nic/config.js'
 import { Access } from '../../lib/qp/memory/memory.js'

@@ -8,7 +8,10 @@ import { HostAddress } from '../../lib/wire/net/address.js'
 import { fixedSeed } from '../support/seeds.js'
 import { connected, frameName, makePair, memoryOf } from './pair.js'
 
-/** RFC 791: the one's complement of the one's complement sum of all 16-bit words; 0 when the checksum holds. */
+/**
+ * RFC 791: the ones' complement of the ones' complement sum of all 16-bit words. 0 when the checksum is
+ * right.
+ */
 function internetChecksum(bytes: Buffer): number {
   let sum = 0
   for (let i = 0; i < bytes.length; i += 2) sum += bytes.readUInt16BE(i)

@@ -1,4 +1,4 @@
-/** The receiving host as the last hop: senders are held to what it can take in. */
+/** The receiving host as the last hop: it holds senders to what it can take in. */
 import t from 'tap'
 import { FramePool, HEADER_SLOT_BYTES } from '../../lib/frame/frame-pool.js'
 import type { NicConfig } from '../../lib/nic/config.js'
@@ -93,7 +93,10 @@ usual('without it a host that is slower than its link is overrun', async t => {
   t.equal(pathHops, 0)
 })
 
-/** With the share of the losses without it that it may have, most of them at the start: flows begin at line rate. */
+/**
+ * The share of the losses without it that is allowed with it, most of them at the start: flows begin at line
+ * rate.
+ */
 const SETTINGS: [string, Partial<NicConfig>, number][] = [
   ['wide', {}, 0.05],
   ['compact', { int: { format: 'compact', hops: 5 } }, 0.05],
@@ -113,7 +116,8 @@ for (const [what, more, lossShare] of variants(SETTINGS, 2)) {
     t.ok(outcome.drops <= lossShare * run(more, false).drops, `${outcome.drops} frames were lost`)
     t.equal(outcome.implausible, 0, 'what it says is believed')
     t.ok(outcome.rateBps > 0.8 * SLOW_BPS, `${(outcome.rateBps / SLOW_BPS).toFixed(3)} of its rate`)
-    // A round of 64 packets is 274 kB; without it the queue is full. Probes tell of it once in a round trip.
+    // A round of 64 packets is 274 kB. Without the host hop the queue is full. Probes report it once in a
+    // round trip.
     if (more.cc === undefined) {
       t.ok(outcome.queueBytesMost < 0.6 * QUEUE_BYTES_MAX, `${outcome.queueBytesMost} bytes waited at most`)
       t.equal(outcome.pathHops, 1)

@@ -1,4 +1,4 @@
-/** MigReq says that a queue pair is in the state Migrated, as it is after connect (IBA 17.2.8). */
+/** MigReq says that a queue pair is in the state Migrated, in which it is after connect (IBA 17.2.8). */
 import t from 'tap'
 import type { Frame } from '../../lib/frame/frame.js'
 import { WorkOpcode } from '../../lib/qp/queues/work.js'

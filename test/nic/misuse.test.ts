@@ -1,4 +1,4 @@
-/** What applications and configurations may get wrong: it is refused at the call, and nothing is held afterwards. */
+/** Mistakes of applications and configurations: the call refuses them, and no resource remains in use. */
 import t from 'tap'
 import { FramePool } from '../../lib/frame/frame-pool.js'
 import { Nic } from '../../lib/nic/nic.js'
@@ -73,7 +73,7 @@ t.test('a connection that is closed takes no more work, and does not touch its s
     rkey: target.key,
   }
   left.connection!.postSend(pair.network.now, write)
-  // While the successor waits for its pacing time, in the very place that the old one had.
+  // While the successor waits for its pacing time, in the place of the old one.
   pair.kick()
   for (let n = 0; n < 50; n++) {
     pair.network.step()

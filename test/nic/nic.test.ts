@@ -13,7 +13,7 @@ function text(nic: Nic, words: string) {
   return { opcode: WorkOpcode.SEND, region, offset: 0, length: words.length }
 }
 
-/** Nothing is held any more: no connection, no frame. */
+/** Nothing is in use any more: no connection, no frame. */
 function clean(t: Test, pair: Pair): void {
   pair.settle()
   t.equal(pair.pool.inUse, 0, 'every frame was given back')
@@ -506,7 +506,7 @@ t.test('a peer that is no weir gets neither shims nor probes', async t => {
   const note = pair.tap.watch
   const shims: boolean[] = []
   pair.tap.watch = (frame, now, fromA) => {
-    // Without the mark at its beginning, the private data are no weir's. (The MAC address holds one, too.)
+    // Without the mark at its beginning, the private data is not Weir's. (The MAC address contains one, too.)
     const mark = frame.bytes.subarray(0, frame.length).indexOf('WEIR', frame.l4)
     if (mark >= 0) {
       frame.bytes.fill(0, mark, mark + 4)

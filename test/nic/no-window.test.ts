@@ -1,4 +1,4 @@
-/** Controllers that decide by a rate alone, or by a window alone: what bounds the packets, and what the figures say. */
+/** Controllers with only a rate, or only a window: what bounds the packets, and what the figures show. */
 import t from 'tap'
 import { type CongestionControl, NO_RATE, NO_WINDOW } from '../../lib/cc/congestion-control.js'
 import { Access } from '../../lib/qp/memory/memory.js'
@@ -12,7 +12,7 @@ const RTT_NS = 4 * DELAY_NS
 /** Ethernet, IPv4, UDP, BTH and ICRC around a payload. */
 const WIRE_BYTES = MTU + 14 + 20 + 8 + 12 + 4
 
-/** Only what every controller must have. */
+/** The methods that every controller must have. */
 function controller(windowBytes: number, rateBps: number): CongestionControl {
   return {
     name: 'plain',

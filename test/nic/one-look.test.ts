@@ -1,12 +1,21 @@
-/** How often the NIC asks a queue pair what it would send next: once for each event, beside the two looks of the packet that leaves. */
+/**
+ * How often the NIC asks a queue pair what it would send next: once for each event, in addition to the two
+ * times for a leaving packet.
+ */
 import t from 'tap'
 import { Joined } from '../../bench/micro/joined-nics.js'
 import { QueuePair } from '../../lib/qp/queue-pair.js'
 
 const PACKETS = 4000
-/** The scheduler's when the flow has its turn, the queue pair's own, and that of the flow's reconsideration; one at the peer. */
+/**
+ * One by the scheduler at the flow's turn, the queue pair's own, one in the flow's reconsideration, and one
+ * at the peer.
+ */
 const LOOKS = 4
-/** One acknowledgement stands for 16 packets; it takes as many looks as a packet, and messages are posted and completed. */
+/**
+ * One acknowledgement stands for 16 packets and needs as many looks as a packet. Messages are posted and
+ * completed, too.
+ */
 const MORE = 1
 
 t.test('a data packet leads to one reconsideration of its flow at either end', async t => {

@@ -1,6 +1,7 @@
 /**
- * The pacing clock of a flow: over any long run the bytes sent are the rate times the time, within one packet. The
- * clock is in whole nanoseconds, and a packet's time seldom is: what is cut off must not add up.
+ * The pacing clock of a flow: over any long run the bytes sent are the rate times the time, within one
+ * packet. The clock counts whole nanoseconds, and a packet's time seldom is whole: the rounding must not add
+ * up.
  */
 import t from 'tap'
 import { Pacer } from '../../lib/nic/flow/pacer.js'

@@ -23,8 +23,8 @@ import { parseFrame } from '../../lib/wire/parse.js'
 export const PORT = 7000
 export const DELAY_NS = 1000
 
-/** What the tap does with a frame: hand it on, or swallow it. It may change it first. */
-export type Watcher = (frame: Frame, now: number, fromA: boolean) => boolean
+/** Whether the tap passes a frame on. It may change it first. */
+type Watcher = (frame: Frame, now: number, fromA: boolean) => boolean
 
 class Tap implements Node {
   watch: Watcher = () => true
@@ -36,7 +36,7 @@ class Tap implements Node {
   }
 
   onFrame(now: number, port: number, frame: Frame): void {
-    // As after a real wire: nothing is known of the frame but its bytes.
+    // As after a real wire: only the bytes of the frame are known.
     parseFrame(frame)
     if (!this.watch(frame, now, port === 0)) {
       this.#pool.give(frame)
@@ -64,7 +64,7 @@ export interface PairOptions {
   slotBytes?: number
   /** Delay of each link. Default DELAY_NS. */
   delayNs?: number
-  /** What happens on the link of `a`: to what it sends, and to what it is sent. */
+  /** Faults on the link of `a`, in both directions. */
   faults?: { ab?: LinkFaults; ba?: LinkFaults }
   a?: Partial<NicConfig>
   b?: Partial<NicConfig>
@@ -81,9 +81,9 @@ export interface Pair {
   tap: Tap
   /** Every frame that passed the tap, by name: `>REQ`, `<REP`, `>SEND_ONLY`. */
   passed: string[]
-  /** Runs until `holds`, or a minute of virtual time is over; true if it holds. */
+  /** Runs until `holds`, or for a minute of virtual time. Returns true if it holds. */
   until(holds: () => boolean): boolean
-  /** Lets everything that is under way come to its end. */
+  /** Runs until nothing is under way any more. */
   settle(): void
   kick(): void
 }
@@ -103,7 +103,7 @@ export function makePair(options: PairOptions = {}): Pair {
       pool,
       random: () => source.u32(),
       lineRateBps: RATE_BPS,
-      // Tables of the default's size cost more than most of these tests.
+      // Tables of default size cost more than most of these tests.
       connectionsMax: 128,
       ...more,
     })
@@ -152,7 +152,7 @@ const RECEIVE_BYTES = 8192
 /** Receives that an App posts. */
 export const RECEIVES = 8
 
-/** An application's end: posts receives, and writes down what happens. */
+/** An application's end: posts receives, and records events. */
 export class App implements ConnectionHandler {
   /** `established`, `completion 1 SUCCESS`, `received TEXT`, `closed` and so on, in order. */
   readonly log: string[] = []
@@ -221,7 +221,7 @@ export function memoryOf(nic: Nic, bytes: Buffer): MemoryRegion {
   return nic.memory.register(bytes, bytes.length, access)
 }
 
-/** `length` bytes that follow from `seed` and do not repeat soon. */
+/** `length` bytes that depend on `seed` and do not repeat soon. */
 export function pattern(seed: number, length: number): Buffer {
   const random = new Random(seed)
   const bytes = Buffer.alloc(length)

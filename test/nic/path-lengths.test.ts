@@ -1,4 +1,7 @@
-/** A path longer than the telemetry has slots for: the next connection to that peer has more, as far as packets have room. */
+/**
+ * A path with more switches than the telemetry has slots: the next connection to that peer has more, as far
+ * as packets have room.
+ */
 import t from 'tap'
 import { PathLengths } from '../../lib/nic/flow/path-lengths.js'
 import { WorkOpcode } from '../../lib/qp/queues/work.js'

@@ -8,7 +8,7 @@ import { drawnSeed, fixedSeed } from '../support/seeds.js'
 import { data, fourPaths, overtaking, type Passed, pathOf, probes, T_NS, writeTo } from './four-paths.js'
 import { connected, memoryOf, pattern } from './pair.js'
 
-/** Which source ports there are, and by which of the paths they go, is drawn: what follows from it is claimed of one seed. */
+/** The available source ports, and their paths, are random. So claims are made about one seed. */
 const SEED = fixedSeed(t, 1)
 
 /** Least and greatest time between two probes of one source port. */
@@ -77,7 +77,7 @@ for (const [name, config] of variants(VARIANTS, 1)) {
         [stats.pathProbes, stats.pathProbeBytes],
         [all.length, all.reduce((s, { wireBytes }) => s + wireBytes, 0)],
       )
-      // The other end follows: what it says of the data takes the data's links.
+      // The other end follows: its acknowledgements take the data's links.
       const acks = net.passed.filter(({ kind, fromA }) => kind === 'RC_ACKNOWLEDGE' && !fromA)
       t.ok(acks.length > 0 && acks.every(({ sourcePort }) => sourcePort === port), 'acknowledgements')
       const rx = [net.pair.a.counters.rx, net.pair.b.counters.rx]
@@ -122,7 +122,7 @@ usual('of source ports that the host cannot send from none is probed', async t =
   t.same([...new Set(data(net.passed).map(({ sourcePort }) => sourcePort))], [50_001])
 })
 
-/** A flow sends on and on; then others fill its path, and no other. */
+/** A flow sends continuously. Then others fill its path, and no other path. */
 function crowdedOut(t: Test, config: Partial<NicConfig>, inPieces: boolean, seed: number) {
   const net = fourPaths({ ...config, paths: { count: 8, ...config.paths } }, { secret: config.secret }, seed)
   const { pair } = net

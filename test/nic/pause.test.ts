@@ -1,4 +1,7 @@
-/** A host that is paused: the priority stops between two packets, acknowledgements too, and goes on to the nanosecond. */
+/**
+ * A paused host: the priority stops between two packets, including acknowledgements, and continues exactly on
+ * time.
+ */
 import t from 'tap'
 import { telemetrySettings } from '../../lib/cc/telemetry-settings.js'
 import type { NicConfig } from '../../lib/nic/config.js'
@@ -229,7 +232,7 @@ t.test('T is measured although the answer to a probe took the place of the ackno
     if (completion.isReceive) say(right, pair.b, 'pong')
   }
   say(left, pair.a, 'ping')
-  // The message and a's probe wait together for an answer, and when b may send again, the answer to the probe goes first.
+  // The message and a's probe both wait for an answer. When b may send again, it answers the probe first.
   t.ok(
     pair.until(() => pair.passed.at(-1)?.endsWith('SEND_ONLY') === true),
     'ping is under way',

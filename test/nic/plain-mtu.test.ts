@@ -1,6 +1,7 @@
 /**
- * Path MTU with a peer that is no weir: nobody agrees on the smaller one, so packets are as long as the request says (IBA 12.6.5). A
- * request for longer ones than this host has is rejected (IBA 12.6.7.2, reason 26).
+ * Path MTU with a peer that is no Weir host: nobody agrees on the smaller one, so packets are as long as the
+ * request says (IBA 12.6.5). A request for longer ones than this host has is rejected (IBA 12.6.7.2, reason
+ * 26).
  */
 import t from 'tap'
 import { WorkOpcode } from '../../lib/qp/queues/work.js'
@@ -8,7 +9,7 @@ import { Reason, reason } from '../../lib/wire/cm/rej.js'
 import { takeWordsOut } from '../support/plain-peer.js'
 import { App, frameName, makePair, memoryOf, PORT, pattern } from './pair.js'
 
-/** A SEND of two packets or more from `a`, which is no weir and has that path MTU; `b` has 1024. */
+/** A SEND of two packets or more from `a`, which is no Weir host and has that path MTU; `b` has 1024. */
 function send(pathMtu: number) {
   const pair = makePair({ a: { pathMtu }, b: { pathMtu: 1024 } })
   const reasons: number[] = []

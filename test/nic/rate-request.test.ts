@@ -1,4 +1,4 @@
-/** What a request for windows tells the receiver, and that peers of every age read it alike. */
+/** What a request for windows contains, and that peers of every version read it alike. */
 import t from 'tap'
 import { ccOptionPlaces, ccOptions } from '../../lib/cc/catalogue.js'
 import { RateRequest, readRequest } from '../../lib/nic/feedback/rate-request.js'
@@ -15,7 +15,7 @@ function written(careful: boolean, options: Record<string, number>): DataView {
 }
 
 t.test('each option has a place, for ever', async t => {
-  // A change of this list breaks connections with older hosts: new options take places behind it.
+  // A change of this list breaks connections with older hosts. New options get places after it.
   const places =
     'eta maxStage flows wAi minRate countFlows literal rateChange ackPackets lossReaction lossBeta'
   t.same(OPTION_PLACES, Object.fromEntries(places.split(' ').map((name, place) => [name, place])))

@@ -16,10 +16,10 @@ export const MIB = 1 << 20
 export const READS = 10
 
 /** A reader behind a link a tenth as fast as the server's: what the server sends at line rate queues at the switch. */
-export interface Links {
+interface Links {
   /** Delay of each link, ns. */
   delayNs: number
-  /** Room of the queue towards the reader; what does not fit is dropped. */
+  /** Room of the queue towards the reader. The rest is dropped. */
   queueBytes: number
   silent: boolean
   /** Default 1 Gbit/s. */
@@ -29,11 +29,11 @@ const SHORT: Links = { delayNs: 5000, queueBytes: 100e6, silent: false }
 
 export interface Reader {
   telemetry?: Partial<TelemetrySettings>
-  /** The reader is no weir for the server, nor the server for it. */
+  /** True: neither end takes the other for a Weir host. */
   plain?: boolean
   /** READs of so many bytes. */
   readBytes?: number
-  /** Default: careful with auto, as daemons do, for which it is made; otherwise line-rate. */
+  /** Default: careful with auto, as in daemons; otherwise line-rate. */
   start?: 'careful' | 'line-rate'
   /** READs outstanding at most; default: as many as agreed. */
   outstanding?: number
@@ -133,7 +133,7 @@ export function readAll(cc: string, links: Links = SHORT, options: Reader = {}) 
   }
 }
 
-/** Takes what only weirs say out of the connection manager's datagrams. */
+/** Removes Weir's data from the connection manager's datagrams. */
 function hideWords(sw: Switch): void {
   const onFrame = sw.onFrame.bind(sw)
   sw.onFrame = (now, port, frame) => {

@@ -1,4 +1,4 @@
-/** READ responses are paced by what the switches say: their telemetry comes back by NOTIFY packets. */
+/** Telemetry of the switches paces READ responses. NOTIFY packets return it. */
 
 import { long, usual } from '../support/long.js'
 import { MIB, READS, type Reader, readAll } from './read-all.js'
@@ -26,7 +26,8 @@ usual(
     t.equal(cubic.done, READS)
     const goodputBps = (READS * MIB * 8) / cubic.seconds
     t.ok(goodputBps > 0.5e9, `${goodputBps} bit/s, slow start included`)
-    // Slow start goes beyond what link and queue hold, 498 packets, by at most as much; at line rate 15 of 16 are dropped.
+    // Slow start exceeds the capacity of link and queue, 498 packets, by at most as much. At line rate 15 of
+    // 16 are dropped.
     t.ok(cubic.drops < 1100, `${cubic.drops} of 10,240 responses were dropped`)
     t.equal(cubic.inUse, 0)
   },
@@ -97,7 +98,7 @@ usual(
       const { done, drops, goodputBps } = readAll('rx-hpcc', { ...links, silent }, { start: 'careful' })
       t.equal(done, READS)
       t.ok(drops < 1100, `${drops} of 20,480 responses were dropped`)
-      // Without telemetry nobody works out another window than ten packets in 2.01 ms: 40 Mbit/s.
+      // Without telemetry nobody computes another window than ten packets in 2.01 ms: 40 Mbit/s.
       t.ok(goodputBps > (silent ? 30e6 : 500e6), `${goodputBps} bit/s`)
     }
   },

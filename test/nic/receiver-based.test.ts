@@ -1,4 +1,7 @@
-/** Windows worked out at the receiver: asked for until they come, sent with the acknowledgement, refused when nonsense. */
+/**
+ * Windows that the receiver computes: requested until they come, sent with the acknowledgement, refused when
+ * nonsense.
+ */
 import t from 'tap'
 import type { Frame } from '../../lib/frame/frame.js'
 import { WindowSequence } from '../../lib/nic/feedback/window-sequence.js'
@@ -93,7 +96,11 @@ interface Numbers {
   early: number[]
 }
 
-/** Watches windows and what data says of them. @param change may swallow a frame */
+/**
+ * Watches windows and the numbers in data.
+ *
+ * @param change may drop a frame
+ */
 function numbered(pair: Pair, change: (name: string, frame: Frame) => boolean = () => true) {
   const seen: Numbers = { given: [], carried: [], early: [] }
   const outcome = send(pair, (name, frame) => {
@@ -148,7 +155,7 @@ t.test('a window that is lost is sent again under its number', async t => {
   })
   t.ok(done)
   t.ok(lost.size > 2, `${[...lost]}`)
-  // Nothing but the last ones may still have been under way.
+  // Only the last ones may still have been in flight.
   for (const number of [...lost].slice(0, -1)) t.ok(carried.includes(number), `${number} came into force`)
   const bytes = new Map<number, number>()
   for (const [number, window] of given) {

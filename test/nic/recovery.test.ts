@@ -1,6 +1,6 @@
 /**
- * How two NICs recover from losses: selective repeat when both want it, go-back-N as in RoCEv2 otherwise. What each
- * is worth is computed from virtual time.
+ * How two NICs recover from losses: by selective repeat when both support it, otherwise by go-back-N as in
+ * RoCEv2. The value of each is computed from virtual time.
  */
 import t from 'tap'
 import type { NicConfig } from '../../lib/nic/config.js'

@@ -1,4 +1,6 @@
-/** Connections of which one request is refused, over networks that lose, reorder and damage. SEED=n replays one seed. */
+/**
+ * Connections with one refused request, over networks that lose, reorder and damage. SEED=n replays one seed.
+ */
 import t, { type Test } from 'tap'
 import type { NicConfig, Recovery } from '../../lib/nic/config.js'
 import { WorkOpcode } from '../../lib/qp/queues/work.js'
@@ -34,12 +36,14 @@ export function clean(t: Test, pair: Pair): void {
   t.equal(pair.a.table.count + pair.b.table.count, 0, 'no flow is left')
 }
 
-/** What completions say, in order. */
+/** Results of completions, in order. */
 export function completions(app: App): string[] {
   return app.log.filter(line => line.startsWith('completion'))
 }
 
-/** Some good messages, one that is refused, and some behind it, on each of several connections, one after the other. */
+/**
+ * Some good messages, one that is refused, and some after it, on several connections, one after the other.
+ */
 function refusals(t: Test, seed: number, rates: FaultRates, b: Partial<NicConfig>): LinkFaults[] {
   const random = new Random(seed)
   const faults = [0, 1].map(() => new LinkFaults(rates, () => random.next()))
@@ -79,7 +83,7 @@ const WEATHERS: Record<string, FaultRates> = {
   storm: { loss: 0.05, reorder: 0.2, reorderNs: 300_000, duplication: 0.1, corruption: 0.02 },
 }
 
-/** Tests what both ends hear of refusals over each bad network, by each of these seeds. */
+/** Tests what both ends learn of refusals over each bad network, by each of these seeds. */
 export function testRefusals(seeds: readonly number[]): void {
   for (const recovery of ['selective', 'goBackN'] as Recovery[]) {
     for (const [weather, rates] of Object.entries(WEATHERS)) {

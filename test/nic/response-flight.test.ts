@@ -22,7 +22,7 @@ t.test('responses under way are counted by transmissions, however many there are
     flight.onArrived(now, sample)
     return sample
   }
-  // Requests take numbers as well.
+  // Requests get numbers as well.
   qp.transmissions = 100_000
   for (let psn = 0; psn < 3000; psn++) t.notOk(send(psn, psn))
   t.equal(flight.inFlightBytes, 3000 * BYTES)

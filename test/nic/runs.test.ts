@@ -1,4 +1,7 @@
-/** Two ends agree whether packets may leave in runs: to an end that takes none, all of a connection's go alone. */
+/**
+ * Two ends agree whether packets may leave in runs. To an end that accepts none, all packets of a connection
+ * leave alone.
+ */
 import t, { type Test } from 'tap'
 import type { Frame } from '../../lib/frame/frame.js'
 import type { NicConfig } from '../../lib/nic/config.js'
@@ -22,7 +25,9 @@ class Passed {
   readonly alone = new Set<string>()
 }
 
-/** Notes the packets of the connection; `change` gets those of the connection manager, which no port joins. */
+/**
+ * Records the packets of the connection. `change` gets those of the connection manager, which no port joins.
+ */
 function watched(t: Test, pair: Pair, change: (frame: Frame) => void = () => {}) {
   const passed = { toA: new Passed(), toB: new Passed() }
   let count = 0
@@ -40,7 +45,7 @@ function watched(t: Test, pair: Pair, change: (frame: Frame) => void = () => {})
   return passed
 }
 
-/** WRITEs and READs both ways, and a SEND: true once they are done and everything is where it belongs. */
+/** WRITEs and READs both ways, and a SEND. Returns true once they are done and all bytes are right. */
 function work(pair: Pair): boolean {
   const { left, right } = connected(pair)
   const { now } = pair.network

@@ -1,4 +1,4 @@
-/** The rx pipeline: every kind of bad packet is counted by its reason, dropped, and harms nothing. */
+/** The rx pipeline: every kind of bad packet is counted by its reason, dropped, and has no other effect. */
 import t from 'tap'
 import { SLOT_BYTES } from '../../lib/frame/frame-pool.js'
 import { WorkOpcode } from '../../lib/qp/queues/work.js'
@@ -36,7 +36,7 @@ function recorded(options: PairOptions = {}) {
   return { pair, frames, send, ...ends }
 }
 
-/** Puts bytes in front of B, as if they had come by the wire. */
+/** Delivers bytes to B, as if they had come by the wire. */
 function inject(pair: Pair, bytes: Buffer): void {
   const frame = pair.pool.take()!
   frame.bytes.set(bytes.subarray(0, SLOT_BYTES))
@@ -46,7 +46,7 @@ function inject(pair: Pair, bytes: Buffer): void {
   pair.network.kick(pair.bId)
 }
 
-/** Changes a copy of the bytes and makes the ICRC right again. */
+/** Changes a copy of the bytes and corrects the ICRC. */
 function forged(pair: Pair, bytes: Buffer, change: (bytes: Buffer, bthAt: number) => void): Buffer {
   const frame = pair.pool.take()!
   frame.bytes.set(bytes)
@@ -137,7 +137,7 @@ t.test(
         const bytes = Buffer.from(kinds[random.below(kinds.length)]!)
         const flips = 1 + random.below(8)
         for (let i = 0; i < flips; i++) {
-          // Mostly headers, where the meaning is.
+          // Mostly in the headers, where changes matter.
           const at = random.below(random.below(4) === 0 ? bytes.length : Math.min(bytes.length, 130))
           bytes[at] = random.below(3) === 0 ? random.below(256) : bytes[at]! ^ (1 << random.below(8))
         }
@@ -173,7 +173,7 @@ t.test('a peer whose ICRCs cover an IP identification that the socket hides is n
     const cm = { responseTimeoutExponent: 17, packetLifeTimeExponent: 14, maxCmRetries: 2 }
     const pair = makePair({ a: { cm } })
     const { watch } = pair.tap
-    // As Soft-RoCE computes it; an ordinary socket then shows 0 for what it does not tell.
+    // As Soft-RoCE computes it. An ordinary socket then shows 0 for what it hides.
     pair.tap.watch = (frame, now, fromA) => {
       if (!fromA && frameName(frame) === 'REP') {
         ipv4.setIdentification(frame.view, frame.l3, 0x1234)

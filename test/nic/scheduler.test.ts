@@ -95,7 +95,7 @@ t.test('who may send more at once does so in its turn, and no longer', async t =
     order.push(stub.index)
     stub.send(0)
     scheduler.sent(asFlow(stub), 0)
-    // News of whatever flow changes nothing about whose turn it is.
+    // An update of any other flow does not change whose turn it is.
     for (const other of stubs) scheduler.update(asFlow(other), 0)
   }
   const turn = (index: number, packets = TURN_PACKETS) => new Array<number>(packets).fill(index)
@@ -189,7 +189,7 @@ t.test('a flow that is removed is in no list; its neighbours stay', async t => {
   for (const stub of stubs) {
     if (stub.index % 2 === 1) stub.nextAt = 500
     scheduler.update(asFlow(stub), 0)
-    // An acknowledgement comes to be owed while the flow waits its turn.
+    // The flow owes an acknowledgement while it waits for its turn.
     stub.acks = 1
     scheduler.update(asFlow(stub), 0)
   }

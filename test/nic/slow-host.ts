@@ -10,7 +10,7 @@ const ROUND_FRAMES = 64
 export class SlowHost implements Node {
   /** Frames that found the queue full. */
   drops = 0
-  /** The most that waited since it was last set to 0. */
+  /** The most bytes that waited since it was last set to 0. */
   queueBytesMost = 0
   takenBytes = 0
   readonly intake: Intake
@@ -23,7 +23,10 @@ export class SlowHost implements Node {
   #inRound = false
   nic!: Nic
 
-  /** @param rateBps that it takes packets in at; @param queueBytesMax what the kernel keeps */
+  /**
+   * @param rateBps rate at which it takes packets in
+   * @param queueBytesMax what the kernel keeps
+   */
   constructor(pool: FramePool, lineRateBps: number, rateBps: number, queueBytesMax: number) {
     this.#pool = pool
     this.#rateBps = rateBps
@@ -56,7 +59,7 @@ export class SlowHost implements Node {
     return now < this.#busyUntil ? null : this.nic.pollTransmit(now)
   }
 
-  /** As HostLoop: what is there is taken at once, takes its time, and is answered then. */
+  /** Like HostLoop: it takes waiting packets at once, needs time for them, and answers after it. */
   #work(now: number): void {
     if (now < this.#busyUntil) return
     if (this.#inRound && this.intake.wantsEnd) this.intake.end(now)

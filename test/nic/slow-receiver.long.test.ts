@@ -1,4 +1,4 @@
-/** Real sockets: a receiver that is slower than its sender, as a hop of the path and not. */
+/** Real sockets: a receiver that is slower than its sender, as a hop of the path and not as one. */
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import t from 'tap'
@@ -23,7 +23,7 @@ interface Outcome extends SlowReceiverReport {
   pathHops: number
   mostQueueBytes: number
   implausible: number
-  /** For who reads it: told, not tested. */
+  /** For information only. */
   milliseconds: number
 }
 
@@ -43,7 +43,7 @@ async function send(hostHop: boolean): Promise<Outcome> {
   const pool = new FramePool(2048, undefined, RECEIVER_ROOM_BYTES)
   const port = new BatchPort({ pool, address: '127.0.0.1', rocePort, intPort: rocePort + 1 })
   const random = new Random(1)
-  // No receive budget has been told: nothing but the host's own record holds the sender.
+  // No receive budget is announced, so only the host's own record holds the sender.
   const nic = new Nic({
     address: HostAddress.parse('127.0.0.1'),
     pool,
@@ -51,7 +51,7 @@ async function send(hostHop: boolean): Promise<Outcome> {
     lineRateBps: LINE_BPS,
     baseRttNs: T_NS,
     pathMtu: 4096,
-    // On a busy machine the receiver's thread may stand still for long.
+    // On a busy machine the receiver's thread may not run for long.
     ackTimeoutNs: 268_435_456,
     slackNs: 1_000_000,
     sourcePorts: port.sourcePorts,
@@ -85,7 +85,10 @@ async function send(hostHop: boolean): Promise<Outcome> {
   return { ...report, retransmittedBytes, pathHops, mostQueueBytes, implausible, milliseconds }
 }
 
-/** The machine may give either thread so little time that nothing queues: test/nic/host-hop.test.ts has a clock of its own. */
+/**
+ * The machine may give either thread so little time that nothing queues. test/nic/host-hop.test.ts has a
+ * clock of its own.
+ */
 const ATTEMPTS = 5
 
 t.test('the kernel drops less, and less is sent again', { skip: libcFault() ?? false }, async t => {

@@ -18,7 +18,7 @@ export interface SlowReceiverSettings {
   hostHop: boolean
   lineRateBps: number
   baseRttNs: number
-  /** What each packet takes, beside what it needs. */
+  /** Time for each packet in addition to what it needs. */
   packetNs: number
   socketBufferBytes: number
 }
@@ -54,7 +54,7 @@ function receive(settings: SlowReceiverSettings): void {
     onFrame(now: number, from: number, frame: Frame): void {
       const end = monotonicNs() + packetNs
       while (monotonicNs() < end) {
-        // As a host that has more to do with it.
+        // Like a host that does more with each packet.
       }
       nic.onFrame(now, from, frame)
     },

@@ -1,4 +1,6 @@
-/** Direct responses of switches where hosts have a secret: who has not the key of the domain moves nothing. */
+/**
+ * Direct responses of switches where hosts have a secret: a response without the domain's key has no effect.
+ */
 import t from 'tap'
 import type { Frame } from '../../lib/frame/frame.js'
 import { TagVerdict } from '../../lib/nic/keys/feedback-guard.js'
@@ -22,7 +24,7 @@ const seed = drawnSeed(t)
 const SECRET = Buffer.from('correct horse battery staple')
 const RATE = 100e9
 
-/** Responses of a switch, of which every packet finds a queue, to packets at these times; parsed as the sender gets them. */
+/** Responses of a switch to packets at these times, each of which finds a queue, parsed as by the sender. */
 function responses(timesNs: readonly number[], v6 = false) {
   const ports = [{ rateBps: RATE }, { rateBps: RATE }, { rateBps: RATE }]
   const key = directTag.directKey(SECRET)

@@ -18,7 +18,7 @@ import * as intShim from '../../lib/wire/telemetry/int-shim.js'
 import { INT_MD } from '../../lib/wire/telemetry/telemetry.js'
 import { connected, makePair, memoryOf, refusal } from './pair.js'
 
-/** What the first packets of a flow carry: slots, with `s` for those that ask switches. */
+/** The headers of a flow's first packets: slots, with `s` for packets that ask switches. */
 function pattern(
   given: Parameters<typeof telemetrySettings>[0],
   packets: number,
@@ -153,8 +153,8 @@ const RATE = 100e9
 const T = 8000
 
 /**
- * A receiver that answers each packet, and one that answers one in `m`, with the same packets: the controllers that get
- * the answers. The echo's rule is checked against the listing run packet by packet, which knows nothing of it.
+ * A receiver that answers each packet, and one that answers one in `m`, with the same packets: the
+ * controllers that get the answers. This checks the echo's rule against the listing run packet by packet.
  */
 function both(format: number, m: number, seed: number): [number, number] {
   const random = new Random(seed)
@@ -209,7 +209,7 @@ t.test('one answer for many packets moves U as an answer for each would', async 
     for (const m of [4, 16]) {
       for (let seed = 1; seed <= 5; seed++) {
         const [each, one] = both(format, m, seed)
-        // tau of m packets is m x 90 ns; the terms left out are of its square.
+        // tau of m packets is m x 90 ns. The omitted terms are of its square.
         const share = (m * 90) / T
         t.ok(Math.abs(one / each - 1) < share * 0.5, `seed ${seed}, 1 in ${m}: ${one} beside ${each}`)
       }

@@ -1,4 +1,7 @@
-/** The way of telemetry and of congestion marks: from the packet that met them, by the receiver's ACK, to the sender. */
+/**
+ * The way of telemetry and of congestion marks: from the packet that met them, by the receiver's ACK, to the
+ * sender.
+ */
 import t from 'tap'
 import type { Frame } from '../../lib/frame/frame.js'
 import type { NicConfig } from '../../lib/nic/config.js'
@@ -162,7 +165,7 @@ t.test('a controller that wants no telemetry sends no shim, and gets none', asyn
 t.test(
   'one ACK for several packets tells of all: the stamps of the last one, the mean over time of the queues that two met',
   async t => {
-    // A T so long that the window asks for no more ACKs than these.
+    // T is so long that the window requests no more ACKs than these.
     const pair = makePair({ a: { baseRttNs: 100_000 }, b: { ackEveryPackets: 4 } })
     const { left } = connected(pair)
     const seen = watch(pair, (frame, n) => {

@@ -130,7 +130,7 @@ t.test('random operations, against a map', async t => {
         wheel.remove(entry)
         model.delete(entry)
       } else if (what === 7) {
-        // As a driver does: on to the time that was named.
+        // As a driver does: advances to the reported time.
         const next = wheel.nextDue()
         if (next !== NEVER && next > now) now = next
       } else {

@@ -1,7 +1,8 @@
 /**
- * An option is one row of one table. Rows that a test adds to the tables of a controller, of telemetry, of paths and of a switch feature
- * are in command lines and their help, in scenario files, their reference and JSON Schema, in settings of results, and are checked,
- * without another line. A process of its own: what is added to the tables stays there.
+ * An option is one row of one table. A test adds rows to the tables of a controller, of telemetry, of paths
+ * and of a switch feature. Without another change they are in command lines and their help, in scenario
+ * files, their reference and JSON Schema, in settings of results, and are checked. This file runs in a
+ * process of its own, because the tables keep them.
  */
 import type { Command } from 'commander'
 import t from 'tap'
@@ -66,7 +67,7 @@ add(MARKING.options!, {
   example: '4KB',
 })
 
-// From here on: these make settings, help and schema out of the tables.
+// Imported only now, because these modules make settings, help and schema from the tables.
 const { daemonCommand } = await import('../../bin/commands/daemon.js')
 const { perfCommand } = await import('../../bin/commands/perf.js')
 const { createCongestionControl } = await import('../../lib/cc/catalogue.js')

@@ -1,4 +1,4 @@
-/** `dist/weir`: the program in few files finds all that it needs. */
+/** `dist/weir`: the program in few files finds everything that it needs. */
 import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'

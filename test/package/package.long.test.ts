@@ -1,4 +1,4 @@
-/** What `npm pack` ships, and what somebody has who installed it: the commands, and the library with its types. */
+/** What `npm pack` ships, and what an installation contains: the commands, and the library with its types. */
 import { spawnSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -29,7 +29,7 @@ const NEEDED = [
   'switch-emu/wireshark/weir.lua',
 ]
 
-/** Uses all three entries; says what it found as JSON. */
+/** Uses all three entries, and prints its findings as JSON. */
 const PROGRAM = `
 import { strict as assert } from 'node:assert'
 import { connectDaemon, ERROR_CODES, Host, WeirError, type HostRegion, type TransferReply } from 'weir-roce'
@@ -99,7 +99,8 @@ t.test('are the types wrong?', { skip }, async t => {
   const found = await attw.checkPackage(attw.createPackageFromTarballData(readFileSync(packed.tarball)))
   t.equal(found.types && typeof found.types, 'object', 'it has types')
   if (!('problems' in found)) return
-  // The package is of ES modules, and subpaths are by "exports": neither is for who resolves as Node did before.
+  // The package has ES modules, and subpaths are by "exports". Resolvers of older Node versions support
+  // neither.
   const past = ['node10', 'node16-cjs']
   const problems = found.problems.filter(
     one => !('resolutionKind' in one && past.includes(one.resolutionKind)),
@@ -157,7 +158,7 @@ const FORMAT: ts.FormatDiagnosticsHost = {
   getNewLine: () => '\n',
 }
 
-/** In the project, with nothing of the repository's on the way. */
+/** Runs in the project, with nothing of the repository in its paths. */
 function run([program, ...args]: readonly string[]) {
   return spawnSync(program!, args, { cwd: project, encoding: 'utf8', env: { PATH: process.env.PATH } })
 }

@@ -1,4 +1,4 @@
-/** The package as `npm pack` makes it, and as it lies there once somebody has installed it. */
+/** The package as `npm pack` makes it, and as an installation has it. */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -49,8 +49,8 @@ export function pack(folder: string): Packed {
 }
 
 /**
- * Lays a project out as `npm install TARBALL` does, without a network: the package unpacked, beside what it says it depends
- * on and nothing else, its commands in `.bin`.
+ * Makes a project as `npm install TARBALL` does, without a network: the unpacked package, its dependencies
+ * and nothing else, its commands in `.bin`.
  */
 export function install({ tarball }: Packed, project: string): string {
   const modules = join(project, 'node_modules')

@@ -28,7 +28,7 @@ export async function dumbbell(...places: Where[]): Promise<void> {
       t.match(real, { on, seed: SEED, scenario: { name: 'parity' } })
       t.same(completions(real), completions(virtual))
       t.same(portsOf(real), portsOf(virtual))
-      // How well the machine kept up is of real time alone.
+      // Only real time shows how well the machine kept up.
       const { realTime, ...rest } = comparable(real)
       t.type(realTime?.keptUp, 'boolean')
       t.same(shape(rest), shape(comparable(virtual)))

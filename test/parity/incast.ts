@@ -5,8 +5,8 @@ import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
 import { completions, REAL_TIME, runOn, type Where } from './run-on.js'
 
 /**
- * Two senders, each of which keeps 128 KB in flight where 1 KB would fill the path. The first window of one alone is more
- * than queues hold: a busy machine may have the other begin when that one has ended.
+ * Two senders, each of which keeps 128 KB in flight where 1 KB would fill the path. The first window of one
+ * alone exceeds the queues, because on a busy machine the other may begin when that one has ended.
  */
 const yaml = (settings: string) => `
 name: incast
@@ -21,7 +21,10 @@ traffic:
   - { name: incast, incast: [h0..h1], to: h2, size: 300KB }
 `
 
-/** Tests that an incast through a switch with these settings passes `check` in virtual time and in these places, and that everything arrives. */
+/**
+ * Tests that an incast through a switch with these settings passes `check` in virtual time and in these
+ * places, and that all bytes arrive.
+ */
 export async function testIncast(
   places: readonly Where[],
   settings: string,

@@ -1,4 +1,4 @@
-/** Without PFC the same incast overflows the queue, and what is lost is sent again, everywhere alike. */
+/** Without PFC the same incast overflows the queue, and lost packets are retransmitted, in every place. */
 import { sum, testIncast } from './incast.js'
 import type { Where } from './run-on.js'
 

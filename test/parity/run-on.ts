@@ -14,7 +14,7 @@ export const REAL_TIME: readonly { on: Where; skip: string | false }[] = [
 
 export const SEED = 5
 
-/** What `weir run --on … --json` writes; the run leaves nothing behind. */
+/** What `weir run --on … --json` writes. The run must leave nothing behind. */
 export async function runOn(t: Test, yaml: string, on: Where): Promise<RunResult> {
   const place = new Place(t)
   const json = join(place.folder, 'result.json')
@@ -25,7 +25,7 @@ export async function runOn(t: Test, yaml: string, on: Where): Promise<RunResult
   return JSON.parse(readFileSync(json, 'utf8')) as RunResult
 }
 
-/** What does not depend on time: what was to be sent, and what became of it. */
+/** What does not depend on time: the flows, and their outcomes. */
 export function completions({ flows }: RunResult): object[] {
   return flows.map(({ name, from, to, bytes, ackedBytes, startNs, idealFctNs, fctNs }) => ({
     name,
@@ -39,12 +39,12 @@ export function completions({ flows }: RunResult): object[] {
   }))
 }
 
-/** The ports by their names, and what they are. */
+/** The ports by their names, with their properties. */
 export function portsOf({ ports }: RunResult): object[] {
   return ports.map(({ switch: sw, port, name, peer, rateBps }) => ({ sw, port, name, peer, rateBps }))
 }
 
-/** Names and types of everything in a result, at any depth; of arrays, those of the first element. */
+/** Names and types of all members of a result, at any depth. For arrays, those of the first element. */
 export function shape(value: unknown): unknown {
   if (Array.isArray(value)) return value.length === 0 ? [] : [shape(value[0])]
   if (typeof value !== 'object' || value === null) return typeof value
@@ -55,8 +55,11 @@ export function shape(value: unknown): unknown {
   )
 }
 
-/** Without what only some runs have: a summary, if flows overlap for long enough; samples of daemons' windows. */
-export function comparable(result: RunResult) {
+/**
+ * Without members that only some runs have: a summary, if flows overlap for long enough, and samples of
+ * daemons' windows.
+ */
+export function comparable(result: RunResult): Omit<RunResult, 'summary' | 'series'> & { series: string[] } {
   const { summary: _summary, series, ...rest } = result
   return {
     ...rest,

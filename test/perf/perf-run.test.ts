@@ -1,4 +1,4 @@
-/** Runs over the virtual network: what they count, how they end, and what the other end keeps of them. */
+/** Runs over the virtual network: what they count, how they end, and what remains at the other end. */
 import { WeirError } from '../../lib/errors.js'
 import type { Frame } from '../../lib/frame/frame.js'
 import type { PerfRun } from '../../lib/perf/perf-run.js'
@@ -247,7 +247,7 @@ usual('cancelled at any time, nothing is left at either end', async t => {
       warmupNs: 5 * MILLISECOND,
       durationNs: 20 * MILLISECOND,
     })
-    // States that pass within a tick are met step by step.
+    // States that pass within a tick are passed step by step.
     const end = network.now + SECOND
     let nextTick = 0
     while (run.state !== state && network.now < end) {

@@ -19,7 +19,7 @@ const OPEN: Open = {
   memory: { rkey: 1, address: 65_536, bytes: 4096 },
 }
 
-/** A client that says what it is told to. */
+/** A client that sends what the test says. */
 class Client implements ConnectionHandler {
   readonly heard: PerfMessage[] = []
   readonly connection: Connection
@@ -198,7 +198,7 @@ t.test('a client that has fallen silent is forgotten', async t => {
 })
 
 t.test('a peer that answers out of its own head', async t => {
-  // The measuring end meets a server that says what it likes.
+  // The measuring end with a server that sends anything.
   const opened = { session: Buffer.alloc(8), memory: { rkey: 1, address: 4096, bytes: 1 << 30 } }
   const answers: [PerfMessage, string, RegExp][] = [
     [{ body: 'refuse', refuse: { text: 'go \u001b[31maway' } }, 'WEIR_REJECTED', /^go \?\[31maway$/],

@@ -15,7 +15,7 @@ export const RATE_BPS = 10e9
 /** Delay of the link, one way. */
 export const DELAY_NS = 2000
 
-export interface WorldOptions {
+interface WorldOptions {
   storage?: boolean
   loss?: number
   nic?: Partial<NicConfig>
@@ -78,7 +78,7 @@ export function makeWorld(options: WorldOptions = {}) {
     kick()
     return run
   }
-  /** Goes on, ticks included, until `holds`, or `limitNs` are over. */
+  /** Runs on, including ticks, until `holds`, or for `limitNs`. */
   const until = (holds: () => boolean, run: PerfRun | null, limitNs = 60 * SECOND) => {
     const end = network.now + limitNs
     while (!holds() && network.now < end) {

@@ -1,4 +1,4 @@
-/** Ranges of responses that are asked for again: which leave, and in which order. */
+/** Ranges of responses that are requested again: which leave, and in which order. */
 import t from 'tap'
 import { AskedAgain } from '../../lib/qp/responder/asked-again.js'
 

@@ -1,7 +1,7 @@
 /**
- * Packets that no peer would send, and those that one would but at the wrong time: nothing throws, nothing is
- * written where the peer has no right to, and every work request completes at most once.
- * SEED=n runs that one alone.
+ * Packets that no peer would send, and those that one would send at another time: nothing throws, nothing is
+ * written outside the peer's rights, and every work request completes at most once. SEED=n runs that one
+ * alone.
  */
 import t from 'tap'
 import { Frame } from '../../lib/frame/frame.js'
@@ -29,7 +29,7 @@ import { Host, randomSource } from './pipe.js'
 const PACKETS = 400
 const MTU = 256
 const LENGTH = 8192
-/** In the middle of the arena: what lies around it is nobody's. */
+/** In the middle of the arena: nobody may write around it. */
 const OFFSET = 8192
 
 /** Messages of one packet, READ, atomics, ACK, SACK: what may come at any time. */
@@ -98,7 +98,7 @@ class Fuzz {
     if (this.host.qp.postSend(now, { ...work, ...remote })) this.#pending.add(id)
   }
 
-  /** A packet near the right PSN; mostly one that makes sense, now and then anything. */
+  /** A packet near the right PSN. Mostly a plausible one, sometimes a random one. */
   #packet(): void {
     const { qp } = this.host
     const frame = this.#frame
@@ -159,14 +159,14 @@ class Fuzz {
     return null
   }
 
-  /** Bytes outside of the open region that are not as they were. */
+  /** Returns the bytes outside the open region that have changed. */
   spilled(): boolean {
     const outside = Buffer.concat([this.#arena.subarray(0, OFFSET), this.#arena.subarray(OFFSET + LENGTH)])
     return outside.some(byte => byte !== 0x5a) || this.#closed.buffer!.some(byte => byte !== 0x33)
   }
 }
 
-/** Tests that a queue pair stands random packets by each of these seeds. */
+/** Tests that a queue pair withstands random packets by each of these seeds. */
 export function fuzz(numbers: readonly number[]): void {
   t.test('random packets', async t => {
     const seeds = fixedSeeds(numbers)

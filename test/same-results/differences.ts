@@ -9,7 +9,7 @@ const NOT_A_RESULT: ReadonlySet<string> = new Set([
   'scenario',
 ])
 
-export interface Differences {
+interface Differences {
   /** Numbers, texts and missing members that differ. */
   count: number
   /** The first of them, as `flows[0].bytes: 5 and 6`, or null. */

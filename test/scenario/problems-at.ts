@@ -17,7 +17,7 @@ export function problemsOf(text: string): string[] {
  * A file in which each `¦` stands before the place that a problem is to be reported at (they are taken out before
  * parsing), and for each problem in turn what its message must hold.
  */
-export type Case = [marked: string, ...expected: (string | RegExp)[][]]
+type Case = [marked: string, ...expected: (string | RegExp)[][]]
 
 export function checkProblems(t: Test, base: string, cases: Case[]): void {
   for (const [marked, ...expected] of cases) {

@@ -2,8 +2,8 @@
 import t from 'tap'
 import { DEFAULT_TELEMETRY, parseTelemetrySettings } from '../../lib/cc/telemetry-settings.js'
 import { parseScenario } from '../../lib/scenario/read/load-scenario.js'
+import { switchOptions } from '../../switch-emu/network/switch-options.js'
 import { daemonArguments } from '../../switch-emu/real-time/daemon-arguments.js'
-import { switchOptions } from '../../switch-emu/switch-options.js'
 import { checkProblems } from './problems-at.js'
 
 const BASE = 'hosts: [h1, h2]\ntraffic: [{from: h1, to: h2, size: 1MB}]\nlinks: [h1--s1, s1--h2]\n'

@@ -23,8 +23,8 @@ import { type SendWork, WorkOpcode } from '../../lib/qp/queues/work.js'
 import { Host } from '../qp/pipe.js'
 import { buildPacket, printPacket } from './packets.js'
 
-export const SEND_PSN = 100
-export const RECEIVE_PSN = 200
+const SEND_PSN = 100
+const RECEIVE_PSN = 200
 const REGION_BYTES = 1 << 20
 const HEADROOM = 8
 

@@ -3,7 +3,7 @@
  * It knows nothing of `lib/cc`.
  */
 
-export interface ModelOptions {
+interface ModelOptions {
   /** Chance that a packet is lost. */
   loss: number
   rttSeconds: number

@@ -25,7 +25,7 @@ export async function scratch(t: Test): Promise<string> {
   return path
 }
 
-export interface Ended {
+interface Ended {
   code: number | null
   signal: NodeJS.Signals | null
   stdout: string

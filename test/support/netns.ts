@@ -119,7 +119,7 @@ export class Namespaces {
   }
 }
 
-export interface VethEnd {
+interface VethEnd {
   ns: string
   name: string
   mac?: string

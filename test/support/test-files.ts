@@ -6,7 +6,7 @@ const SUITE = 'suite.test.js'
 const ALL = 'all.test.js'
 const LONG = '.long.test.js'
 
-export interface TestFiles {
+interface TestFiles {
   /** Started by `npm test`: those of whole folders, then the others, in the order of their names. */
   processes: string[]
   /** Loaded by the `all.test.js` of their folder. */

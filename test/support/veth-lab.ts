@@ -17,7 +17,7 @@ import { Namespaces } from './netns.js'
 
 const WEIR = weirProgram()
 
-export interface VethLabOptions {
+interface VethLabOptions {
   mtu?: number
   start?: Partial<VethStart>
   /** What runs the switch process: words before `node`, and arguments of node. */

@@ -27,7 +27,7 @@ const TARGET_BYTES = 12
 
 const ACCESS = Access.LOCAL_WRITE | Access.REMOTE_WRITE | Access.REMOTE_READ | Access.REMOTE_ATOMIC
 
-export interface EndOptions {
+interface EndOptions {
   /** Different for every end: its messages follow from it. */
   name: string
   plan: readonly WorkPlan[]

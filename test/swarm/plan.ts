@@ -77,7 +77,7 @@ export interface Interruption {
 }
 
 /** What switches send by themselves. */
-export interface DirectPlan {
+interface DirectPlan {
   thresholdBytes: number
   to: 'sender' | 'receiver'
   of: 'all' | 'subscribed'

@@ -17,8 +17,8 @@ import * as bth from '../../lib/wire/ib/bth.js'
 import * as icrc from '../../lib/wire/ib/icrc.js'
 import { Opcode } from '../../lib/wire/ib/opcode.js'
 import { parseFrame, WireError } from '../../lib/wire/parse.js'
-import { PortCapture } from '../../switch-emu/port-capture.js'
-import { captureFile, PortCaptures } from '../../switch-emu/port-captures.js'
+import { PortCapture } from '../../switch-emu/captures/port-capture.js'
+import { captureFile, PortCaptures } from '../../switch-emu/captures/port-captures.js'
 import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
 
 const YAML = `

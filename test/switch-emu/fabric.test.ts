@@ -5,10 +5,10 @@ import type { Node } from '../../lib/frame/node.js'
 import { parseScenario } from '../../lib/scenario/read/load-scenario.js'
 import { type Nanos, NEVER } from '../../lib/time/nanos.js'
 import * as ipv4 from '../../lib/wire/net/ipv4.js'
-import { Fabric } from '../../switch-emu/fabric.js'
+import { Fabric } from '../../switch-emu/network/fabric.js'
 import { linksOf } from '../../switch-emu/node-links.js'
-import { portResults } from '../../switch-emu/port-results.js'
-import { PortSampler } from '../../switch-emu/port-sampler.js'
+import { portResults } from '../../switch-emu/results/port-results.js'
+import { PortSampler } from '../../switch-emu/results/port-sampler.js'
 import { udpFrame4 } from '../io/helpers.js'
 
 const YAML = `

@@ -7,7 +7,7 @@ import { parseScenario } from '../../lib/scenario/read/load-scenario.js'
 import { type Nanos, NEVER } from '../../lib/time/nanos.js'
 import { HostAddress } from '../../lib/wire/net/address.js'
 import * as ipv4 from '../../lib/wire/net/ipv4.js'
-import { Fabric } from '../../switch-emu/fabric.js'
+import { Fabric } from '../../switch-emu/network/fabric.js'
 import { buildFrame } from './build-frame.js'
 
 const RING = `

@@ -16,7 +16,7 @@ const { generatedFiles } = await import('../../lib/scenario/schema/generated-fil
 const { printTables } = await import('../../lib/scenario/result/print-tables.js')
 const { resultJson } = await import('../../lib/scenario/result/write-result.js')
 const { problemsOf } = await import('../scenario/problems-at.js')
-const { Fabric } = await import('../../switch-emu/fabric.js')
+const { Fabric } = await import('../../switch-emu/network/fabric.js')
 const { VirtualRun } = await import('../../switch-emu/virtual/virtual-run.js')
 
 const file = (settings: string) => `

@@ -12,7 +12,7 @@ import { markCe } from '../../switch-emu/core/forwarding/ip-header.js'
 import { DropReason } from '../../switch-emu/core/queueing/counters.js'
 import type { EgressPort } from '../../switch-emu/core/queueing/egress-port.js'
 
-export interface TenthOptions {
+interface TenthOptions {
   every: number
   intervalNs: Nanos
 }

@@ -37,7 +37,8 @@ export function changed(yaml: string, from: string, to: string): string {
 export const portsOf = (result: RunResult) => result.ports.filter(port => RING.includes(port.name))
 export const sum = (values: readonly number[]) => values.reduce((a, b) => a + b, 0)
 export const drops = (result: RunResult) => sum(result.ports.map(port => port.drops))
-export const watchdogs = (result: RunResult) => result.ports.map(port => port.watchdog!)
+type Watchdog = NonNullable<RunResult['ports'][number]['watchdog']>
+export const watchdogs = (result: RunResult): Watchdog[] => result.ports.map(port => port.watchdog!)
 export const detected = (result: RunResult) => sum(watchdogs(result).map(w => w.detected))
 export const acked = (result: RunResult, flow: string): Series => result.series[`acked/${flow}`]!
 

@@ -1,8 +1,9 @@
 import { formatIpv4, formatIpv6, HostAddress } from '../../wire/net/address.js'
 
 /**
- * Addresses as the socket API wants them (text) and as headers have them (bytes), remembered both ways so that no
- * packet costs a string. Bounded: peers are few, and a cache that is full is emptied.
+ * Converts addresses between the text of the socket API and the bytes of headers. It remembers both
+ * directions, so that no packet creates a string. The cache is bounded: a full one is emptied, because peers
+ * are few.
  */
 const CACHE_ENTRIES_MAX = 4096
 /** Slots of the direct-mapped cache of IPv6 destinations. */
@@ -19,7 +20,7 @@ export class AddressCache {
     return this.#parsed(text).ipv4
   }
 
-  /** An IPv6 address, with or without a zone, as 16 bytes, not to be written to. */
+  /** An IPv6 address, with or without a zone, as 16 bytes. Do not write to them. */
   gidOf(text: string): Uint8Array {
     return this.#parsed(text).gid
   }
@@ -33,7 +34,7 @@ export class AddressCache {
     return text
   }
 
-  /** The IPv6 address that stands at `at`. */
+  /** The text of the IPv6 address at offset `at`. */
   text6(view: DataView, at: number): string {
     const a = view.getUint32(at)
     const b = view.getUint32(at + 4)

@@ -3,10 +3,11 @@ import { endianness, networkInterfaces } from 'node:os'
 import { HostAddress } from '../../wire/net/address.js'
 
 /**
- * Name of the network interface that has this address of this host, or null. Node leaves out interfaces without
- * carrier, such as a link whose other end is not up yet: on Linux the kernel's tables have those.
+ * Returns the name of the network interface of this host that has this address, or null. Node omits
+ * interfaces without carrier, for example a link whose other end is down. On Linux this function finds those
+ * in the kernel's tables.
  *
- * @param address literal; of 127.0.0.0/8 any. Throws WEIR_BAD_ARGUMENT for anything else
+ * @param address literal. For 127.0.0.0/8 any address of it. Throws WEIR_BAD_ARGUMENT for anything else
  */
 export function interfaceOf(address: string): string | null {
   const wanted = HostAddress.parse(address)
@@ -24,9 +25,9 @@ export function interfaceOf(address: string): string | null {
 }
 
 /**
- * By the table of IPv4 routes: the interface by which the address's network is reached without a gateway; of several
- * the one with the longest prefix. Columns (proc(5)): interface, destination, gateway, flags, three counts, mask;
- * addresses in hex, in the machine's byte order.
+ * Searches the table of IPv4 routes for the interface that reaches the address's network without a gateway.
+ * If there are several, the longest prefix decides. Columns (proc(5)): interface, destination, gateway,
+ * flags, three counts, mask. Addresses are in hex, in the machine's byte order.
  */
 export function interfaceByRoutes(table: string, address: HostAddress): string | null {
   let found: string | null = null
@@ -43,7 +44,10 @@ export function interfaceByRoutes(table: string, address: HostAddress): string |
   return found
 }
 
-/** By the table of IPv6 addresses. Columns: address as 32 hex digits, index, length of prefix, scope, flags, interface. */
+/**
+ * Searches the table of IPv6 addresses. Columns: address as 32 hex digits, index, length of prefix, scope,
+ * flags, interface.
+ */
 export function interfaceByAddresses(table: string, address: HostAddress): string | null {
   const digits = Buffer.from(address.gid).toString('hex')
   for (const line of table.split('\n')) {

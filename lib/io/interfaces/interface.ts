@@ -1,23 +1,32 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { interfaceOf } from './interface-of.js'
 
-/** Stands for the rate of interfaces that are no network card: there the machine is the limit. */
+/** The assumed rate of interfaces that are no network card. The machine limits their rate. */
 const VIRTUAL_RATE_BPS = 40e9
 
-/** MTU of the interface that has this address where the OS says (Linux), else Ethernet's 1500. */
+/**
+ * Returns the MTU of the interface that has this address, bytes, if the OS reports it (Linux), else
+ * Ethernet's 1500.
+ */
 export function interfaceMtu(address: string): number {
   const mtu = Number(read(address, 'mtu'))
   return mtu >= 576 ? Math.min(mtu, 65_535) : 1500
 }
 
-/** Rate of the network card that has this address, bit/s, where the OS says (Linux); 40 Gbit/s for anything else. */
+/**
+ * Returns the rate of the network card that has this address, bit/s, if the OS reports it (Linux). Returns 40
+ * Gbit/s for anything else.
+ */
 export function interfaceRateBps(address: string): number {
-  // The speed that a virtual interface claims means nothing.
+  // The speed that a virtual interface reports is meaningless.
   const mbps = Number(read(address, 'device') === null ? null : read(address, 'speed'))
   return mbps > 0 ? mbps * 1e6 : VIRTUAL_RATE_BPS
 }
 
-/** What Linux says about the interface that has this address: text, '' for a folder, null if nothing. */
+/**
+ * Returns what Linux reports about the interface that has this address: a text, '' for a folder, null if
+ * nothing.
+ */
 function read(address: string, attribute: string): string | null {
   const name = interfaceOf(address)
   if (name === null) return null
@@ -25,7 +34,7 @@ function read(address: string, attribute: string): string | null {
   try {
     return attribute === 'device' ? (existsSync(path) ? '' : null) : readFileSync(path, 'utf8').trim()
   } catch {
-    // Not Linux, or an interface without such a thing.
+    // The OS is not Linux, or the interface lacks this attribute.
     return null
   }
 }

@@ -2,12 +2,13 @@ import { readFileSync } from 'node:fs'
 import type { HostAddress } from '../../wire/net/address.js'
 import { type MacAddress, parseMac } from '../../wire/net/mac.js'
 
-/** The entry is resolved (linux/if_arp.h, ATF_COM). */
+/** Flag of a resolved entry (linux/if_arp.h, ATF_COM). */
 const COMPLETE = 0x02
 
 /**
- * The neighbours on an interface as the kernel of this network namespace knows them (proc(5), /proc/net/arp): IPv4
- * alone. Nothing is asked of the network: what the kernel has not resolved, or has forgotten, is unknown here.
+ * The neighbours on an interface that the kernel of this network namespace knows (proc(5), /proc/net/arp),
+ * IPv4 only. It sends no request to the network: neighbours that the kernel has not resolved, or has
+ * forgotten, are unknown.
  */
 export class Neighbours {
   readonly #interface: string
@@ -16,7 +17,10 @@ export class Neighbours {
     this.#interface = interfaceName
   }
 
-  /** The neighbour's MAC address now, or undefined if it is not known. Reads a file: not for every packet. */
+  /**
+   * Returns the neighbour's MAC address, or undefined if it is not known. It reads a file, so do not call it
+   * for every packet.
+   */
   macOf(address: HostAddress): MacAddress | undefined {
     return address.family === 4 ? findMac(readTable(), this.#interface, address.toString()) : undefined
   }

@@ -14,27 +14,29 @@ import {
   type UdpSocket,
 } from './udp-socket.js'
 
-/** Datagrams of one recvmmsg. Few, so that what was read is still in the cache when it is copied. */
+/** Datagrams of one recvmmsg. They are few, so that they are still in the cache when they are copied. */
 const MESSAGES = 8
-/** The longest run that the kernel joins. */
+/** The longest run that the kernel joins, bytes. */
 const BUFFER_BYTES = 65_536
 export const RECEIVER_ROOM_BYTES = MESSAGES * BUFFER_BYTES
 
 const MSG_DONTWAIT = 0x40
 
 /**
- * Reads datagrams by recvmmsg into buffers behind the pool's slots, and hands them out one by one; runs that the
- * kernel has joined (UDP_GRO) are cut again.
+ * Reads datagrams by recvmmsg into buffers after the pool's slots, and returns them one by one. It splits
+ * runs that the kernel has joined (UDP_GRO).
  */
 export class BatchReceiver {
-  /** The datagram that `next` has found: its offset in the pool's arena, and its length. */
+  /** The datagram that `next` found: its offset in the pool's arena, and its length. */
   at = 0
   bytes = 0
-  /** Its sender's port, its traffic class, and where its sender's address is in `view`: 4 or 16 bytes. */
+  /**
+   * Its sender's port, its traffic class, and the offset of its sender's address in `view`: 4 or 16 bytes.
+   */
   sourcePort = 0
   tos = 0
   sourceAt = 0
-  /** Datagrams lost because the socket's queue was full, as the kernel counts them, modulo 2^32. */
+  /** Datagrams that were lost because the socket's queue was full, as the kernel counts them, modulo 2^32. */
   overflows = 0
   readonly view: DataView
   readonly #libc: Libc = loadLibc()
@@ -43,16 +45,18 @@ export class BatchReceiver {
   readonly #roomAt: number
   #count = 0
   #message = 0
-  /** Where the current message's next segment begins, where the message ends, and how long a segment is. */
+  /** Where the current message's next segment begins, where the message ends, and the length of a segment. */
   #segmentAt = 0
   #endAt = 0
   #segmentBytes = 0
   #drained = false
   readonly #queue: KernelQueue
-  /** Nothing was left the last time that `next` looked. */
+  /** True if the last call of `next` found nothing. */
   #empty = true
 
-  /** @param room offset of RECEIVER_ROOM_BYTES in the pool's arena, which several receivers may share in turn */
+  /**
+   * @param room offset of RECEIVER_ROOM_BYTES in the pool's arena, which several receivers may share in turn
+   */
   constructor(pool: FramePool, socket: UdpSocket, room: number) {
     this.#socket = socket
     this.#queue = new KernelQueue(socket.receiveBufferBytes)
@@ -65,14 +69,14 @@ export class BatchReceiver {
     }
   }
 
-  /** True while datagrams that have been read are still to be given out: the room is in use. */
+  /** True while datagrams that have been read are still to be returned, so that the room is in use. */
   get busy(): boolean {
     return this.#segmentAt < this.#endAt || this.#message < this.#count
   }
 
   /**
-   * Payload bytes that wait: read but not handed out yet, and still with the kernel. Makes a system call if the last
-   * `next` found something.
+   * Payload bytes that wait: those that were read but not returned, and those in the kernel. It makes a
+   * system call if the last `next` found something.
    */
   waitingBytes(): number {
     if (this.#empty) return 0
@@ -81,7 +85,10 @@ export class BatchReceiver {
     return bytes + this.#queue.sample(this.#socket.receiveMemoryBytes())
   }
 
-  /** Finds the next datagram, reading when none is left. False if there is none: the next call reads again. */
+  /**
+   * Finds the next datagram, and reads more when none is left. Returns false if there is none. The call after
+   * that reads again.
+   */
   next(): boolean {
     if (this.#segmentAt >= this.#endAt && !this.#nextMessage()) return false
     this.at = this.#segmentAt
@@ -116,7 +123,8 @@ export class BatchReceiver {
 
   #read(): boolean {
     this.#message = this.#count = 0
-    // The last call brought fewer than asked for: the queue was empty, and the caller learns so once.
+    // The last read returned fewer datagrams than it asked for, so the queue was empty. The caller learns
+    // this once.
     if (this.#drained) {
       this.#drained = false
       return false
@@ -126,7 +134,7 @@ export class BatchReceiver {
     if (count <= 0) return false
     this.#count = count
     this.#empty = false
-    // Lengths nearly always equal those of the last call, and only the queue's length depends on them.
+    // The lengths are nearly always those of the last call, and only the queue's measurement depends on them.
     for (let i = 0; i < count; i++)
       this.#queue.onRead(this.#batch.moved(i), this.#segmentBytes || BUFFER_BYTES)
     this.#drained = count < MESSAGES

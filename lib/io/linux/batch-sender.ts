@@ -20,13 +20,13 @@ import {
   UDP_SEGMENT,
 } from './udp-socket.js'
 
-/** Datagrams of one sendmmsg, each of one packet or of a run of them. */
+/** Datagrams of one sendmmsg. Each is one packet or a run of packets. */
 const MESSAGES = 64
-/** Most packets that are kept back to leave together. */
+/** Packets that may be kept back to leave together. */
 const FRAMES = 256
 /** Pieces of a frame whose payload lies outside its slot: headers; payload; pad and ICRC. */
 const PIECES_PER_FRAME = 3
-/** Longest run that the kernel takes: UDP_MAX_SEGMENTS packets, and the length of one IP packet. */
+/** The longest run that the kernel accepts: UDP_MAX_SEGMENTS packets, and the length of one IP packet. */
 const SEGMENTS_MAX = 64
 const RUN_BYTES_MAX = 65_535 - 40 - 8
 
@@ -40,18 +40,21 @@ export interface BatchSenderOptions {
   counters: PortCounters
   fd: number
   family: 4 | 6
-  /** UDP ports to which packets for 4791 and 4792 really go, if their frames do not say. */
+  /** Actual UDP destination ports of packets for 4791 and 4792 whose frames name no port. */
   rocePort: number
   intPort: number
 }
 
 /**
- * Sends pooled frames by sendmmsg, straight from their slots, and payloads from where they lie. If the socket is
- * full, payloads are copied into the slots, so that nothing refers to an application's memory after `flush`.
- * Consecutive packets of equal size to the same place leave as one run that the kernel, or the network card, cuts
- * (UDP_SEGMENT), which saves most of its work. When it cuts them it numbers them 0, 1, 2… in the IP identification,
- * which the ICRC covers; two Weir hosts count that field as zero, so only packets with a shim, which only a Weir host
- * understands, are joined. Frames that must leave alone never are.
+ * Sends pooled frames by sendmmsg directly from their slots, and payloads from the memory that they are in.
+ * If the socket is full, it copies payloads into the slots, so that nothing refers to an application's memory
+ * after `flush`.
+ *
+ * Consecutive packets of equal size to the same destination leave as one run (UDP_SEGMENT), which the kernel
+ * or the network card splits. This saves most of the kernel's work. The splitting numbers the packets 0, 1,
+ * 2… in the IP identification, which the ICRC covers. Weir hosts treat that field as zero, but others do not.
+ * So only packets with a shim are joined, because only a Weir host understands those. Frames that must leave
+ * alone are never joined.
  */
 export class BatchSender {
   readonly #libc: Libc = loadLibc()
@@ -61,7 +64,7 @@ export class BatchSender {
   readonly #family: 4 | 6
   readonly #rocePort: number
   readonly #intPort: number
-  /** Where the pool's memory begins. */
+  /** The memory of the pool. */
   readonly #arena: Float64Array
   readonly #batch = new MessageBatch(this.#libc, MESSAGES, PIECES_PER_FRAME * FRAMES)
   readonly #frames: (Frame | null)[] = new Array(FRAMES).fill(null)
@@ -72,15 +75,15 @@ export class BatchSender {
   readonly #pieceOf = new Int32Array(FRAMES)
   /** Number of frames up to the end of each message. */
   readonly #endOf = new Int32Array(MESSAGES)
-  /** First of the messages that a full socket buffer has left over. */
+  /** The first of the messages that did not fit a full socket buffer. */
   #firstUnsent = 0
-  // The run that the next frame may join:
+  // The run that the next frame may join.
   #runBytes = 0
   #runSegmentBytes = 0
   #runSegments = 0
   #runTos = 0
   #runHead: Frame | null = null
-  /** Longest run, packets; 1 where the kernel cannot cut runs. */
+  /** Longest run, packets. 1 where the kernel cannot split runs. */
   #segmentsMax = SEGMENTS_MAX
 
   constructor(options: BatchSenderOptions) {
@@ -93,7 +96,7 @@ export class BatchSender {
     this.#arena = Float64Array.of(this.#libc.address(options.pool.arena))
   }
 
-  /** False after `flush` could not send everything, until it can. */
+  /** True after `flush` could not send everything, until it can. */
   get blocked(): boolean {
     return this.#firstUnsent < this.#messageCount && this.#firstUnsent > 0
   }
@@ -118,11 +121,11 @@ export class BatchSender {
     this.#endOf[message] = this.#frameCount
     this.#runSegments++
     this.#runBytes += bytes
-    // A shorter one ends its run.
+    // A shorter packet ends its run.
     if (bytes < this.#runSegmentBytes) this.#runHead = null
   }
 
-  /** Sends what has been added. Returns false if the socket is full: call again later. */
+  /** Sends the added frames. Returns false if the socket is full. Call it again later then. */
   flush(): boolean {
     if (this.#messageCount === 0) return true
     this.#endRun()
@@ -138,7 +141,7 @@ export class BatchSender {
         this.#bringIn()
         return false
       }
-      // A device that cannot cut, or an old kernel: from now on packets leave one by one.
+      // The device cannot split runs, or the kernel is old. From now on packets leave one by one.
       if (errno === EIO || errno === EINVAL) this.#segmentsMax = 1
       this.#giveBack(this.#firstUnsent + 1, false)
     }
@@ -146,7 +149,7 @@ export class BatchSender {
     return true
   }
 
-  /** Gives back what has not been sent. */
+  /** Returns unsent frames to the pool. */
   close(): void {
     for (let i = this.#firstFrame; i < this.#frameCount; i++) {
       this.#counters.drops.closed++
@@ -169,7 +172,10 @@ export class BatchSender {
     this.#batch.setPiece(this.#pieceCount++, base, offset, bytes)
   }
 
-  /** What lies in the slot before the payload, the payload, and what lies in the slot behind it. */
+  /**
+   * Adds three pieces: the bytes in the slot before the payload, the payload, and the bytes in the slot after
+   * it.
+   */
   #addPieces(frame: Frame, outside: Backing, at: number): void {
     const { payload, payloadLength } = frame
     const slot = this.#slot(frame)
@@ -180,7 +186,7 @@ export class BatchSender {
     this.#addPiece(this.#arena, slot + end, frame.length - end)
   }
 
-  /** Copies the payloads of frames that have to wait into their slots. */
+  /** Copies the payloads of waiting frames into their slots. */
   #bringIn(): void {
     for (let i = this.#firstFrame; i < this.#frameCount; i++) {
       const frame = this.#frames[i]!
@@ -243,7 +249,7 @@ export class BatchSender {
     return toInt ? udpPort + 1 : udpPort
   }
 
-  /** Completes the header of the last message: nothing joins it any more. */
+  /** Completes the header of the last message. No further frame joins it. */
   #endRun(): void {
     const message = this.#messageCount - 1
     if (message < this.#firstUnsent) return
@@ -265,7 +271,7 @@ export class BatchSender {
     this.#runHead = null
   }
 
-  /** The kernel is done with the messages before `end`. */
+  /** Returns the frames of messages before `end`, which the kernel has processed, to the pool. */
   #giveBack(end: number, sent: boolean): void {
     const counters = this.#counters
     const from = this.#firstFrame

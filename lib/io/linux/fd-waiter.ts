@@ -4,20 +4,20 @@ import type { Waiter } from '../waiter.js'
 import { type Libc, loadLibc, type Pointer } from './libc.js'
 import { Timespec } from './timespec.js'
 
-/** `struct pollfd`: descriptor, events asked for, events that happened. */
+/** `struct pollfd`: descriptor, requested events, events that occurred. */
 const POLLFD_BYTES = 8
 const POLLIN = 1
 const POLLERR = 8
 const PR_SET_TIMERSLACK = 29
 /**
- * An armed wait wakes this often, since a process that exits waits for its waiting threads. Idle, that is 4 system
- * calls a second.
+ * An armed wait wakes at this interval, because a process that exits waits for its waiting threads. When idle
+ * this costs 4 system calls a second.
  */
 const ARMED_MS = 250
 
 /**
- * Waits for file descriptors by ppoll: on this thread for a short while, or on one of libuv's threads for as long
- * as nothing happens. The thread's timers are made exact (Linux rounds them up by 50 us otherwise).
+ * Waits for file descriptors by ppoll: on this thread for a short time, or on one of libuv's threads until
+ * something happens. It makes the thread's timers exact. By default Linux rounds them up by 50 us.
  */
 export class FdWaiter implements Waiter {
   readonly #libc: Libc = loadLibc()
@@ -36,7 +36,8 @@ export class FdWaiter implements Waiter {
   /**
    * Throws WEIR_UNSUPPORTED where the calls cannot be made.
    *
-   * @param onError a descriptor has an error, which goes on waking whoever waits until it is taken. Default: to receive takes it
+   * @param onError called when a descriptor has an error. The error wakes every wait until it is taken.
+   * Default: the next receive takes it
    */
   constructor(fds: readonly number[], onError: () => void = () => {}) {
     this.#onError = onError
@@ -56,7 +57,7 @@ export class FdWaiter implements Waiter {
   }
 
   wait(ns: Nanos): boolean {
-    // A thread that spins for long may be on the very core that its peer is waiting for.
+    // A thread that spins for long may occupy the very core that its peer waits for.
     if (ns <= 0) this.#libc.schedYield()
     return this.#poll(ns)
   }
@@ -109,7 +110,7 @@ export class FdWaiter implements Waiter {
   }
 }
 
-/** Descriptors to be waited for until they have something to read, where the kernel sees them. */
+/** Descriptors that are watched until they have something to read, in memory that the kernel reads. */
 class PollSet {
   readonly pointer: Pointer
   readonly #view: DataView
@@ -124,7 +125,7 @@ class PollSet {
     this.pointer = libc.address(bytes)
   }
 
-  /** The last wait found an error. */
+  /** True if the last wait found an error. */
   get hasError(): boolean {
     for (let at = 6; at < this.#view.byteLength; at += POLLFD_BYTES) {
       if ((this.#view.getInt16(at, true) & POLLERR) !== 0) return true

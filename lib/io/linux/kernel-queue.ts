@@ -1,68 +1,78 @@
 /**
- * What a received datagram is charged beyond its bytes: `struct sk_buff` and `skb_shared_info`, in the sizes of their
- * slabs.
+ * What the kernel charges for a received datagram in addition to its bytes: `struct sk_buff` and
+ * `skb_shared_info`, in the sizes of their slabs.
  */
 const BUFFER_BYTES = 256
 const SHARED_INFO_BYTES = 320
-/** Headers and head room before the payload. */
+/** Headers and headroom before the payload. */
 const HEAD_BYTES = 128
 /**
- * What a joined run is charged beyond its bytes: its payload lies in pages, and its headers in a buffer of their own.
+ * What the kernel charges for a joined run in addition to its bytes. The payload is in pages, and its headers
+ * are in a buffer of their own.
  */
 const JOINED_BYTES = 832
 /**
- * The kernel gives back the memory of what was read once it is this share of the buffer, at the latest
- * (udp_init_sock, `forward_threshold`).
+ * The kernel releases the memory of datagrams that were read at the latest when it is this share of the
+ * buffer (udp_init_sock, `forward_threshold`).
  */
 const RELEASE_SHARE = 1 / 4
 
 /**
- * How many payload bytes wait in a UDP socket, worked out from the memory that the kernel charges it with. The two
- * differ in two ways (net/ipv4/udp.c, udp_rmem_release, since Linux 4.12):
- * - Each datagram is charged the memory that it takes ("truesize"): 8,448 bytes for 4,200, but 63,832 for a run of
- *   63,000. The ratio is taken from what was read last, whose charge follows from how the kernel allocates (seen on
- *   loopback and veth; drivers of network cards allocate in pages, which comes to about the same).
- * - A reader takes over the whole queue at once, and the charge of that stays until the last datagram of it has been
- *   read, or a quarter of the buffer. So what has been read since is subtracted here. The kernel does not say when it
- *   starts again: it shows by a charge that has become smaller, or by everything taken over having been read.
+ * Computes how many payload bytes wait in a UDP socket from the memory that the kernel charges to the socket.
+ * The two differ in two ways (net/ipv4/udp.c, udp_rmem_release, since Linux 4.12):
+ * - The kernel charges the memory that a datagram takes ("truesize"), not its length. The ratio comes from
+ * the last datagrams that were read, whose charge follows from how the kernel allocates. HACKING.md has
+ * examples.
+ * - A reader takes over the whole queue at once. The charge of that part remains until its last datagram, or
+ * a quarter of the buffer, has been read. So this class subtracts what has been read since. The kernel does
+ * not report when it starts again. Two signs show it: the charge has become smaller, or everything that was
+ * taken over has been read.
  */
 export class KernelQueue {
   readonly #releaseBytes: number
-  /** Read since the last sample: payload bytes, and what they were charged. */
+  /** Read since the last sample: payload bytes, and their charge. */
   #payload = 0
   #charge = 0
   #payloadOfCharge = 1 / 2
   /**
-   * At the last sample: the socket's charge, how much of it had been taken over by then, and how much of that had
-   * been read.
+   * At the last sample: the socket's charge, the part of it that a reader had taken over, and the part of
+   * that which had been read.
    */
   #charged = 0
   #takenOver = 0
   #read = 0
 
-  /** @param bufferBytes SO_RCVBUF in effect */
+  /** @param bufferBytes the effective SO_RCVBUF */
   constructor(bufferBytes: number) {
     this.#releaseBytes = bufferBytes * RELEASE_SHARE
   }
 
-  /** A message has been read. @param segmentBytes of the datagrams that it was joined from, or its own */
+  /**
+   * A message has been read.
+   *
+   * @param segmentBytes length of the datagrams that it was joined from, or its own length
+   */
   onRead(bytes: number, segmentBytes: number): void {
     this.#payload += bytes
     this.#charge += bytes > segmentBytes ? bytes + JOINED_BYTES : chargeOf(bytes)
   }
 
-  /** Nothing was left to read. */
+  /** The last read found nothing. */
   onEmpty(): void {
     this.#charged = this.#takenOver = this.#read = this.#payload = this.#charge = 0
   }
 
-  /** Payload bytes that wait. @param charged what the socket is charged now, bytes (UdpSocket.receiveMemoryBytes) */
+  /**
+   * Returns the payload bytes that wait.
+   *
+   * @param charged what the socket is charged now, bytes (UdpSocket.receiveMemoryBytes)
+   */
   sample(charged: number): number {
     if (this.#charge > 0) this.#payloadOfCharge = this.#payload / this.#charge
     const read = this.#read + this.#charge
     if (charged < this.#charged || read >= Math.min(this.#takenOver, this.#releaseBytes)) {
-      // The kernel has given back, and taken the queue over anew: what was read of the new one is at most what
-      // exceeds the old one.
+      // The kernel has released memory, and a reader has taken over the queue again. At most what exceeds the
+      // old part has been read of the new one.
       this.#read = charged < this.#charged ? 0 : Math.min(this.#charge, Math.max(0, read - this.#takenOver))
       this.#takenOver = charged
     } else {

@@ -1,7 +1,7 @@
 /**
- * Linux's system calls, straight from TypeScript, by koffi (an optional package: everything that does not ask for
- * this file works without). Pointers are plain numbers, exact up to 2^53: addresses of
- * user space on 64-bit Linux have 47 bits, or 52 at most where a program asks for it.
+ * Linux's system calls, called directly from TypeScript by koffi. It is an optional package: everything that
+ * does not load this file works without it. Pointers are plain numbers, exact up to 2^53. Addresses of user
+ * space on 64-bit Linux have 47 bits, or 52 if a program asks for them.
  */
 import { createRequire } from 'node:module'
 import { endianness } from 'node:os'
@@ -10,7 +10,7 @@ import { WeirError } from '../../errors.js'
 /** An address in this process, or 0 for none. */
 export type Pointer = number
 
-/** Calls return -1 when they fail: `errno` then says why. Buffers are taken as they are: views over any memory. */
+/** The calls return -1 when they fail, and `errno` says why. A buffer may be a view over any memory. */
 export interface Libc {
   socket(domain: number, type: number, protocol: number): number
   bind(fd: number, address: Uint8Array, bytes: number): number
@@ -21,17 +21,20 @@ export interface Libc {
   sendmmsg(fd: number, headers: Pointer, count: number, flags: number): number
   recvmmsg(fd: number, headers: Pointer, count: number, flags: number, timeout: Pointer): number
   ppoll(fds: Pointer, count: number, timeout: Pointer, signals: Pointer): number
-  /** The same on one of libuv's threads; `done` gets the result, -1 for any error. */
+  /** The same on one of libuv's threads. `done` gets the result, -1 for any error. */
   ppollAsync(fds: Pointer, count: number, timeout: Pointer, done: (ready: number) => void): void
   eventfd(initial: number, flags: number): number
   /** Adds to an eventfd's count. */
   eventfdWrite(fd: number, value: number): number
-  /** Takes an eventfd's count, 8 bytes, and leaves 0; while it is 0, waits, or fails if EFD_NONBLOCK was asked for. */
+  /**
+   * Reads an eventfd's count, 8 bytes, and sets it to 0. While it is 0, the call waits, or fails with
+   * EFD_NONBLOCK.
+   */
   eventfdRead(fd: number, count: Uint8Array): number
   prctl(option: number, value: number): number
-  /** Lets others run on this core first, if any wait for it. */
+  /** Lets other threads that wait for this core run first. */
   schedYield(): number
-  /** Fails with 2^64 - 1. `offset` is a multiple of the page size. */
+  /** Returns 2^64 - 1 on failure. `offset` is a multiple of the page size. */
   mmap(
     address: Pointer,
     bytes: number,
@@ -41,28 +44,37 @@ export interface Libc {
     offset: number,
   ): Pointer
   munmap(address: Pointer, bytes: number): number
-  /** Copies bytes between memories that do not overlap. In JavaScript, a long copy makes an object. */
+  /**
+   * Copies bytes between memories that do not overlap. JavaScript's own copy of long ranges allocates an
+   * object.
+   */
   memcpy(to: Pointer, from: Pointer, bytes: number): void
-  /** Writes a clock's time, a `struct timespec`, to `time`. */
+  /** Writes a clock's time to `time`, a `struct timespec`. */
   clockGettime(clock: number, time: Pointer): number
-  /** For the calling thread when `thread` is 0. `parameter` is a `struct sched_param`. */
+  /** `thread` 0 is the calling thread. `parameter` is a `struct sched_param`. */
   schedSetscheduler(thread: number, policy: number, parameter: Uint8Array): number
   /** Moves the calling thread into a namespace. */
   setns(fd: number, type: number): number
-  /** Index of the network interface of that name in the calling thread's namespace, 0 if there is none. */
+  /**
+   * Returns the index of the network interface of that name in the calling thread's namespace, 0 if there is
+   * none.
+   */
   ifNameToIndex(name: string): number
   /** Only for requests whose argument is a pointer. */
   ioctl(fd: number, request: number, argument: Uint8Array): number
   close(fd: number): number
   /** Why the last call failed, as a positive number (EAGAIN is 11). */
   errno(): number
-  /** Where the first byte of a view lies. The memory must stay referenced for as long as the address is used. */
+  /**
+   * Returns the address of the first byte of a view. The memory must stay referenced while the address is
+   * used.
+   */
   address(view: Uint8Array): Pointer
-  /** The memory at an address, which must stay mapped for as long as the buffer is used. */
+  /** Returns the memory at an address, which must stay mapped while the buffer is used. */
   memory(pointer: Pointer, bytes: number): ArrayBuffer
 }
 
-/** The part of koffi that is used: where koffi is missing, so are its types. */
+/** The part of koffi that is used here. If koffi is not installed, its types are missing too. */
 interface Koffi {
   load(library: string): Library
   errno(): number
@@ -71,7 +83,7 @@ interface Koffi {
 }
 
 interface Library {
-  /** By a prototype in C, or by name, result and parameters. */
+  /** Takes a prototype in C, or name, result and parameters. */
   func(prototype: string): NativeCall
   func(name: string, result: string, parameters: string[]): NativeCall
 }
@@ -87,7 +99,7 @@ export function loadLibc(): Libc {
   return loaded
 }
 
-/** Why the calls cannot be made here, or null if they can. */
+/** Returns why the calls cannot be made here, or null if they can. */
 export function libcFault(): string | null {
   if (loaded === null) loaded = tryLoad()
   return loaded instanceof WeirError ? loaded.message : null
@@ -108,7 +120,7 @@ function tryLoad(): Libc | WeirError {
     try {
       return bindCalls(koffi, koffi.load(name))
     } catch {
-      // The other C library, then.
+      // Try the other C library.
     }
   }
   return unsupported('need glibc or musl, and find neither')

@@ -17,12 +17,13 @@ export const NAME_BYTES = 32
 export const CONTROL_BYTES = 96
 
 /**
- * The arguments of sendmmsg and recvmmsg, laid out once in memory that the kernel reads and writes: `messages` headers,
- * each with an address and control messages of its own, and pieces of data that they share. Nothing is made per call.
+ * The arguments of sendmmsg and recvmmsg, in memory that the kernel reads and writes. It is laid out once:
+ * `messages` headers, each with an address and control messages, and pieces of data that the messages share.
+ * A call allocates nothing.
  */
 export class MessageBatch {
   readonly headers: Pointer
-  /** Addresses and control messages, at `nameAt` and `controlAt`. */
+  /** Contains addresses and control messages, at `nameAt` and `controlAt`. */
   readonly view: DataView
   readonly #iovecs: Pointer
   readonly #iovecsAt: number
@@ -46,7 +47,7 @@ export class MessageBatch {
   readonly #namesAt: number
   readonly #controlsAt: number
 
-  /** Where the header of a message is, for a call that begins there. */
+  /** Pointer to the header of a message, for a call that begins with it. */
   header(message: number): Pointer {
     return this.headers + message * HEADER_BYTES
   }
@@ -59,7 +60,10 @@ export class MessageBatch {
     return this.#controlsAt + message * CONTROL_BYTES
   }
 
-  /** Lengths of the address and of the control messages: of what is there, or of the room for them. */
+  /**
+   * Sets the lengths of the address and of the control messages: the actual ones to send, the available ones
+   * to receive.
+   */
   setLengths(message: number, name: number, control: number): void {
     this.view.setUint32(message * HEADER_BYTES + NAME_LENGTH, name, true)
     this.view.setUint32(message * HEADER_BYTES + CONTROL_LENGTH, control, true)
@@ -69,13 +73,13 @@ export class MessageBatch {
     return this.view.getUint32(message * HEADER_BYTES + CONTROL_LENGTH, true)
   }
 
-  /** The message consists of `count` pieces from piece `first` on. */
+  /** Sets that the message consists of `count` pieces from piece `first` on. */
   setPieces(message: number, first: number, count: number): void {
     this.#setPointer(message * HEADER_BYTES + IOV, this.#iovecs + first * IOVEC_BYTES)
     this.view.setUint32(message * HEADER_BYTES + IOV_COUNT, count, true)
   }
 
-  /** @param base one pointer; the piece begins `offset` bytes behind it */
+  /** @param base contains one pointer; the piece begins `offset` bytes after it */
   setPiece(piece: number, base: Float64Array, offset: number, bytes: number): void {
     const at = this.#iovecsAt + piece * IOVEC_BYTES
     this.#setPointer(at, base[0]! + offset)
@@ -93,10 +97,10 @@ export class MessageBatch {
   }
 }
 
-/** `struct cmsghdr`: length with header, level, type; the value follows. */
+/** `struct cmsghdr`: length with header, level, type. The value follows. */
 export const CMSG_HEADER_BYTES = 16
 
-/** Writes a control message with a value of 4 bytes or less; returns the offset behind it. */
+/** Writes a control message with a value of 4 bytes or less. Returns the offset after it. */
 export function writeControl(
   view: DataView,
   at: number,

@@ -3,8 +3,7 @@ import { loadLibc } from './libc.js'
 import { Timespec } from './timespec.js'
 
 /**
- * Sleeps for a time, whatever happens meanwhile: as exactly as the calling thread's timers are (see
- * FdWaiter).
+ * Sleeps for a time that nothing interrupts, as exactly as the calling thread's timers are (see FdWaiter).
  */
 export class Nap {
   readonly #libc = loadLibc()

@@ -1,6 +1,6 @@
 /**
- * A packet socket (AF_PACKET, packet(7)) on one network interface: whole Ethernet frames in and out, whatever
- * they carry. Constants and structures are those of linux/if_packet.h.
+ * A packet socket (AF_PACKET, packet(7)) on one network interface sends and receives whole Ethernet frames.
+ * Constants and structures are those of linux/if_packet.h.
  */
 import { WeirError } from '../../errors.js'
 import { type Libc, loadLibc, type Pointer } from './libc.js'
@@ -22,7 +22,7 @@ const ETH_P_ALL = 0x0003
 const PROT_READ_WRITE = 3
 const MAP_SHARED = 1
 const SOCKADDR_LL_BYTES = 20
-/** `struct ifreq`: the name, then what is asked. */
+/** `struct ifreq`: the name, then the argument of the request. */
 const IFREQ_BYTES = 40
 const IFNAME_BYTES = 16
 const SIOCGIFMTU = 0x8921
@@ -30,7 +30,7 @@ const EPERM = 1
 const ENOMEM = 12
 
 /**
- * Send buffer, bytes: frames that the kernel may hold for the interface. A late wake-up may release that many at
+ * Send buffer, bytes: frames that the kernel may hold for the interface. A late wake-up may send so many at
  * once.
  */
 const SEND_BUFFER_BYTES = 8 << 20
@@ -50,9 +50,8 @@ export class PacketSocket {
   #closed = false
 
   /**
-   * Opens a socket that receives nothing before `bind`.
-   *
-   * Throws WEIR_UNSUPPORTED where packet sockets cannot be had: not Linux, no koffi, no CAP_NET_RAW.
+   * Opens a socket that receives nothing before `bind`. Throws WEIR_UNSUPPORTED where packet sockets are not
+   * available: not Linux, no koffi, no CAP_NET_RAW.
    *
    * @param name of the interface, for messages and `bind`
    */
@@ -69,29 +68,34 @@ export class PacketSocket {
     throw new WeirError('WEIR_UNSUPPORTED', `packet socket on ${name}: ${mend}`)
   }
 
-  /** Options for a switch's or a host's port; `reserveBytes` of room are left before each frame in the ring. */
+  /**
+   * Sets the options for a port of a switch or host. The ring leaves `reserveBytes` of room before each
+   * frame.
+   */
   configure(reserveBytes: number): void {
     this.#set('PACKET_VERSION', PACKET_VERSION, TPACKET_V2)
     this.#set('PACKET_RESERVE', PACKET_RESERVE, reserveBytes)
-    // Keeps what this or any other socket sends out of the interface from coming back.
+    // Frames that this or another socket sends out of the interface do not come back.
     this.#set('PACKET_IGNORE_OUTGOING', PACKET_IGNORE_OUTGOING, 1)
     this.configureSending()
   }
 
   /**
-   * Options for sending alone. Frames go by way of the interface's queueing discipline: with PACKET_QDISC_BYPASS neither
-   * captures nor `tc` would see them.
+   * Sets the options for a socket that only sends. Frames pass the interface's queueing discipline, because
+   * with PACKET_QDISC_BYPASS neither captures nor `tc` would see them.
    */
   configureSending(): void {
-    // In a user namespace the usual limit applies: the buffer stays as it is then.
+    // In a user namespace the usual limit applies, and the buffer keeps its size.
     this.#write(0, SEND_BUFFER_BYTES)
     this.#libc.setsockopt(this.fd, SOL_SOCKET, SO_SNDBUFFORCE, this.#value, 4)
   }
 
   /**
-   * Makes the receive ring and maps it; returns its memory, which `close` unmaps. Throws WEIR_FULL when the kernel has no memory for it.
+   * Makes the receive ring and maps it. Returns its memory, which `close` unmaps. Throws WEIR_FULL when the
+   * kernel has no memory for it.
    *
-   * @param request `struct tpacket_req`, as words; @param bytes of the ring
+   * @param request `struct tpacket_req`, as words
+   * @param bytes length of the ring
    */
   mapRing(request: readonly number[], bytes: number): ArrayBuffer {
     const value = new Uint8Array(request.length * 4)
@@ -108,8 +112,8 @@ export class PacketSocket {
   }
 
   /**
-   * Binds to the interface, and begins to receive. Throws WEIR_BAD_ARGUMENT when there is no such interface
-   * in this namespace.
+   * Binds to the interface and begins to receive. Throws WEIR_BAD_ARGUMENT when there is no such interface in
+   * this namespace.
    *
    * @param protocol ETH_P_ALL, or 0 to receive nothing
    */
@@ -126,7 +130,7 @@ export class PacketSocket {
     if (this.#libc.bind(this.fd, address, SOCKADDR_LL_BYTES) < 0) this.#fail('bind')
   }
 
-  /** Bytes of the largest IP packet that the interface takes. */
+  /** Bytes of the largest IP packet on the interface. */
   mtu(): number {
     const request = new Uint8Array(IFREQ_BYTES)
     request.set(Buffer.from(this.#interface).subarray(0, IFNAME_BYTES - 1))
@@ -134,17 +138,20 @@ export class PacketSocket {
     return new DataView(request.buffer).getInt32(IFNAME_BYTES, true)
   }
 
-  /** Frames that the ring had no room for since the last call of this or `takeSeen`. */
+  /** Frames for which the ring had no room since the last call of this or `takeSeen`. */
   takeDrops(): number {
     return this.#takeStatistics(4)
   }
 
-  /** Frames that the kernel showed to this socket since the last call of this or `takeDrops`, with those it dropped. */
+  /**
+   * Frames that the kernel showed to this socket since the last call of this or `takeDrops`, with those that
+   * it dropped.
+   */
   takeSeen(): number {
     return this.#takeStatistics(0)
   }
 
-  /** Reading sets all of `struct tpacket_stats` to 0. */
+  /** Reading resets all of `struct tpacket_stats` to 0. */
   #takeStatistics(at: number): number {
     new DataView(this.#statisticsBytes.buffer).setUint32(0, this.#statistics.length, true)
     const { fd } = this
@@ -159,8 +166,8 @@ export class PacketSocket {
   }
 
   /**
-   * The error that waits at the socket (the interface went down, say) as an errno, or 0. Reading it clears
-   * it.
+   * Returns the pending error of the socket (for example the interface went down) as an errno, or 0. Reading
+   * it clears it.
    */
   takeError(): number {
     const bytes = new Uint8Array([4, 0, 0, 0])
@@ -168,7 +175,7 @@ export class PacketSocket {
     return this.#valueView.getInt32(0, true)
   }
 
-  /** Unmaps the ring and closes the socket. The ring's memory must not be touched any more. */
+  /** Unmaps the ring and closes the socket. Do not access the ring's memory after this. */
   close(): void {
     if (this.#closed) return
     this.#closed = true
@@ -195,7 +202,7 @@ export class PacketSocket {
   }
 }
 
-/** Bytes of the largest IP packet that the interface of that name takes. Throws as PacketSocket does. */
+/** Bytes of the largest IP packet on the interface of that name. Throws as PacketSocket does. */
 export function interfaceMtuOf(name: string): number {
   const socket = new PacketSocket(name)
   try {

@@ -10,8 +10,8 @@ const SOCK_NONBLOCK = 0o4000
 const SOCK_CLOEXEC = 0o2000000
 
 /**
- * Holds an IP protocol whose packets somebody takes by a packet socket, as `UdpGuard` does a UDP port: the kernel would
- * answer "protocol unreachable" (RFC 1122, section 3.2.2.1).
+ * Occupies an IP protocol whose packets a packet socket receives. Without it the kernel would answer
+ * "protocol unreachable" (RFC 1122, section 3.2.2.1). `UdpGuard` does the same for a UDP port.
  */
 export class ProtocolGuard {
   readonly #libc: Libc = loadLibc()

@@ -1,6 +1,7 @@
 /**
- * Classic BPF (bpf(4) of the BSDs; linux/filter.h) for a host's packet socket: passes what a Weir NIC has to see, and
- * nothing that is for the kernel's own stack alone, such as ping and TCP. The kernel has taken VLAN tags out before.
+ * Classic BPF (bpf(4) of the BSDs; linux/filter.h) for a host's packet socket. It passes what a Weir NIC has
+ * to see. It rejects what only the kernel's own stack needs, such as ping and TCP. The kernel has already
+ * removed VLAN tags.
  */
 import type { HostAddress } from '../../wire/net/address.js'
 import * as ethernet from '../../wire/net/ethernet.js'
@@ -12,9 +13,9 @@ import type { FilterInstruction } from './socket-filter.js'
 const LOAD_WORD = 0x20
 const LOAD_HALF = 0x28
 const LOAD_BYTE = 0x30
-/** From x + k. */
+/** Loads from x + k. */
 const LOAD_HALF_INDEXED = 0x48
-/** x = the header length that the byte at k holds (IPv4). */
+/** Sets x to the IPv4 header length in the byte at k. */
 const LOAD_X_IP_HEADER = 0xb1
 const JUMP_EQUAL = 0x15
 const JUMP_ANY_BIT = 0x45
@@ -23,23 +24,23 @@ const WHOLE_FRAME = 0xffff_ffff
 
 const TYPE_AT = 12
 const L3 = ethernet.BYTES
-/** More fragments, or a fragment's offset. */
+/** The frame has more fragments, or a fragment offset. */
 const FRAGMENT_BITS = 0x3fff
 
-/** Where a test leads: to the next instruction, over so many instructions, or to one of the two ends. */
+/** Where a test leads: to the next instruction, past a number of instructions, or to one of the two ends. */
 type Target = 'next' | 'accept' | 'reject' | number
 interface Step {
   code: number
   k: number
-  /** Where it leads when a test holds, and when it does not. */
+  /** Where a test leads when it holds, and when it does not. */
   yes?: Target
   no?: Target
 }
 
 /**
- * Passes whole RoCEv2 packets to `address`, with or without telemetry of any encapsulation, and MAC control frames
- * (PAUSE, PFC). Any IFA packet, and any UDP behind the one hop-by-hop header that IOAM makes, passes too: the NIC
- * looks closer.
+ * Passes whole RoCEv2 packets to `address`, with or without telemetry in any encapsulation, and MAC control
+ * frames (PAUSE, PFC). It also passes any IFA packet, and any UDP after the hop-by-hop header of IOAM. The
+ * NIC checks those further.
  *
  * @param ifaProtocol IP protocol of IFA
  */
@@ -53,7 +54,7 @@ export function roceFilter(address: HostAddress, ifaProtocol: number): FilterIns
   ])
 }
 
-/** Ends with the UDP destination port loaded. */
+/** At its end the UDP destination port is loaded. */
 function toIpv4(address: HostAddress, ifaProtocol: number): Step[] {
   return [
     { code: JUMP_EQUAL, k: ethernet.TYPE_IPV4, no: 'reject' },
@@ -69,7 +70,7 @@ function toIpv4(address: HostAddress, ifaProtocol: number): Step[] {
   ]
 }
 
-/** The same; of extension headers RoCEv2 has at most IOAM's. */
+/** The same for IPv6. The only extension header in RoCEv2 packets is IOAM's. */
 function toIpv6(address: HostAddress, ifaProtocol: number): Step[] {
   const gid = new DataView(address.gid.buffer, address.gid.byteOffset, 16)
   const words = [0, 4, 8, 12].flatMap(at => [
@@ -89,7 +90,7 @@ function toIpv6(address: HostAddress, ifaProtocol: number): Step[] {
   ]
 }
 
-/** Counts the jumps out, and puts both ends behind the steps. */
+/** Computes the jumps and appends both ends. */
 function assemble(steps: readonly Step[]): FilterInstruction[] {
   const distance = (at: number, target: Target = 'next') => {
     if (target === 'next') return 0
@@ -108,5 +109,5 @@ function assemble(steps: readonly Step[]): FilterInstruction[] {
   ]
 }
 
-/** Returns 0 for everything: the socket is bound, and receives nothing. */
+/** Rejects everything: the socket is bound, and receives nothing. */
 export const DROP_ALL: readonly FilterInstruction[] = [{ code: RETURN, k: 0, jt: 0, jf: 0 }]

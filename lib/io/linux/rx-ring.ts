@@ -1,6 +1,6 @@
 /**
- * The receive ring of a packet socket (TPACKET_V2): the kernel fills slots with frames, and this process empties them in
- * order, without system calls.
+ * The receive ring of a packet socket (TPACKET_V2). The kernel fills slots with frames. This process empties
+ * them in order, without system calls.
  */
 import type { PacketSocket } from './packet-socket.js'
 
@@ -13,28 +13,34 @@ const SECONDS = 16
 const NANOSECONDS = 20
 const VLAN_TCI = 24
 const VLAN_TPID = 26
-/** From a slot's start to the frame: header, link-layer address, alignment of the IP header, reserve. */
+/**
+ * Bytes from a slot's start to the frame, at most: header, link-layer address, alignment of the IP header,
+ * reserve.
+ */
 const FRAME_OFFSET_MAX = 96
 const BLOCK_BYTES = 1 << 16
 
-/** This side's turn. */
+/** The slot belongs to the kernel. */
 const TP_STATUS_USER = 0x1
-/** The L4 checksum has not been computed: the sender's kernel left that to a NIC. */
+/** The L4 checksum is not computed, because the sender's kernel left it to a NIC. */
 export const TP_STATUS_CSUMNOTREADY = 0x8
-/** A VLAN tag was taken out of the frame. */
+/** The kernel removed a VLAN tag from the frame. */
 export const TP_STATUS_VLAN_VALID = 0x10
-/** `vlanTpid` says which kind. */
+/** `vlanTpid` has the tag's type. */
 export const TP_STATUS_VLAN_TPID_VALID = 0x40
 
-/** So much room before each frame makes its first byte lie at a multiple of 4. */
+/**
+ * With this room before each frame its first byte is at an offset of 2 modulo 4, and its IP header is
+ * aligned.
+ */
 export const RING_RESERVE_BYTES = 2
 
 /**
- * `next` moves to the next frame, whose fields then hold; `release` ends its use.
+ * `next` moves to the next frame and sets the fields. `release` ends the use of the frame.
  *
- * Each frame has a slot of the longest frame's size. TPACKET_V3, which packs frames into blocks, holds many times more
- * short frames in the same memory. But there a frame can be read only when its block is full or a millisecond old,
- * and forwarding became no cheaper (HACKING.md, "System calls and copies").
+ * Each frame has a slot of the longest frame's size. TPACKET_V3 packs frames into blocks and holds many times
+ * more short frames in the same memory. But there a frame can be read only when its block is full or a
+ * millisecond old, and forwarding became no cheaper (HACKING.md, "System calls and copies").
  */
 export class RxRing {
   /** The ring's memory, in which frames lie. */
@@ -42,11 +48,11 @@ export class RxRing {
   readonly view: DataView
   /** Offset of the frame's first byte in `bytes`. */
   offset = 0
-  /** Bytes of the frame that are there. */
+  /** Bytes of the frame in the ring. */
   capturedBytes = 0
-  /** Bytes that the frame had; more than `capturedBytes` if its slot had no room for all. */
+  /** Length of the frame. More than `capturedBytes` if its slot had no room for all. */
   frameBytes = 0
-  /** Sum of TP_STATUS_ constants. */
+  /** A sum of TP_STATUS_ constants. */
   status = 0
   vlanTci = 0
   vlanTpid = 0
@@ -58,10 +64,13 @@ export class RxRing {
   readonly #slotsPerBlock: number
   readonly #slots: number
   #slot = 0
-  /** Where the current slot begins. */
+  /** Offset of the current slot. */
   #at = 0
 
-  /** @param frameBytes of the longest frame; @param bytes most bytes of the ring, which is locked memory */
+  /**
+   * @param frameBytes length of the longest frame
+   * @param bytes most bytes of the ring, which is locked memory
+   */
   constructor(socket: PacketSocket, frameBytes: number, bytes: number) {
     this.#slotBytes = (FRAME_OFFSET_MAX + frameBytes + 15) & ~15
     this.#slotsPerBlock = Math.floor(BLOCK_BYTES / this.#slotBytes)
@@ -74,10 +83,12 @@ export class RxRing {
     this.#words = new Int32Array(memory)
   }
 
-  /** Moves to the next frame; false when there is none. The one before must have been released. */
+  /**
+   * Moves to the next frame. Returns false when there is none. The previous frame must have been released.
+   */
   next(): boolean {
     const at = this.#at
-    // An atomic load: what follows is read after it, on every processor.
+    // After an atomic load, every processor reads the frame later than the status.
     const status = Atomics.load(this.#words, (at + STATUS) >> 2)
     if ((status & TP_STATUS_USER) === 0) return false
     const { view } = this
@@ -92,7 +103,7 @@ export class RxRing {
     return true
   }
 
-  /** The kernel may write over the frame. */
+  /** Releases the frame. The kernel may overwrite it. */
   release(): void {
     Atomics.store(this.#words, (this.#at + STATUS) >> 2, 0)
     this.#slot = this.#slot + 1 === this.#slots ? 0 : this.#slot + 1

@@ -4,15 +4,16 @@ import { SourcePortIndex } from '../source-port.js'
 import { BatchSender, type BatchSenderOptions } from './batch-sender.js'
 import type { UdpSocket } from './udp-socket.js'
 
-export interface SenderPoolOptions extends Omit<BatchSenderOptions, 'fd' | 'family'> {
-  /** Each with a port of its own; 1 to 64. The caller closes them. */
+interface SenderPoolOptions extends Omit<BatchSenderOptions, 'fd' | 'family'> {
+  /** Each with a port of its own, 1 to 64 sockets. The caller closes them. */
   sockets: readonly UdpSocket[]
 }
 
 /**
- * Sockets to send from, each with a source port of its own, so that a network with many paths sees many flows. Frames
- * of one source port are kept together: they leave in runs, whatever is sent from others in between. Each socket
- * costs a descriptor, a send buffer that the kernel fills only as far as it is used, and 24 KiB of arguments.
+ * Sockets to send from, each with its own source port, so that a network with several paths sees several
+ * flows. Frames of one source port are collected and leave in runs, also when frames of other source ports
+ * come between them. Each socket has a descriptor, a send buffer that the kernel allocates as far as it is
+ * used, and 24 KiB of arguments.
  */
 export class SenderPool {
   readonly ports: readonly number[]
@@ -26,22 +27,25 @@ export class SenderPool {
     this.#senders = sockets.map(({ fd, family }) => new BatchSender({ ...options, fd, family }))
   }
 
-  /** Keeps a frame for the next `flush`, and owns it. Returns false if it took the last room for its source port. */
+  /**
+   * Keeps a frame for the next `flush`, and owns it. Returns false if it took the last room for its source
+   * port.
+   */
   add(frame: Frame): boolean {
     const sender = this.#senders[this.#indexOf.of(udp.sourcePort(frame.view, frame.l4))]!
     sender.add(frame)
     return sender.hasRoom
   }
 
-  /** Sends what has been added. Returns false if a socket is full: call again later. */
+  /** Sends the added frames. Returns false if a socket is full. Call it again later then. */
   flush(): boolean {
     let done = true
-    // By number: this runs in every round of the loop, and an iterator makes objects.
+    // An index and no iterator, because this runs in every round of the loop and an iterator allocates.
     for (let i = 0; i < this.#senders.length; i++) if (!this.#senders[i]!.flush()) done = false
     return done
   }
 
-  /** Gives back what has not been sent. */
+  /** Returns unsent frames to the pool. */
   close(): void {
     for (const sender of this.#senders) sender.close()
   }

@@ -5,20 +5,20 @@ const SOL_SOCKET = 1
 const SO_ATTACH_FILTER = 26
 /** `struct sock_filter`. */
 const INSTRUCTION_BYTES = 8
-/** `struct sock_fprog`: how many, and where. */
+/** `struct sock_fprog`: number of instructions, and pointer to them. */
 const PROGRAM_BYTES = 16
 
 /** One instruction of classic BPF, `struct sock_filter` of linux/filter.h. */
 export interface FilterInstruction {
   code: number
-  /** Instructions to skip when a test holds… */
+  /** Instructions to skip when a test holds. */
   jt: number
-  /** …and when it does not. */
+  /** Instructions to skip when it does not. */
   jf: number
   k: number
 }
 
-/** Has the kernel drop what comes in at a socket and the program returns 0 for. Throws WEIR_UNSUPPORTED. */
+/** Makes the kernel drop packets for which the program returns 0. Throws WEIR_UNSUPPORTED. */
 export function attachFilter(fd: number, program: readonly FilterInstruction[]): void {
   const libc: Libc = loadLibc()
   const code = new Uint8Array(program.length * INSTRUCTION_BYTES)

@@ -1,13 +1,14 @@
 import { loadLibc } from './libc.js'
 
 const SCHED_FIFO = 1
-/** Before every ordinary thread; behind every other real-time one. */
+/** It precedes every ordinary thread and comes after every other real-time thread. */
 const LEAST_PRIORITY = 1
 
 /**
- * Lets the calling thread run as soon as it is woken, whatever ordinary threads do: for one that sleeps until a
- * deadline and then does a little work. Linux still leaves the others 5 % of a core. False where that is not
- * permitted (it takes root): the thread then waits for its turn like any other, some milliseconds on a busy machine.
+ * Gives the calling thread a real-time priority, so that it runs as soon as it wakes. It is for a thread that
+ * sleeps until a deadline and then does a little work. Linux still reserves 5 % of a core for other threads.
+ * Returns false where this is not permitted (it needs root). Then the thread waits like any other, for some
+ * milliseconds on a busy machine.
  */
 export function becomeRealTime(): boolean {
   const parameter = new Uint8Array(4)

@@ -4,7 +4,7 @@ import type { Libc, Pointer } from './libc.js'
 const BYTES = 16
 const NANOSECONDS = 8
 
-/** `struct timespec`, where the kernel sees it. */
+/** `struct timespec` in memory that the kernel reads. */
 export class Timespec {
   readonly pointer: Pointer
   readonly #view: DataView
@@ -26,7 +26,7 @@ export class Timespec {
     return this.#view.getUint32(0, true)
   }
 
-  /** What is beyond the seconds, 0 to 999,999,999. */
+  /** The part below a second, 0 to 999,999,999. */
   get nanoseconds(): number {
     return this.#view.getUint32(NANOSECONDS, true)
   }

@@ -10,8 +10,8 @@ const MSG_DONTWAIT = 0x40
 const WORD = 2 ** 32
 
 /**
- * Messages to be sent by one `sendmmsg`, straight from where their bytes lie. The structures are laid out
- * once, in memory that does not move.
+ * Messages for one `sendmmsg`, sent directly from the memory that their bytes are in. The structures are laid
+ * out once, in memory that does not move.
  */
 export class TxBatch {
   readonly capacity: number
@@ -22,7 +22,7 @@ export class TxBatch {
   readonly #iovecs: number
   readonly #flags: number
 
-  /** @param dontWait a message that the socket's buffer has no room for is refused */
+  /** @param dontWait refuse a message for which the socket's buffer has no room */
   constructor(libc: Libc, capacity: number, dontWait = false) {
     this.capacity = capacity
     this.#libc = libc
@@ -38,7 +38,7 @@ export class TxBatch {
     }
   }
 
-  /** Adds a message; there must be room. The bytes stay where they are until `send` is through. */
+  /** Adds a message. There must be room. The bytes must not move until `send` returns. */
   add(address: Pointer, bytes: number): void {
     const at = this.#iovecs + this.count * IOVEC_BYTES
     this.#setPointer(at, address)
@@ -47,8 +47,8 @@ export class TxBatch {
   }
 
   /**
-   * Sends the messages from `first` on; waits while the socket's buffer is full, unless the caller forbids it. Returns how many went before
-   * one that the kernel refused, or -1 if it refused the first.
+   * Sends the messages from `first` on. It waits while the socket's buffer is full, unless `dontWait` is set.
+   * Returns how many were sent before one that the kernel refused, or -1 if it refused the first.
    */
   send(fd: number, first: number): number {
     return this.#libc.sendmmsg(fd, this.#headers + first * MMSGHDR_BYTES, this.count - first, this.#flags)

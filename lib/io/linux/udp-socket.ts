@@ -44,23 +44,23 @@ const ERRNO_NAMES: Record<number, string> = {
   99: 'EADDRNOTAVAIL: the address is not one of this machine',
 }
 
-export interface UdpSocketOptions {
+interface UdpSocketOptions {
   /** Literal IPv4 or IPv6 address of this machine. */
   address: string
   /** Port; 0 = any free one. */
   port: number
   /**
-   * For a socket that only sends: other sockets of this user may bind the same address and port if they set this too,
-   * and its receive buffer is as small as the kernel allows. Default false.
+   * For a socket that only sends. Other sockets of this user may bind the same address and port if they set
+   * this too. The receive buffer is as small as the kernel allows. Default false.
    */
   shared?: boolean
-  /** SO_RCVBUF and SO_SNDBUF; the kernel gives less to a user without CAP_NET_ADMIN when its limit is lower. */
+  /** SO_RCVBUF and SO_SNDBUF. Without CAP_NET_ADMIN the kernel's limit applies. */
   bufferBytes: number
 }
 
 /**
- * A UDP socket by system calls, never blocking: it reports TOS, arrivals joined by the kernel (GRO) and losses of its
- * queue, and sends with DF and IP identification 0 (IP_PMTUDISC_DO on a socket that is not connected).
+ * A UDP socket by system calls that never block. It reports TOS, joined datagrams (GRO) and losses of its
+ * queue. It sends with DF and IP identification 0 (IP_PMTUDISC_DO on a socket that is not connected).
  */
 export class UdpSocket {
   readonly fd: number
@@ -100,19 +100,19 @@ export class UdpSocket {
     }
   }
 
-  /** Asks for arrivals of one sender to be joined; false where the kernel cannot (before Linux 5.0). */
+  /** Asks the kernel to join datagrams of one sender. Returns false if it cannot (before Linux 5.0). */
   enableGro(): boolean {
     return this.#set(SOL_UDP, UDP_GRO, 1)
   }
 
-  /** SO_RCVBUF in effect, in the kernel's own count. */
+  /** The effective SO_RCVBUF, in the kernel's own count. */
   get receiveBufferBytes(): number {
     return this.#get(SOL_SOCKET, SO_RCVBUF)
   }
 
   /**
-   * Kernel memory charged for the receive queue, bytes (SO_MEMINFO, SK_MEMINFO_RMEM_ALLOC; 0 before Linux 4.12). What
-   * has been read counts until the kernel gives it back: see KernelQueue.
+   * Kernel memory charged for the receive queue, bytes (SO_MEMINFO, SK_MEMINFO_RMEM_ALLOC; 0 before Linux
+   * 4.12). Datagrams that were read count until the kernel releases their memory: see KernelQueue.
    */
   receiveMemoryBytes(): number {
     const { bytes, length, view } = this.#memory
@@ -148,7 +148,7 @@ export class UdpSocket {
   }
 }
 
-/** Where SO_MEMINFO is written: nine words of 32 bits (linux/sock_diag.h), and their length behind them. */
+/** The buffer for SO_MEMINFO: nine words of 32 bits (linux/sock_diag.h), and their length after them. */
 class MemoryInfo {
   readonly bytes = new Uint8Array(MEMINFO_BYTES + 4)
   readonly length = this.bytes.subarray(MEMINFO_BYTES)

@@ -3,11 +3,11 @@ import { Timespec } from './timespec.js'
 
 const CLOCK_REALTIME = 0
 
-/** The time of day as the kernel stamps packets with it. A reading makes no object. */
+/** The time of day with which the kernel stamps packets. Reading it allocates nothing. */
 export class WallClock {
-  /** Time of the last reading: seconds since 1970… */
+  /** Time of the last reading, whole seconds since 1970. */
   seconds = 0
-  /** …and what is beyond them, 0 to 999,999,999. */
+  /** The rest of the time, nanoseconds, 0 to 999,999,999. */
   nanoseconds = 0
   readonly #libc = loadLibc()
   readonly #time = new Timespec(this.#libc)

@@ -5,34 +5,38 @@ import type { Waiter } from '../waiter.js'
 import type { Intake } from './intake.js'
 import { type Driven, RealTimeLoop } from './real-time-loop.js'
 
-export interface HostLoopOptions {
+interface HostLoopOptions {
   node: Node
   port: Port
   clock?: () => Nanos
-  /** This and the next: see RealTimeLoopOptions. */
+  /** This and the next option: see RealTimeLoopOptions. */
   busyPoll?: boolean
   spinNs?: Nanos
-  /** Default: the port's. */
+  /** Default: the port's waiter. */
   waiter?: Waiter | null
-  /** Called as each round begins: gives the node what other threads have asked for. */
+  /** Called at the beginning of each round. It gives the node what other threads have requested. */
   onRound?: (now: Nanos) => void
-  /** Called once if the node throws: a defect. The loop has stopped. Default: throws out of the event loop. */
+  /**
+   * Called once if the node throws, which is a defect. The loop has stopped then. Default: the error is
+   * thrown out of the event loop.
+   */
   onError?: (error: unknown) => void
-  /** Called with what each round takes in, on ports whose `waitingBytes` is not NaN. Default: none. */
+  /** Gets what each round takes in, on ports whose `waitingBytes` is not NaN. Default: none. */
   intake?: Intake
 }
 
-/** Most frames received, and most frames sent, in one round before the event loop gets its turn. */
+/** Most frames received, and most frames sent, in one round. Then the event loop runs. */
 const BATCH_FRAMES = 64
 /**
- * Deadlines wait for what has arrived, no longer than so many rounds: they mean silence, and what would break it may stand behind the frames
- * of others. So many rounds take in what any receive buffer holds, but for frames that are short.
+ * Rounds for which deadlines wait until all arrived frames are taken in. A deadline means silence, and the
+ * packet that would break the silence may be behind other frames. This number of rounds empties any receive
+ * buffer, unless its frames are short.
  */
 const DEADLINES_PUT_OFF_ROUNDS = 64
 
 /**
- * Drives one node over one port in real time: frames in, deadlines kept, frames out. Call `wake` after a command
- * given to the node from outside its own callbacks.
+ * Drives one node over one port in real time: takes in frames, keeps deadlines, sends frames. Call `wake`
+ * after a command to the node from outside its own callbacks.
  */
 export class HostLoop implements Driven {
   readonly #node: Node
@@ -40,7 +44,7 @@ export class HostLoop implements Driven {
   readonly #onRound: (now: Nanos) => void
   readonly #loop: RealTimeLoop
   readonly #intake: Intake | null
-  /** Rounds in a row that did not take in all that had arrived. */
+  /** Consecutive rounds that did not take in all arrived frames. */
   #fullRounds = 0
 
   constructor(options: HostLoopOptions) {
@@ -59,12 +63,12 @@ export class HostLoop implements Driven {
     this.#port.onWritable(() => this.#loop.wake())
   }
 
-  /** The time that the node is driven by: integer nanoseconds, monotonic. */
+  /** The node's time: integer nanoseconds, monotonic. */
   now(): Nanos {
     return this.#loop.now()
   }
 
-  /** Rounds run so far. */
+  /** Number of rounds so far. */
   get rounds(): number {
     return this.#loop.rounds
   }
@@ -77,7 +81,7 @@ export class HostLoop implements Driven {
     this.#loop.wake()
   }
 
-  /** From now on the loop looks without ever sleeping, until `endPolling` has been called as often. */
+  /** From now on the loop polls without sleeping, until `endPolling` has been called as often. */
   beginPolling(): void {
     this.#loop.beginPolling()
   }
@@ -86,7 +90,7 @@ export class HostLoop implements Driven {
     this.#loop.endPolling()
   }
 
-  /** Stops; the port is the caller's to close. */
+  /** Stops the loop. The caller closes the port. */
   close(): void {
     this.#loop.close()
   }
@@ -101,7 +105,8 @@ export class HostLoop implements Driven {
       const frame = this.#port.receive()
       if (frame === null) break
       bytes += frame.length
-      // It may have come while the frames before it were handled, or while the kernel ran others: by an older time its round trip would be too short.
+      // A new reading of the clock: the frame may have arrived while the frames before it were handled, or
+      // while other processes ran. With the older time its round trip would be too short.
       now = this.now()
       this.#node.onFrame(now, 0, frame)
     }
@@ -126,7 +131,8 @@ export class HostLoop implements Driven {
   }
 
   nextDeadline(): Nanos {
-    // While the port is full, its own event ends the wait; by the node's deadline the loop would only spin.
+    // While the port is full, its `onWritable` ends the wait. With the node's deadline the loop would only
+    // spin.
     return this.#port.canTransmit() ? this.#node.nextTimeout() : NEVER
   }
 }

@@ -4,67 +4,70 @@ import { monotonicNs } from './clock.js'
 
 /** What a RealTimeLoop drives. */
 export interface Driven {
-  /** Does what is due at `now`, a bounded amount of it. True: there is more to do at once. */
+  /** Does what is due at `now`, a bounded amount of it. Returns true if there is more to do at once. */
   round(now: Nanos): boolean
   /** When the next round is due if nothing happens before, or NEVER. */
   nextDeadline(): Nanos
 }
 
-export interface RealTimeLoopOptions {
+interface RealTimeLoopOptions {
   clock?: () => Nanos
-  /** Keeps looking and never sleeps: lowest latency, for one whole core. Default false. */
+  /** Polls without sleeping. This gives the lowest latency and uses one core. Default false. */
   busyPoll?: boolean
   /**
-   * How long the loop goes on looking at the sockets after it was last woken, before it sleeps. While packets keep
-   * coming, neither end then pays for putting this process to sleep and waking it, which costs several
-   * packets' worth. With a waiter it does not while another thread waits for the core. Default 0.
+   * How long the loop polls the sockets after it was last woken, before it sleeps. While packets keep coming,
+   * neither end then puts the process to sleep and wakes it, which takes as long as several packets. A loop
+   * with a waiter stops polling while another thread waits for the core. Default 0.
    */
   spinNs?: Nanos
-  /** Sees what comes in, when the event loop does not. Default null. */
+  /** Reports arrivals where the event loop does not watch the sockets. Default null. */
   waiter?: Waiter | null
-  /** Called once if a round throws: a defect. The loop has stopped. */
+  /** Called once if a round throws, which is a defect. The loop has stopped then. */
   onError: (error: unknown) => void
 }
 
-/** A timer of n ms ends up to 0.2 ms late and never under 1.1 ms: nearer deadlines are napped for. */
+/**
+ * A timer of n ms fires up to 0.2 ms late and never in under 1.1 ms. The loop naps until nearer deadlines.
+ */
 const TIMER_LEAST_NS: Nanos = 1_200_000
 const TIMER_LATE_NS: Nanos = 200_000
 /**
- * The longest nap, which is also the longest that an arriving packet waits. Sleeping and waking costs so
- * much CPU on a virtual machine that much shorter naps would use up the time that they are to leave to others.
+ * The longest nap. An arriving packet may wait as long. To sleep and wake takes so much CPU time on a virtual
+ * machine that much shorter naps would leave none to other processes.
  */
 const NAP_MOST_NS: Nanos = 350_000
 
 /**
- * The same for a host that has a core to spend: that a file has been read or written is noticed only between naps, as
- * it comes by the event loop.
+ * The same for a host with a core to spare. Completed reads and writes of files arrive by the event loop, so
+ * they are noticed only between naps.
  */
 const SHORT_NAP_NS: Nanos = 30_000
 /**
- * After spinning, a thread with a waiter sleeps in that for so long, in naps, before it leaves the waiting to another
- * thread: to be woken by that one takes ten times as long, which an exchange of single messages would pay at every
- * turn.
+ * After spinning, a thread with a waiter sleeps in the waiter for this long, in naps, before another thread
+ * takes over the waiting. To be woken by that thread takes ten times as long, which an exchange of single
+ * messages would pay at every turn.
  */
 const LINGER_NS: Nanos = 2_000_000
 /**
- * To yield a core that nobody else wants takes some microseconds. If it takes this long, another thread was waiting for the core, and the loop
- * sleeps for a while where it would spin: the other thread may be the very peer that it waits for. A loop without a waiter
- * never yields while it spins, as it goes through Node's event loop at each look, and so cannot know.
+ * Yielding a core that no other thread wants takes some microseconds. If it takes this long, another thread
+ * waited for the core. Then the loop sleeps for a while where it would spin, because the other thread may be
+ * the peer for which it waits. A loop without a waiter never yields while it spins, because it runs Node's
+ * event loop between polls. So it cannot know.
  */
 const CONTENDED_NS: Nanos = 30_000
 const CONCEDE_NS: Nanos = 20_000_000
-/** So many times in a row: a single time may have been an interrupt or a collection of garbage. */
+/** Slow yields in a row that count. A single one may be due to an interrupt or garbage collection. */
 const CONTENDED_LOOKS = 2
 
 /**
- * Runs rounds in real time on Node's event loop: when woken, when I/O wakes it, and at the deadline. Idle, it
- * costs nothing. A far deadline is a timer; a near one, which timers cannot meet, is approached by short naps
- * between looks at the sockets, so that several processes share a core.
+ * Runs rounds in real time on Node's event loop: when woken, after I/O, and at the deadline. An idle loop
+ * uses no CPU. A timer waits for a far deadline. Timers are too inexact for a near one, so the loop naps
+ * briefly between polls of the sockets, which also lets several processes share a core.
  */
 export class RealTimeLoop {
   readonly #driven: Driven
   readonly #clock: () => Nanos
-  /** How many callers want it never to sleep. */
+  /** Number of callers that want the loop never to sleep. */
   #pollers: number
   readonly #spinNs: Nanos
   readonly #onError: (error: unknown) => void
@@ -76,15 +79,15 @@ export class RealTimeLoop {
   #timer: NodeJS.Timeout | null = null
   /** When the armed timer fires. */
   #timerNs: Nanos = NEVER
-  /** Until when the loop looks at the sockets without sleeping. */
+  /** Until when the loop polls the sockets without sleeping. */
   #spinUntil: Nanos = 0
-  /** Looks in a row that took long. */
+  /** Slow yields in a row. */
   #slowLooks = 0
-  /** Until when it does not spin, since others want the core. */
+  /** Until when the loop does not spin, because other threads want the core. */
   #concedeUntil: Nanos = 0
-  /** Until when it sleeps in the waiter on its own thread. */
+  /** Until when the loop sleeps in the waiter on its own thread. */
   #lingerUntil: Nanos = 0
-  /** Rounds run so far. */
+  /** Number of rounds so far. */
   rounds = 0
 
   constructor(driven: Driven, options: RealTimeLoopOptions) {
@@ -105,7 +108,7 @@ export class RealTimeLoop {
     this.wake()
   }
 
-  /** Has a round run after the I/O events that are at hand. Cheap to call often. */
+  /** Runs a round after the pending I/O events. It is cheap to call often. */
   wake(): void {
     this.#woken = true
     this.#schedule()
@@ -153,8 +156,8 @@ export class RealTimeLoop {
   }
 
   /**
-   * True if the waiter has seen something. A polling thread yields the core only when nothing has come for as long as
-   * others spin.
+   * Returns true if the waiter has seen an arrival. A polling thread yields the core only when nothing has
+   * come for as long as other threads spin.
    */
   #hasCome(waiter: Waiter): boolean {
     const now = this.#clock()
@@ -179,7 +182,7 @@ export class RealTimeLoop {
     if (this.#driven.round(now)) this.#woken = true
   }
 
-  /** Decides how to reach the next round. */
+  /** Decides how to wait for the next round. */
   #wait(): void {
     if (!this.#running) return
     if (this.#woken) {
@@ -204,18 +207,21 @@ export class RealTimeLoop {
     return now < this.#spinUntil || this.#pollers > 0
   }
 
-  /** Sleeps for part of the time to the deadline; the next turn of the event loop then looks at the sockets. */
+  /**
+   * Sleeps for a part of the time to the deadline. Then the next turn of the event loop polls the sockets.
+   */
   #napUntil(deadline: Nanos, now: Nanos): Nanos {
     const hasCore = this.#spinNs > 0 && now >= this.#concedeUntil
     const ns = Math.min(deadline - now, hasCore ? SHORT_NAP_NS : NAP_MOST_NS)
-    // Without a waiter the thread wakes some 60 us late (Linux: its timer slack). To spin for that long would cost another nap.
+    // Without a waiter the thread wakes some 60 us late, by Linux's timer slack. To spin for that long would
+    // cost as much as another nap.
     if (this.#waiter === null) Atomics.wait(this.#nap, 0, 0, ns / 1e6)
     else if (this.#waiter.wait(ns)) this.#woken = true
     return this.#clock()
   }
 
   #arm(deadline: Nanos): void {
-    // An armed timer that fires earlier does no harm: it looks, and arms the next one.
+    // A timer that is armed for an earlier time does no harm: it checks, and arms the next one.
     if (this.#timer !== null && this.#timerNs <= deadline) return
     this.#disarm()
     const now = this.#clock()

@@ -1,6 +1,6 @@
 import { MILLISECOND, type Nanos } from '../../time/nanos.js'
 
-/** A window has at least this length, and so many samples. */
+/** A window has at least this length, and at least a number of samples. */
 const WINDOW_NS: Nanos = 1 * MILLISECOND
 const SAMPLES_LEAST = 4
 const SAMPLES_MOST = 32
@@ -8,11 +8,11 @@ const SAMPLES_MOST = 32
 const ROUND_BYTES = 64 * 4096
 
 /**
- * The part of a queue that stays: the minimum over the last one to two windows, each of as many samples as it takes
- * rounds to empty a full queue. A queue made by a burst, or while the process did not run, goes by itself, and a
- * smaller window would only have left the host idle; a queue that stays means that too much is under way (RFC 8289,
- * section 3.2: "good queue" and "bad queue"). A queue larger than all that peers may have under way counts in full:
- * it is about to overflow.
+ * The standing part of a queue: its minimum over the last one to two windows. A window has as many samples as
+ * rounds that empty a full queue. A queue from a burst, or from a moment in which the process did not run,
+ * disappears by itself, and a smaller window of the sender would only have left the host idle. A queue that
+ * remains means that too much is in flight (RFC 8289, section 3.2: "good queue" and "bad queue"). A queue
+ * that exceeds what peers may have in flight counts in full, because it is about to overflow.
  */
 export class StandingQueue {
   readonly #budgetBytes: number
@@ -22,16 +22,20 @@ export class StandingQueue {
   #samples = 0
   #beganNs: Nanos = 0
 
-  /** @param budgetBytes that peers may have under way (Port.receiveBudgetBytes) */
+  /** @param budgetBytes that peers may have in flight (Port.receiveBudgetBytes) */
   constructor(budgetBytes: number) {
     this.#budgetBytes = budgetBytes
     const rounds = Math.ceil(budgetBytes / ROUND_BYTES)
     this.#windowSamples = Math.min(SAMPLES_MOST, Math.max(SAMPLES_LEAST, rounds))
   }
 
-  /** Bytes of the queue that stay. @param bytes the queue now */
+  /**
+   * Returns the bytes of the standing queue.
+   *
+   * @param bytes the queue now
+   */
   sample(now: Nanos, bytes: number): number {
-    // Samples count, not time alone: after a pause, the first one says nothing of what stays.
+    // Time alone does not end a window. After a pause the first sample says nothing about the standing queue.
     if (this.#samples >= this.#windowSamples && now - this.#beganNs >= WINDOW_NS) {
       this.#leastBefore = this.#least
       this.#samples = 0

@@ -17,41 +17,47 @@ import { KERNEL_OVERHEAD, SOCKET_BUFFER_BYTES } from './datagram-socket.js'
 import { HEADER_BYTES_V4, HEADER_BYTES_V6, HeaderWriter4, HeaderWriter6 } from './dgram-headers.js'
 import { frameFault } from './frame-fault.js'
 
-export interface BatchPortOptions {
+interface BatchPortOptions {
   /** A pool with RECEIVER_ROOM_BYTES of room. */
   pool: FramePool
-  /** This host's address: literal, and one of its own. */
+  /** A literal address of this host. */
   address: string
-  /** UDP ports to bind, and to send to where a frame's `udpPort` is 0. Default 4791 and 4792, which is what frames say in any case. */
+  /**
+   * UDP ports to bind. It is also the destination of frames whose `udpPort` is 0. Frames always contain 4791
+   * and 4792, which are the default.
+   */
   rocePort?: number
   intPort?: number
   /** Bytes of the largest IP packet. Default: the MTU of the interface that has the address. */
   mtu?: number
-  /** What to ask of SO_RCVBUF and SO_SNDBUF. Default 8 MiB. */
+  /** Requested SO_RCVBUF and SO_SNDBUF. Default 8 MiB. */
   socketBufferBytes?: number
-  /** Source ports to send from, each by a socket of its own, 1 to 64. Default 16. */
+  /** Number of source ports to send from, each with a socket, 1 to 64. Default 16. */
   sourcePorts?: number
 }
 
 /**
- * Payloads of datagrams at least this long are lent: only headers, and pad and ICRC behind the payload, are copied
- * into the slot.
+ * Payloads of datagrams of at least this length are lent: only the headers before the payload and pad and
+ * ICRC after it are copied into the slot.
  */
 const LEND_FROM_BYTES = 4096
-/** Room for the headers of a packet with telemetry of 15 hops; a packet with longer ones is copied whole. */
+/**
+ * Room for the headers of a packet with telemetry of 15 hops. A packet with longer headers is copied as a
+ * whole.
+ */
 const HEADERS_BYTES = 448
 /** Pad and ICRC. */
 const TAIL_BYTES = 8
 
-/** How long to wait before a full socket is tried again, ms. */
+/** How long the port waits before it tries a full socket again, ms. */
 const RETRY_MS = 1
 const SOURCE_PORTS = 16
 
 /**
- * Linux's fast port: many packets per system call, runs of them as one (GSO and GRO), straight from the frames' slots
- * and from the memory that payloads lie in. Long payloads that arrive are lent: they stay where the kernel has put
- * them until the next `receive`. It sees and sets TOS, so ECN works. Needs koffi, no privileges. It sends from UDP
- * ports of its own, as DgramPort does.
+ * Linux's fast port. One system call carries many packets and sends runs of them as one datagram (GSO and
+ * GRO), directly from the frames' slots and from the memory of the payloads. Long received payloads are lent:
+ * they remain where the kernel has put them until the next `receive`. The port sees and sets TOS, so ECN
+ * works. It needs koffi and no privileges. Like DgramPort, it sends from UDP ports of its own.
  */
 export class BatchPort implements Port {
   readonly mtu: number
@@ -61,7 +67,7 @@ export class BatchPort implements Port {
   readonly waiter: Waiter
   readonly receiveBudgetBytes: number
   readonly #pool: FramePool
-  /** The pool's memory, and the part of it that the receivers read into. */
+  /** The pool's memory, and the part of it into which the receivers read. */
   readonly #arena: DataView
   readonly #room: Backing
   readonly #family: 4 | 6
@@ -72,14 +78,17 @@ export class BatchPort implements Port {
   readonly #headers4: HeaderWriter4
   readonly #headers6: HeaderWriter6
   readonly #gid = new Uint8Array(16)
-  /** The socket whose turn it is to be read: the two share the receive buffers. */
+  /** The socket that is read now. The two sockets share the receive buffers. */
   #current: Receiving
   #isFull = false
   #retry: NodeJS.Timeout | null = null
   #closed = false
   #writable = () => {}
 
-  /** Throws WEIR_UNSUPPORTED without koffi or Linux, WEIR_BAD_ARGUMENT when an address or port cannot be bound. */
+  /**
+   * Throws WEIR_UNSUPPORTED without koffi or Linux, and WEIR_BAD_ARGUMENT when an address or port cannot be
+   * bound.
+   */
   constructor(options: BatchPortOptions) {
     const { pool, address, rocePort = udp.PORT_ROCE, intPort = udp.PORT_INT } = options
     const { sourcePorts = SOURCE_PORTS } = options
@@ -134,7 +143,7 @@ export class BatchPort implements Port {
         if (frame !== null) return frame
         continue
       }
-      // The other socket's turn; when this was the second, nothing is left for now.
+      // The other socket is next. After the second one nothing is left for now.
       this.#current = from === this.#int ? this.#roce : this.#int
       if (from === this.#roce) return null
     }
@@ -160,7 +169,7 @@ export class BatchPort implements Port {
     this.#retry ??= setTimeout(this.#tryAgain, RETRY_MS)
   }
 
-  /** Never calls back: the waiter sees what comes in. */
+  /** Never calls back, because the waiter reports arrivals. */
   onReadable(_callback: () => void): void {}
 
   onWritable(callback: () => void): void {
@@ -185,7 +194,7 @@ export class BatchPort implements Port {
     if (!this.#isFull) this.#writable()
   }
 
-  /** The datagram that the receiver has found, as a frame; null if it is dropped. */
+  /** Returns the receiver's datagram as a frame, or null if it is dropped. */
   #take({ receiver, port }: Receiving): Frame | null {
     const { drops } = this.counters
     this.#countLost()
@@ -215,7 +224,10 @@ export class BatchPort implements Port {
     return frame
   }
 
-  /** Copies what is around the payload, and parses it. False if the payload is not where it was taken to be. */
+  /**
+   * Copies the bytes around the payload, and parses the frame. Returns false if the payload is at another
+   * place than assumed.
+   */
   #lend(frame: Frame, start: number, at: number, bytes: number): boolean {
     const slot = frame.bytes.byteOffset + start
     this.#pool.arena.copyWithin(slot, at, at + HEADERS_BYTES)
@@ -244,7 +256,7 @@ export class BatchPort implements Port {
   }
 }
 
-/** A receiving socket, and the UDP port that frames from it say. */
+/** A receiving socket, and the UDP port in frames from it. */
 class Receiving {
   readonly receiver: BatchReceiver
   readonly port: number

@@ -7,11 +7,12 @@ import type { FramePool } from '../../frame/frame-pool.js'
 import type { PortCounters } from '../port.js'
 
 /**
- * One node:dgram socket that sends pooled frames. What it saves over plain use: no name lookup, no closure and
- * (for frames of equal size) no view per packet. The kernel usually takes a datagram within `send`; when it
- * cannot, libuv holds the buffer, so a frame goes back to its pool only when its callback says so.
+ * One node:dgram socket that sends pooled frames. It avoids three costs of plain use: a name lookup and a
+ * closure per packet, and a view per packet (for frames of equal size). The kernel usually takes a datagram
+ * within `send`. If it cannot, libuv holds the buffer. So a frame returns to its pool only after its
+ * callback.
  */
-export interface DatagramSocketOptions {
+interface DatagramSocketOptions {
   pool: FramePool
   counters: PortCounters
   /** Literal IPv4 or IPv6 address to bind to. */
@@ -20,19 +21,19 @@ export interface DatagramSocketOptions {
   port: number
   /** Other sockets of this user may bind the same address and port if they set this too. Default false. */
   shared?: boolean
-  /** Most frames handed to the socket and not yet called back. Default 256. */
+  /** Frames that may be in the socket without a callback. Default 256. */
   maxInFlight?: number
-  /** What to ask of SO_RCVBUF and SO_SNDBUF. The kernel gives less when its limit is lower. Default 8 MiB. */
+  /** Requested SO_RCVBUF and SO_SNDBUF. The kernel applies its limit. Default 8 MiB. */
   socketBufferBytes?: number
-  /** `bytes` is the receiver's only during the call. */
+  /** `bytes` is valid only during the call. */
   onDatagram: (bytes: Buffer, address: string, port: number) => void
   onWritable?: () => void
 }
 
 /**
- * Kernel memory per byte of payload that waiting 4 KiB datagrams take: Linux charges the 8 KiB allocation that each
- * lands in and its own bookkeeping, 2.25 in all, and gives back what has been read only once that is a quarter of the
- * buffer (udp_rmem_release).
+ * Kernel memory per payload byte of waiting 4 KiB datagrams. Linux charges the 8 KiB allocation of each
+ * datagram and its own bookkeeping, 2.25 in all. It releases memory that was read only when this is a quarter
+ * of the buffer (udp_rmem_release).
  */
 export const KERNEL_OVERHEAD = 2.25 / 0.75
 
@@ -46,7 +47,7 @@ export class DatagramSocket {
   readonly #pool: FramePool
   readonly #maxInFlight: number
   readonly #onWritable: () => void
-  /** Frame slot → its frame, view and callback, made when the slot is first sent. */
+  /** Frame slot → its frame, view and callback, which are made when the slot is first sent. */
   readonly #frames: (Frame | null)[] = []
   readonly #views: Buffer[] = []
   readonly #done: SendDone[] = []
@@ -66,7 +67,7 @@ export class DatagramSocket {
       lookup: answerAtOnce,
     })
     try {
-      // The lookup answers within the call, so `listening` may come within it too.
+      // The lookup answers within the call, so `listening` may be emitted within it.
       const listening = once(socket, 'listening')
       socket.bind({ address, port, exclusive: true })
       await listening
@@ -98,7 +99,7 @@ export class DatagramSocket {
     socket.on('error', () => this.counters.rxErrors++)
   }
 
-  /** The port that the socket is bound to. */
+  /** The port to which the socket is bound. */
   get port(): number {
     return this.#socket.address().port
   }
@@ -107,7 +108,7 @@ export class DatagramSocket {
     return this.#inFlight
   }
 
-  /** SO_RCVBUF in effect, in the kernel's own count. */
+  /** The effective SO_RCVBUF, in the kernel's own count. */
   get receiveBufferBytes(): number {
     return this.#socket.getRecvBufferSize()
   }
@@ -117,7 +118,7 @@ export class DatagramSocket {
     return Math.floor(this.receiveBufferBytes / KERNEL_OVERHEAD)
   }
 
-  /** False, once, promises a call of `onWritable`. */
+  /** Returns whether the socket takes another frame. After false it calls `onWritable` once. */
   canSend(): boolean {
     if (this.#inFlight < this.#maxInFlight) return true
     this.#blocked = true
@@ -125,7 +126,7 @@ export class DatagramSocket {
   }
 
   /**
-   * Sends the frame's bytes from offset `start` on, after `prefix` when there is one, and owns the frame.
+   * Sends the frame's bytes from offset `start` on, after `prefix` if there is one, and owns the frame.
    * `prefix` must never change afterwards.
    */
   send(frame: Frame, start: number, prefix: Buffer | null, port: number, address: string): void {
@@ -143,7 +144,7 @@ export class DatagramSocket {
     else this.#socket.send([prefix, view], port, address, done)
   }
 
-  /** Closes the socket; resolves when no frame is in flight any more. */
+  /** Closes the socket. Resolves when no frame is in flight. */
   async close(): Promise<void> {
     if (this.#closed) return
     this.#closed = true
@@ -151,7 +152,7 @@ export class DatagramSocket {
     await once(this.#socket, 'close')
   }
 
-  /** Keeps the process alive or not, as Node's `ref` and `unref`. */
+  /** Lets the process exit while the socket is open, as Node's `unref`. */
   unref(): void {
     this.#socket.unref()
   }
@@ -194,13 +195,13 @@ export class DatagramSocket {
   }
 }
 
-/** Default size that is asked of the kernel. */
+/** Requested buffer size by default. */
 export const SOCKET_BUFFER_BYTES = 8 << 20
 export const IN_FLIGHT_MAX = 256
 
 export const NO_BYTES = Buffer.alloc(0)
 
-/** A lookup for dgram that does nothing: every address handed to `send` is a literal one. */
+/** A lookup for dgram that returns its input, because every address passed to `send` is a literal one. */
 export function answerAtOnce(
   address: string,
   _options: unknown,
@@ -209,19 +210,19 @@ export function answerAtOnce(
   callback(null, address, 0)
 }
 
-/** Asks for an SO_SNDBUF of `bytes`, or as much as the kernel allows. */
+/** Requests an SO_SNDBUF of `bytes`, or as much as the kernel allows. */
 export function growSendBuffer(socket: Socket, bytes: number): void {
   growBuffer(socket.setSendBufferSize.bind(socket), bytes)
 }
 
-/** Asks for less and less until the kernel accepts: Linux clamps silently, others refuse. */
+/** Requests ever smaller sizes until the kernel accepts one. Linux clamps silently, others refuse. */
 function growBuffer(set: (bytes: number) => void, bytes: number): void {
   for (let ask = bytes; ask >= 65_536; ask >>= 1) {
     try {
       set(ask)
       return
     } catch {
-      // Above the kernel's limit: half of it next.
+      // The size exceeds the kernel's limit. Try half of it.
     }
   }
 }

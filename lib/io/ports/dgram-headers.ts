@@ -1,10 +1,10 @@
 /**
- * Ethernet, IP and UDP headers of a datagram that came by an ordinary socket, as its sender must have meant them when
- * it computed the ICRC: no IP options, TOS 0 unless the socket reports it, ID 0, don't fragment, UDP checksum 0. The
- * ICRC leaves out TOS, TTL and the checksums, so their true values do not matter; addresses and ports are the true
- * ones.
+ * Writes the Ethernet, IP and UDP headers of a datagram that arrived by an ordinary socket, as its sender
+ * assumed them for the ICRC: no IP options, TOS 0 unless the socket reports it, ID 0, don't fragment, UDP
+ * checksum 0. The ICRC does not cover TOS, TTL and the checksums, so their actual values do not matter.
+ * Addresses and ports are the actual ones.
  *
- * All that never changes is in a template, so that a packet costs one copy and a few stores.
+ * Constant bytes are in a template, so that a packet needs one copy and a few stores.
  */
 import type { Frame } from '../../frame/frame.js'
 import * as ethernet from '../../wire/net/ethernet.js'
@@ -18,13 +18,13 @@ const L4_V6 = L3 + ipv6.BYTES
 export const HEADER_BYTES_V4 = L4_V4 + udp.BYTES
 export const HEADER_BYTES_V6 = L4_V6 + udp.BYTES
 
-/** Locally administered addresses, as the kernel does not report the true ones. */
+/** Locally administered addresses, because the kernel does not report the actual ones. */
 const MAC_HERE = 0x0200_0000_0001
 const MAC_THERE = 0x0200_0000_0002
 const TTL = 64
 const TOS = 0
 
-/** Writes headers of IPv4 datagrams that come to one local address. */
+/** Writes headers of IPv4 datagrams to one local address. */
 export class HeaderWriter4 {
   readonly #template = new Uint8Array(HEADER_BYTES_V4)
 
@@ -44,7 +44,7 @@ export class HeaderWriter4 {
     })
   }
 
-  /** `length` bytes of datagram lie at HEADER_BYTES_V4, or will. */
+  /** The datagram has `length` bytes at HEADER_BYTES_V4. */
   write(
     frame: Frame,
     remote: number,
@@ -65,11 +65,11 @@ export class HeaderWriter4 {
   }
 }
 
-/** Writes headers of IPv6 datagrams that come to one local address. */
+/** Writes headers of IPv6 datagrams to one local address. */
 export class HeaderWriter6 {
   readonly #template = new Uint8Array(HEADER_BYTES_V6)
 
-  /** @param local 16 bytes: this end's address */
+  /** @param local this end's address, 16 bytes */
   constructor(local: Uint8Array) {
     const view = new DataView(this.#template.buffer)
     ethernet.write(view, 0, MAC_HERE, MAC_THERE, ethernet.TYPE_IPV6)
@@ -84,7 +84,7 @@ export class HeaderWriter6 {
     })
   }
 
-  /** `length` bytes of datagram lie at HEADER_BYTES_V6, or will. */
+  /** The datagram has `length` bytes at HEADER_BYTES_V6. */
   write(
     frame: Frame,
     remote: Uint8Array,

@@ -15,40 +15,43 @@ import { PeerSockets } from './peer-sockets.js'
 
 export interface DgramPortOptions {
   pool: FramePool
-  /** This host's address: literal, and one of its own. Default 127.0.0.1: nobody else can reach it. */
+  /** A literal address of this host. Default 127.0.0.1, which no other host can reach. */
   address?: string
-  /** UDP ports to bind, and to send to where a frame's `udpPort` is 0. Default 4791 and 4792, which is what frames say in any case. */
+  /**
+   * UDP ports to bind. It is also the destination of frames whose `udpPort` is 0. Frames always contain 4791
+   * and 4792, which are the default.
+   */
   rocePort?: number
   intPort?: number
   /** Bytes of the largest IP packet. Default: the MTU of the interface that has the address. */
   mtu?: number
-  /** Received frames that wait for `receive`; a power of two. Default 1024. */
+  /** Received frames that may wait for `receive`, a power of two. Default 1024. */
   ringFrames?: number
   maxInFlight?: number
   socketBufferBytes?: number
-  /** Source ports to send from, 1 to 64. Default 4. Each has a socket of its own for each of its peers. */
+  /** Number of source ports to send from, 1 to 64. Default 4. Each has a socket for each of its peers. */
   sourcePorts?: number
 }
 
 const SOURCE_PORTS = 4
-/** Most sockets for peers, of all source ports together. */
+/** Sockets for peers, of all source ports together. */
 const PEER_SOCKETS_MAX = 128
 
-/** What leaves from one source port. */
+/** The sockets of one source port. */
 interface Sending {
-  /** Sends what no connected socket sends; nothing is received by it. */
+  /** Sends to peers without a connected socket. It receives nothing. */
   any: DatagramSocket
   peers: PeerSockets
 }
 
 /**
- * The portable port: ordinary UDP sockets, no privileges, any OS. The kernel keeps the headers up to UDP to itself:
- * they are left off on transmit and written anew on receive. It shows no ECN and no IP ID, and sends every datagram
- * from one of a few source ports (`sourcePorts`).
+ * The portable port: ordinary UDP sockets, no privileges, any OS. The kernel handles the headers up to UDP:
+ * the port removes them on transmit and writes them again on receive. It does not see ECN and the IP ID, and
+ * sends every datagram from one of a few source ports (`sourcePorts`).
  *
- * These are other ports than those that it receives by: many sockets, each connected to a peer (see PeerSocket), can
- * then share one of them, while nobody else can bind those that receive. The connected sockets send the packets with
- * a shim, that is, those of every flow paced by telemetry, and their acknowledgements.
+ * The source ports differ from the ports that it receives by. So many sockets, each connected to a peer (see
+ * PeerSocket), can share a source port, while no other process can bind the receiving ports. The connected
+ * sockets send the packets with a shim: those of flows that telemetry paces, and their acknowledgements.
  */
 export class DgramPort implements Port {
   readonly mtu: number
@@ -106,7 +109,7 @@ export class DgramPort implements Port {
       for (const from of sourcePortsFor(port.#rocePort, options.sourcePorts ?? SOURCE_PORTS)) {
         await open(from, true, ignore).then(
           socket => senders.push(socket),
-          // Somebody else has the port: the others will do.
+          // Another process has the port. The remaining ports suffice.
           () => {},
         )
       }
@@ -185,7 +188,7 @@ export class DgramPort implements Port {
     }
   }
 
-  /** Nothing is kept back: every frame has been sent already. */
+  /** The port keeps no frames back. */
   flush(): void {}
 
   onReadable(callback: () => void): void {

@@ -3,7 +3,10 @@ import * as ipv4 from '../../wire/net/ipv4.js'
 import * as udp from '../../wire/net/udp.js'
 import type { PortDropReason } from '../port.js'
 
-/** Why a UDP socket of a family cannot send this frame, or null if it can: it takes whole RoCEv2 packets, with or without shim. */
+/**
+ * Returns why a UDP socket of a family cannot send this frame, or null if it can. It can send whole RoCEv2
+ * packets, with or without shim.
+ */
 export function frameFault(frame: Frame, family: 4 | 6, mtu: number): PortDropReason | null {
   const { l3, l4, view } = frame
   if (l3 < 0 || l4 < 0 || l4 + udp.BYTES >= frame.length || !frame.materialised) return 'malformed'

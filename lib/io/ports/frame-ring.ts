@@ -28,7 +28,7 @@ export class FrameRing {
     return this.#count === this.capacity
   }
 
-  /** False when the ring is full: the frame stays the caller's. */
+  /** Returns false when the ring is full. The caller then still owns the frame. */
   push(frame: Frame): boolean {
     if (this.#count === this.capacity) return false
     assert(frame.taken, 'a frame that nobody owns was pushed into a ring')
@@ -37,12 +37,12 @@ export class FrameRing {
     return true
   }
 
-  /** The oldest frame, which stays, or null. */
+  /** Returns the oldest frame without removing it, or null. */
   peek(): Frame | null {
     return this.#count === 0 ? null : this.#frames[this.#head]!
   }
 
-  /** Takes the oldest frame out, or null. */
+  /** Removes and returns the oldest frame, or null. */
   shift(): Frame | null {
     if (this.#count === 0) return null
     const frame = this.#frames[this.#head]!
@@ -52,7 +52,7 @@ export class FrameRing {
     return frame
   }
 
-  /** Gives every frame back to its pool. */
+  /** Returns every frame to its pool. */
   giveAll(pool: FramePool): void {
     for (let frame = this.shift(); frame !== null; frame = this.shift()) pool.give(frame)
   }

@@ -15,22 +15,22 @@ const UP_RETRY_MS = 50
 
 type Guard = UdpGuard | ProtocolGuard
 
-export interface HostPacketPortOptions {
+interface HostPacketPortOptions {
   pool: FramePool
-  /** This host's, on one of its interfaces. */
+  /** This host's address on one of its interfaces. */
   address: HostAddress
-  /** The interface that has the address. Default: found by the address. */
+  /** The interface that has the address. Default: it is searched by the address. */
   interface?: string
   /** See PacketPortOptions. */
   ringBytes?: number
 }
 
 /**
- * A host's NIC on a network interface (Linux, CAP_NET_RAW): raw frames, so that it sees what ordinary sockets hide:
- * TOS with its ECN marks, the IP identification, and PFC. It takes RoCEv2 to its address and MAC control frames, and
- * may send anything. The kernel's own stack goes on beside it with everything else. The UDP ports are bound all the
- * same, by sockets that receive nothing: otherwise the kernel would answer each packet with "port unreachable". IFA's
- * IP protocol is held likewise.
+ * A host's NIC on a network interface (Linux, CAP_NET_RAW). It uses raw frames, so it sees what ordinary
+ * sockets hide: TOS with ECN marks, the IP identification, and PFC. It receives RoCEv2 to its address and MAC
+ * control frames, and may send anything. The kernel's own stack handles everything else. Sockets that receive
+ * nothing occupy the UDP ports and IFA's IP protocol. Otherwise the kernel would answer each packet with
+ * "port unreachable" or "protocol unreachable".
  */
 export class HostPacketPort extends PacketPort {
   /** The interface's name, and its address. */
@@ -39,7 +39,8 @@ export class HostPacketPort extends PacketPort {
   readonly #guards: readonly Guard[]
 
   /**
-   * Throws WEIR_BAD_ARGUMENT when no interface has the address or a port is taken, and what PacketPort throws.
+   * Throws WEIR_BAD_ARGUMENT when no interface has the address or a port is in use, and everything that
+   * PacketPort throws.
    */
   static open(options: HostPacketPortOptions): HostPacketPort {
     const found = findInterface(options.address, options.interface)
@@ -76,18 +77,18 @@ export class HostPacketPort extends PacketPort {
 }
 
 /**
- * Resolves when an interface with that address is up, or after 2 s: an interface that has just been plugged in takes
- * a moment.
+ * Resolves when an interface with that address is up, or after 2 s. A new interface takes a moment to come
+ * up.
  */
 export async function interfaceUp(address: HostAddress, name?: string): Promise<void> {
   for (let left = UP_TRIES; left > 0 && findInterface(address, name) === null; left--)
     await sleep(UP_RETRY_MS)
 }
 
-/** The interface that has the address; if one was named, it must be that one. */
+/** Returns the interface that has the address. If one was named, it must be that one. */
 function findInterface(address: HostAddress, wanted?: string): { name: string; mac: MacAddress } | null {
   const text = address.toString()
-  // Node lists those that are up and have a carrier.
+  // Node lists interfaces that are up and have a carrier.
   for (const [name, addresses] of Object.entries(networkInterfaces())) {
     if (wanted !== undefined && name !== wanted) continue
     const found = addresses?.find(entry => entry.address === text)

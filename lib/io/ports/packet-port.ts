@@ -24,34 +24,35 @@ import { FrameRing } from './frame-ring.js'
 
 /** Frames that one system call sends. */
 const TX_FRAMES = 256
-/** Up to this length a loop copies faster than a system call does. */
+/** Up to this length a loop copies faster than a system call. */
 const SHORT_COPY_BYTES = 192
 const TAG_BYTES = ethernet.TAGGED_BYTES - ethernet.BYTES
-/** Where a tag goes: behind both addresses. */
+/** Offset of a VLAN tag: after both addresses. */
 const TAG_AT = 12
 
 export interface PacketPortOptions {
   pool: FramePool
   /** Name of the network interface, in this process's namespace. */
   interface: string
-  /** Locked memory for frames that have come and have not been received, 128 KiB to 256 MiB. Default 8 MiB. */
+  /** Locked memory for frames that wait to be received, 128 KiB to 256 MiB. Default 8 MiB. */
   ringBytes?: number
-  /** Classic BPF that returns 0 for frames which are not to be received. Default: everything is. */
+  /** Classic BPF that returns 0 for frames to reject. Default: the port receives everything. */
   filter?: readonly FilterInstruction[]
   /**
-   * Drops what the kernel has no room for, and counts it, as when a user has put a slow queueing discipline on the
-   * interface: a thread with other ports must not wait for this one. Default: sending waits for room.
+   * True: drops frames for which the kernel has no room, and counts them. A slow queueing discipline on the
+   * interface is a cause. Use it for a thread with several ports, which must not wait for one. Default false:
+   * sending waits for room.
    */
   dropsWhenFull?: boolean
 }
 
 /**
- * Raw frames on a network interface: everything that it receives, with every header, mark and VLAN tag; and
- * everything handed over goes out as it is. Frames leave from the pool's own memory, many by one call.
+ * Raw frames on a network interface. It receives everything, with every header, mark and VLAN tag, and sends
+ * frames unchanged. Frames leave directly from the pool's memory, many by one call.
  *
- * The kernel goes on handling what comes in too; keeping it from answering is done elsewhere (UdpGuard,
- * ProtocolGuard). Frames longer than a slot of the pool are dropped: an interface's segmentation offloads (TSO, GSO,
- * GRO) must be off.
+ * The kernel handles incoming packets too. UdpGuard and ProtocolGuard keep it from answering them. Frames
+ * longer than a slot of the pool are dropped, so an interface's segmentation offloads (TSO, GSO, GRO) must be
+ * off.
  */
 export class PacketPort implements Port {
   readonly sourcePorts = null
@@ -67,14 +68,14 @@ export class PacketPort implements Port {
   readonly takesRuns = false
   readonly #counters = new PortCounters()
   readonly #tx: TxBatch
-  /** The frames of `#tx`, in its order. */
+  /** The frames in `#tx`, in its order. */
   readonly #leaving = new FrameRing(TX_FRAMES)
   #waiter: FdWaiter | null = null
   #closed = false
 
   /**
    * Throws WEIR_UNSUPPORTED without Linux, koffi or CAP_NET_RAW, WEIR_BAD_ARGUMENT when there is no such
-   * interface, WEIR_FULL without memory for the ring.
+   * interface, and WEIR_FULL without memory for the ring.
    */
   constructor(options: PacketPortOptions) {
     const { pool, ringBytes = 8 << 20 } = options
@@ -103,12 +104,12 @@ export class PacketPort implements Port {
     }
   }
 
-  /** Readable when a frame waits, or an error: see `onError`. */
+  /** Readable when a frame or an error waits: see `onError`. */
   get fd(): number {
     return this.#socket.fd
   }
 
-  /** Made when it is first asked for; a driver of several ports waits for their `fd`s together instead. */
+  /** Created at the first access. A driver of several ports waits for their `fd`s together instead. */
   get waiter(): Waiter {
     this.#waiter ??= new FdWaiter([this.fd], () => this.onError())
     return this.#waiter
@@ -119,8 +120,8 @@ export class PacketPort implements Port {
   }
 
   /**
-   * With what the kernel dropped until now for want of room in the ring, as `kernelFull`: reading costs a
-   * system call.
+   * Includes, as `kernelFull`, the frames that the kernel dropped until now for lack of room in the ring.
+   * Reading them takes a system call.
    */
   get counters(): PortCounters {
     if (!this.#closed) this.#counters.drops.kernelFull += this.#socket.takeDrops()
@@ -143,14 +144,15 @@ export class PacketPort implements Port {
   }
 
   /**
-   * How long before `clock` was read the kernel got the frame that `receive` returned last, ns. Negative when it came
-   * after that; wrong by as much as the time of day has been changed in between.
+   * Returns how long before the reading of `clock` the kernel received the frame that `receive` returned
+   * last, ns. It is negative if the frame came later. A change of the time of day in between makes it wrong
+   * by as much.
    */
   ageNs(clock: WallClock): Nanos {
     return (clock.seconds - this.#ring.seconds) * SECOND + (clock.nanoseconds - this.#ring.nanoseconds)
   }
 
-  /** A batch that is full is sent at once, so there is always room. */
+  /** A full batch is sent at once, so there is always room. */
   canTransmit(): boolean {
     return !this.#closed
   }
@@ -173,7 +175,8 @@ export class PacketPort implements Port {
     while (first < batch.count) {
       const sent = batch.send(this.fd, first)
       for (let i = 0; i < sent; i++) this.#onSent()
-      // The kernel refused one frame; the next ones may still go. (ENOBUFS: the peer's backlog is full, or the queueing discipline.)
+      // The kernel refused one frame, but may take the next ones. ENOBUFS: the peer's backlog or the queueing
+      // discipline is full.
       if (sent <= 0) this.#onRefused()
       first += Math.max(1, sent)
     }
@@ -181,16 +184,17 @@ export class PacketPort implements Port {
   }
 
   /**
-   * Counts and clears the error that makes `fd` readable though no frame waits: the interface went down, say.
+   * Counts and clears an error that makes `fd` readable without a frame, for example that the interface went
+   * down.
    */
   onError(): void {
     if (!this.#closed && this.#socket.takeError() !== 0) this.#counters.rxErrors++
   }
 
-  /** Never called: the waiter sees arrivals. */
+  /** Never calls back, because the waiter reports arrivals. */
   onReadable(_callback: () => void): void {}
 
-  /** Never called: there is always room. */
+  /** Never calls back, because there is always room. */
   onWritable(_callback: () => void): void {}
 
   async close(): Promise<void> {
@@ -202,7 +206,7 @@ export class PacketPort implements Port {
     this.#socket.close()
   }
 
-  /** The ring's current frame in a slot of the pool, or null if it has to be dropped. */
+  /** Copies the ring's current frame to a slot of the pool. Returns null if it has to be dropped. */
   #take(): Frame | null {
     const ring = this.#ring
     const { drops } = this.#counters
@@ -231,7 +235,7 @@ export class PacketPort implements Port {
     return frame
   }
 
-  /** Copies `bytes` of the ring's frame from `from` on to `to` of the slot. */
+  /** Copies `bytes` of the ring's frame from offset `from` to offset `to` of the slot. */
   #copy(frame: Frame, to: number, from: number, bytes: number): void {
     const ring = this.#ring
     const source = ring.offset + from
@@ -245,7 +249,7 @@ export class PacketPort implements Port {
     for (; i < bytes; i++) view.setUint8(to + i, ring.view.getUint8(source + i))
   }
 
-  /** Puts the tag back that the kernel has taken out. */
+  /** Copies the frame and inserts the VLAN tag that the kernel removed. */
   #copyTagged(frame: Frame): void {
     const ring = this.#ring
     this.#copy(frame, 0, 0, TAG_AT)
@@ -278,7 +282,7 @@ export class PacketPort implements Port {
   }
 }
 
-/** Completes the L4 checksum that the sender's kernel left to a NIC, of which veth has none. */
+/** Completes the L4 checksum that the sender's kernel left to a NIC. A veth has none. */
 function finishChecksum(frame: Frame): void {
   parseFrame(frame)
   if (frame.l3 >= 0) writeL4Checksum(frame.view, frame.l3, frame.length)

@@ -8,35 +8,35 @@ import { answerAtOnce, growSendBuffer, NO_BYTES } from './datagram-socket.js'
 export interface PeerSocketOptions {
   pool: FramePool
   counters: PortCounters
-  /** Bound with reuse of the address: the port's own sending socket has the same one. */
+  /** Bound with reuse of the address, because the port's own sending socket has the same one. */
   localAddress: string
   localPort: number
   address: string
   port: number
   socketBufferBytes: number
-  /** The number of frames held until the kernel takes them has changed by so many. */
+  /** Reports a change in the number of frames that the kernel has not taken yet. */
   onHeld: (frames: number) => void
 }
 
 const LOOK_EVERY_MS = 1
 
 /**
- * A socket connected to one peer, for sending alone. The kernel then keeps the route, and dgram has no address to
- * parse. And a frame needs no callback, which would cost a request object and a tick each: when dgram says that
- * nothing is queued, the kernel has copied the datagram within `send`. Altogether a send costs a third of an
- * unconnected one. A datagram that the kernel refuses is lost without a word, as on the wire.
+ * A socket that is connected to one peer and only sends. The kernel caches the route, and dgram parses no
+ * address. A frame needs no callback, which would cost a request object and a tick each: when dgram reports
+ * an empty queue, the kernel has copied the datagram within `send`. A datagram that the kernel refuses is
+ * lost silently, as on the wire. HACKING.md has the cost of both kinds.
  */
 export class PeerSocket {
   readonly #options: PeerSocketOptions
   readonly #socket: Socket
-  /** Frames that libuv may still read from; empty nearly always. */
+  /** Frames from which libuv may still read. Nearly always empty. */
   readonly #held: Frame[] = []
-  /** Frame slot → view of the bytes that were sent from it last. */
+  /** Frame slot → view of the bytes that were last sent from it. */
   readonly #views: Buffer[] = []
   #timer: NodeJS.Timeout | null = null
   #ready = false
   #closed = false
-  /** Something was sent since `idle` was last asked. */
+  /** True if something was sent since the last call of `idle`. */
   #used = true
 
   constructor(options: PeerSocketOptions) {
@@ -45,8 +45,8 @@ export class PeerSocket {
     const type = address.includes(':') ? 'udp6' : 'udp4'
     this.#socket = createSocket({ type, reuseAddr: true, lookup: answerAtOnce })
     this.#socket.on('error', () => {
-      // Before it is ready: binding or connecting failed, and it never will be. After that: an ICMP error, which
-      // changes nothing.
+      // An error before the socket is ready means that binding or connecting failed, and it never will be
+      // ready. A later one is an ICMP error, which changes nothing.
       if (this.#ready) options.counters.rxErrors++
     })
     this.#socket.bind({ address: localAddress, port: localPort, exclusive: true }, () => {
@@ -58,19 +58,19 @@ export class PeerSocket {
     })
   }
 
-  /** True once it is connected. */
+  /** True once the socket is connected. */
   get ready(): boolean {
     return this.#ready
   }
 
-  /** True if nothing has been sent since the last call. */
+  /** Returns true if nothing has been sent since the last call. */
   idle(): boolean {
     const idle = !this.#used && this.#held.length === 0
     this.#used = false
     return idle
   }
 
-  /** Sends the frame's bytes from offset `start` on, and owns the frame. Only when `ready`. */
+  /** Sends the frame's bytes from offset `start` on, and owns the frame. Call it only when `ready`. */
   send(frame: Frame, start: number): void {
     const { counters, pool } = this.#options
     this.#used = true
@@ -84,7 +84,7 @@ export class PeerSocket {
     }
   }
 
-  /** Resolves when it is closed and every frame has been given back. */
+  /** Resolves when the socket is closed and every frame has returned to its pool. */
   async close(): Promise<void> {
     if (this.#closed) return
     this.#closed = true
@@ -100,7 +100,7 @@ export class PeerSocket {
     if (!this.#timer) this.#timer = setTimeout(this.#look, LOOK_EVERY_MS)
   }
 
-  /** Nothing reports when the socket's queue has emptied, so it is looked at again. */
+  /** No event reports that the socket's queue is empty, so a timer checks it. */
   readonly #look = (): void => {
     this.#timer = null
     if (this.#closed || this.#held.length === 0) return

@@ -1,21 +1,21 @@
 import { PeerSocket, type PeerSocketOptions } from './peer-socket.js'
 
-/** After so many packets to peers without a socket, sockets that are no longer used make room. */
+/** After this many packets to peers without a socket, unused sockets are closed to make room. */
 const SWEEP_PACKETS = 4096
 
-export interface PeerSocketsOptions extends Omit<PeerSocketOptions, 'address' | 'port' | 'onHeld'> {
-  /** Most frames, of all peers together, that may wait for the kernel. */
+interface PeerSocketsOptions extends Omit<PeerSocketOptions, 'address' | 'port' | 'onHeld'> {
+  /** Frames of all peers together that may wait for the kernel. */
   maxInFlight: number
-  /** Most peers that have a socket of their own. */
+  /** Peers that may have a socket of their own. */
   peersMax: number
-  /** `canSend` has become true after it was false. */
+  /** Called when `canSend` has become true after it was false. */
   onWritable: () => void
 }
 
-/** The connected sockets of a port, made when a peer is first sent to. */
+/** The connected sockets of a port. The first packet to a peer makes one. */
 export class PeerSockets {
   readonly #options: PeerSocketsOptions
-  /** By UDP port and address: nearly all peers have the same port. */
+  /** Sockets by UDP port and address. Nearly all peers have the same port. */
   readonly #byPort = new Map<number, Map<string, PeerSocket>>()
   #size = 0
   #closing: Promise<void>[] = []
@@ -27,19 +27,19 @@ export class PeerSockets {
     this.#options = options
   }
 
-  /** Peers with a socket now. */
+  /** Peers that have a socket now. */
   get size(): number {
     return this.#size
   }
 
-  /** The peer's socket, or null as long as there is none. */
+  /** Returns the peer's socket, or null while there is none. */
   find(address: string, port: number): PeerSocket | null {
     const socket = this.#byPort.get(port)?.get(address)
     if (socket === undefined) return this.#miss(address, port)
     return socket.ready ? socket : null
   }
 
-  /** False, once, promises a call of `onWritable`. */
+  /** Returns whether a socket takes another frame. After false it calls `onWritable` once. */
   canSend(): boolean {
     if (this.#held < this.#options.maxInFlight) return true
     this.#blocked = true

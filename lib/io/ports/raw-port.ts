@@ -14,22 +14,25 @@ import { DatagramSocket, IN_FLIGHT_MAX, KERNEL_OVERHEAD } from './datagram-socke
 import { frameFault } from './frame-fault.js'
 import { FrameRing } from './frame-ring.js'
 
-export interface RawPortOptions {
+interface RawPortOptions {
   pool: FramePool
-  /** This host's address: literal IPv4, and one of its own. */
+  /** A literal IPv4 address of this host. */
   address: string
-  /** UDP ports to hold, and to send to where a frame's `udpPort` is 0. Default 4791 and 4792, which is what frames say in any case. */
+  /**
+   * UDP ports to occupy. It is also the destination of frames whose `udpPort` is 0. Frames always contain
+   * 4791 and 4792, which are the default.
+   */
   rocePort?: number
   intPort?: number
   /** Bytes of the largest IP packet. Default: the MTU of the interface that has the address. */
   mtu?: number
-  /** Received frames that wait for `receive`; a power of two. Default 1024. */
+  /** Received frames that may wait for `receive`, a power of two. Default 1024. */
   ringFrames?: number
-  /** Most frames handed to the socket that it has not taken. Default 256. */
+  /** Frames in the socket that it has not sent. Default 256. */
   maxInFlight?: number
 }
 
-/** The part of the package raw-socket that is used. It has no types of its own. */
+/** The part of the package raw-socket that is used. The package has no types. */
 interface RawSocket {
   on(event: 'message', listener: (packet: Buffer, source: string) => void): void
   on(event: 'error', listener: (error: Error) => void): void
@@ -52,19 +55,23 @@ const SOL_SOCKET = process.platform === 'linux' ? 1 : 0xffff
 const SO_RCVBUF = process.platform === 'linux' ? 8 : 0x1002
 const SO_SNDBUF = process.platform === 'linux' ? 7 : 0x1001
 const BUFFER_BYTES = 4 << 20
-/** The smallest receive buffer: what arrives at the sockets that hold the ports is not wanted. */
+/** The smallest receive buffer, because nobody reads what arrives at the sockets that occupy the ports. */
 const GUARD_BUFFER_BYTES = 65_536
 const L3 = ethernet.BYTES
 const MAC_HERE = 0x0200_0000_0001
 const MAC_THERE = 0x0200_0000_0002
 
-/** All that are open: the package's sockets are closed when nothing but themselves refers to them, also while they are polled. */
+/**
+ * All open ports. Without a reference from here, the package's sockets would be collected as garbage and
+ * closed, even while they are polled.
+ */
 const OPEN = new Set<RawPort>()
 
 /**
- * Whole IPv4 packets by a raw socket: sees and sets TOS, so ECN and DSCP work, sees the IP identification, and sends
- * from the source port that the frame says. Works where the package raw-socket compiles; needs CAP_NET_RAW. Two plain
- * sockets hold the ports, or the kernel would answer "port unreachable".
+ * Whole IPv4 packets by a raw socket. It sees and sets TOS, so ECN and DSCP work, sees the IP identification,
+ * and sends from the source port in the frame. It works where the package raw-socket compiles, and needs
+ * CAP_NET_RAW. Two plain sockets occupy the ports, because otherwise the kernel would answer "port
+ * unreachable".
  */
 export class RawPort implements Port {
   readonly mtu: number
@@ -90,8 +97,8 @@ export class RawPort implements Port {
   #writable = () => {}
 
   /**
-   * Throws WEIR_UNSUPPORTED without the package or the right to use raw sockets, and on a worker thread; WEIR_BAD_ARGUMENT for an IPv6 address,
-   * or when an address or port cannot be bound.
+   * Throws WEIR_UNSUPPORTED without the package or the right to use raw sockets, and on a worker thread.
+   * Throws WEIR_BAD_ARGUMENT for an IPv6 address, or when an address or port cannot be bound.
    */
   static async open(options: RawPortOptions): Promise<RawPort> {
     if (HostAddress.parse(options.address).family === 6) {
@@ -157,7 +164,7 @@ export class RawPort implements Port {
     this.#socket.send(bytes, l3, length - l3, address, error => this.#onSent(frame, error))
   }
 
-  /** Every frame has been handed over at once. */
+  /** The port keeps no frames back. */
   flush(): void {}
 
   onReadable(callback: () => void): void {
@@ -192,7 +199,7 @@ export class RawPort implements Port {
     })
   }
 
-  /** Every UDP packet of this machine passes here: most are not for this port. */
+  /** Every UDP packet of this machine arrives here. Most are not for this port. */
   #onPacket(packet: Buffer): void {
     const { drops } = this.counters
     const headerBytes = packet.length < ipv4.BYTES ? 0 : (packet[0]! & 15) * 4
@@ -214,7 +221,8 @@ export class RawPort implements Port {
     frame.bytes.set(packet, L3)
     frame.length = frame.wireLength = L3 + packet.length
     udp.setDestinationPort(frame.view, L3 + headerBytes, port)
-    // Some kernels give the length without the header, in the machine's byte order: the true one is set.
+    // Some kernels write the length without the header, in the machine's byte order. This restores the
+    // correct one.
     ipv4.setTotalLength(frame.view, L3, packet.length)
     ipv4.updateChecksum(frame.view, L3)
     this.counters.rxFrames++
@@ -244,7 +252,7 @@ export class RawPort implements Port {
   }
 }
 
-/** Why there are no raw sockets here, or null if there are. */
+/** Returns why raw sockets are not available here, or null if they are. */
 export function rawFault(): string | null {
   try {
     openRaw().close()
@@ -256,7 +264,7 @@ export function rawFault(): string | null {
 
 function openRaw(): RawSocket {
   const unsupported = (why: string) => new WeirError('WEIR_UNSUPPORTED', `raw sockets: ${why}`)
-  // The package polls on libuv's default loop: on another thread nothing would ever arrive.
+  // The package polls on libuv's default loop. On another thread nothing would ever arrive.
   if (!isMainThread) {
     throw unsupported(
       "the package raw-socket works on a process's main thread only; choose --io batch or dgram",

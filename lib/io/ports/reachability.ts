@@ -1,19 +1,19 @@
-/** Finds out, sooner than by silence, that a host cannot be connected to, and why. */
+/** Finds out that a host cannot be connected to, and why, before silence shows it. */
 import { createSocket, type Socket } from 'node:dgram'
 import { isIPv6 } from 'node:net'
 import { WeirError } from '../../errors.js'
 import { answerAtOnce } from './datagram-socket.js'
 
-/** A connection that is answered within this time needs no such look. */
+/** A connection that is answered within this time is not checked. */
 const FIRST_LOOK_MS = 20
-/** When knocks follow, after the look: the last refusal ends the attempt after about a second. */
+/** When the probes are sent after the check, ms. The last refusal ends the attempt after about a second. */
 const KNOCKS_MS = [80, 400, 900]
-/** A refusal may take as long: the kernel asks for a neighbour's address for 3 s. */
+/** A refusal may take this long, because the kernel resolves a neighbour's address for 3 s. */
 const REFUSAL_MS = 4000
-/** Peers that are looked after at a time; others are given up by silence alone. */
+/** Peers that are checked at a time. For further peers only silence ends an attempt. */
 const PEERS_MAX = 64
 
-/** A connection that has been asked for. */
+/** A connection that was requested. */
 export interface ConnectAttempt {
   /** Literal address of the peer. */
   readonly address: string
@@ -21,33 +21,40 @@ export interface ConnectAttempt {
   readonly port: number
   /** False once it has been answered, or has ended. */
   readonly waits: boolean
-  /** Nobody is there. */
+  /** Ends the attempt: the host cannot be reached. */
   giveUp(why: WeirError): void
 }
 
 /**
- * Looks after connections that are asked for, through a socket of its own that is connected to the peer. Only such a socket
- * hears what the kernel knows:
+ * Checks requested connections through a socket of its own that is connected to the peer. Only such a socket
+ * reports what the kernel knows:
  *
- * | | what the kernel says | action |
+ * | | what the kernel reports | action |
  * |---|---|---|
- * | no route | connecting the socket fails, with ENETUNREACH, EHOSTUNREACH or, from a loopback address, EINVAL | the attempt ends at once: nobody but this kernel has a say in it |
- * | nothing listens, or a router reports an unreachable host | an ICMP error comes for an empty datagram: ECONNREFUSED, EHOSTUNREACH … | a hint: the attempt ends when three datagrams in about a second have all been refused, so a daemon that is being started has a moment |
+ * | no route | connecting the socket fails, with ENETUNREACH, EHOSTUNREACH or, from a loopback address,
+ * EINVAL | the attempt ends at once, because only this kernel decides it |
+ * | nothing listens, or a router reports an unreachable host | an ICMP error answers an empty datagram:
+ * ECONNREFUSED, EHOSTUNREACH … | a hint: the attempt ends when three datagrams in about a second have all
+ * been refused, so that a daemon may be starting |
  *
- * ICMP errors carry no proof of their sender. So they count only while a connection is asked for, never against one that is established; only this
- * socket hears them, whose port is drawn anew for each peer, so that a stranger who does not see the packets has to guess it; and attempts after
- * a lost connection are not looked after (`ConnectOptions.patient`). What a forger can do is to end an attempt to connect early.
+ * ICMP errors carry no proof of their sender. Three rules limit what a forged one can do:
+ * - They count only while a connection is being requested, never against an established one.
+ * - Only this socket receives them. Its port is drawn anew for each peer, so that an attacker who does not
+ * see the packets has to guess it.
+ * - Attempts after a lost connection are not checked (`ConnectOptions.patient`).
+ *
+ * A forger can at most end an attempt to connect early.
  */
 export class Reachability {
   readonly #local: string
   readonly #watches = new Map<string, Watch>()
 
-  /** @param local literal address that the attempts are made from */
+  /** @param local literal address from which connections are requested */
   constructor(local: string) {
     this.#local = local
   }
 
-  /** Looks after the attempt until it waits no more. */
+  /** Checks the attempt until it does not wait any more. */
   watch(attempt: ConnectAttempt): void {
     const { address, port } = attempt
     const key = `${address} ${port}`
@@ -63,7 +70,7 @@ export class Reachability {
   }
 }
 
-/** All attempts to reach one peer that wait now. */
+/** All waiting attempts to reach one peer. */
 class Watch {
   attempts: ConnectAttempt[]
   readonly #local: string
@@ -118,14 +125,14 @@ class Watch {
     this.#timer.unref()
   }
 
-  /** Not every knock was refused: silence decides. */
+  /** Not every probe was refused, so only silence ends the attempt. */
   readonly #last = (): void => this.end()
 
-  /** An empty datagram: a host counts it, and does nothing else with it. */
+  /** Sends an empty datagram, which a host only counts. */
   readonly #knock = (): void => {
     if (!this.#stillWaits()) return
     this.#socket!.send('', error => {
-      // The error of an earlier knock comes here, or by the event, whichever is first.
+      // The error of an earlier probe comes either here or by the event.
       if (error && !this.#ended) this.#onError(error)
     })
     this.#knockLater()
@@ -147,7 +154,7 @@ class Watch {
   }
 }
 
-/** @param hasRoute the kernel has a route: the error came by ICMP */
+/** @param hasRoute the kernel has a route, so the error came by ICMP */
 function whyUnreachable(
   error: NodeJS.ErrnoException,
   local: string,

@@ -4,21 +4,21 @@ import type { Port, PortCounters } from '../port.js'
 import { FrameRing } from './frame-ring.js'
 import { type Endpoint, VxlanSocket } from './vxlan-socket.js'
 
-export interface VxlanPortOptions {
+interface VxlanPortOptions {
   pool: FramePool
-  /** The emulated link's number. */
+  /** The number of the emulated link. */
   vni: number
-  /** Where this end is bound. */
+  /** The address to which this end is bound. */
   local: Endpoint
-  /** The emulated switch's end. */
+  /** The address of the emulated switch's end. */
   peer: Endpoint
-  /** Received frames that wait for `receive`; a power of two. Default 1024. */
+  /** Received frames that may wait for `receive`, a power of two. Default 1024. */
   ringFrames?: number
   maxInFlight?: number
   socketBufferBytes?: number
 }
 
-/** A host's end of one emulated link: whole frames travel in VXLAN, so every header and mark arrives. */
+/** A host's end of one emulated link. Whole frames travel in VXLAN, so every header and mark arrives. */
 export class VxlanPort implements Port {
   readonly sourcePorts = null
   readonly #ring: FrameRing
@@ -62,7 +62,7 @@ export class VxlanPort implements Port {
     return this.#vxlan.receiveBudgetBytes
   }
 
-  /** The UDP port that the outer socket is bound to. */
+  /** The UDP port to which the outer socket is bound. */
   get localPort(): number {
     return this.#vxlan.port
   }
@@ -83,7 +83,7 @@ export class VxlanPort implements Port {
     this.#vxlan.transmit(0, frame)
   }
 
-  /** Every frame has been sent at once. */
+  /** The port keeps no frames back. */
   flush(): void {}
 
   onReadable(callback: () => void): void {

@@ -19,14 +19,14 @@ export interface Endpoint {
 }
 
 /** One emulated link that ends at this socket. */
-export interface VxlanLink {
+interface VxlanLink {
   /** VXLAN network identifier: the link's number, 0 to 2^24 - 1, unique on the socket. */
   vni: number
-  /** The only endpoint that frames of this link come from and go to. */
+  /** The only endpoint with which this link exchanges frames. */
   peer: Endpoint
 }
 
-export interface VxlanSocketOptions {
+interface VxlanSocketOptions {
   pool: FramePool
   local: Endpoint
   links: VxlanLink[]
@@ -37,15 +37,19 @@ export interface VxlanSocketOptions {
   socketBufferBytes?: number
 }
 
-/** Bytes of the longest IP packet that fits the datagrams of the interface with this address, and a frame's slot. */
+/**
+ * Returns the bytes of the longest IP packet that fits the datagrams of the interface with this address, and
+ * a frame's slot.
+ */
 export function vxlanMtu(address: string, pool: FramePool): number {
   const outer = interfaceMtu(address) - OUTER_BYTES_MAX
   return Math.min(outer, pool.slotBytes) - ethernet.BYTES
 }
 
 /**
- * Ethernet frames in VXLAN over one UDP socket, for any number of emulated links. Each link has one configured
- * peer; what is malformed, of an unknown link or from somebody else is counted and dropped.
+ * Ethernet frames in VXLAN over one UDP socket, for any number of emulated links. Each link has one
+ * configured peer. The socket counts and drops malformed packets, packets of unknown links, and packets from
+ * other peers.
  */
 export class VxlanSocket {
   readonly counters = new PortCounters()
@@ -90,7 +94,7 @@ export class VxlanSocket {
     }
   }
 
-  /** The UDP port that the socket is bound to. */
+  /** The UDP port to which the socket is bound. */
   get port(): number {
     return this.#socket.port
   }
@@ -103,7 +107,7 @@ export class VxlanSocket {
     return this.#socket.canSend()
   }
 
-  /** Sends a whole frame over the link with that index, and owns it. */
+  /** Sends a whole frame over the link with that index, and owns the frame. */
   transmit(link: number, frame: Frame): void {
     const fault = this.#faultOf(frame)
     if (fault !== null) {
@@ -122,7 +126,7 @@ export class VxlanSocket {
   #onDatagram(bytes: Buffer, address: string, port: number): void {
     const { drops } = this.counters
     const length = bytes.length - vxlan.BYTES
-    // The codecs read DataViews, and making one costs more than copying eight bytes.
+    // The codecs read DataViews, and creating one costs more than copying eight bytes.
     for (let i = 0; i < vxlan.BYTES; i++) this.#header[i] = bytes[i] ?? 0
     if (length < ethernet.BYTES || vxlan.check(this.#headerView, 0, vxlan.BYTES) !== WireError.OK) {
       drops.malformed++

@@ -16,7 +16,7 @@ import { answerRequest, provesRequest, requestWords, takeReply } from '../keys/c
 import { SwitchGuard } from '../keys/switch-guard.js'
 import { peerOf } from './udp-ports.js'
 
-export type PeerWords = weirData.ConnectParameters
+type PeerWords = weirData.ConnectParameters
 
 const VERSION = 1
 /** Bit of `features`: keeps packets that come out of order, sends SACKs and reads them. */

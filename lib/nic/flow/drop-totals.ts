@@ -15,7 +15,7 @@ const REASONS = [
   'droppedReplay',
   'refusedAccess',
 ] as const satisfies readonly (keyof QpCounters)[]
-export type QpDropReason = (typeof REASONS)[number]
+type QpDropReason = (typeof REASONS)[number]
 
 /** What all queue pairs of a NIC have dropped: a queue pair's counters end with it. */
 export class DropTotals {

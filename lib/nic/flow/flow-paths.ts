@@ -6,7 +6,7 @@ import type { PathProbes } from '../telemetry/path-probes.js'
  *
  * new → choosing → settled ⇄ draining, and from choosing → waiting → settled where no path has room.
  */
-export type PathPhase = 'new' | 'choosing' | 'waiting' | 'settled' | 'draining'
+type PathPhase = 'new' | 'choosing' | 'waiting' | 'settled' | 'draining'
 
 /** What the NIC keeps of the path selection of one flow; PathSelector does the work. */
 export interface FlowPaths {

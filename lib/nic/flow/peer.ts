@@ -15,7 +15,7 @@ export function reverseOf(needs: readonly Need[]): Reverse {
 }
 
 /** What a peer that is a Weir host has said of itself. */
-export interface PeerFeatures {
+interface PeerFeatures {
   answersPaths: boolean
   numbersWindows: boolean
   keepsPort: boolean

@@ -11,21 +11,21 @@ import { END_PROOF_BYTES, EndProof } from './end-proof.js'
 import { FeedbackGuard } from './feedback-guard.js'
 
 /** Length of a secret, bytes. */
-export const SECRET_BYTES_MIN = 16
+const SECRET_BYTES_MIN = 16
 export const SECRET_BYTES_MAX = 1024
 
 const NONCE_BYTES = 8
 const REQUEST_PROOF_BYTES = 4
 const REPLY_PROOF_BYTES = 8
 /** `key_words` of proto/connect.proto, in a REQ and in a REP. */
-export const REQUEST_BYTES = NONCE_BYTES + REQUEST_PROOF_BYTES
-export const REPLY_BYTES = NONCE_BYTES + REPLY_PROOF_BYTES
+const REQUEST_BYTES = NONCE_BYTES + REQUEST_PROOF_BYTES
+const REPLY_BYTES = NONCE_BYTES + REPLY_PROOF_BYTES
 
 const KEY_BYTES = 16
 const LABEL = 'weir feedback 1'
 
 /** What an end of a connection has of the secret. */
-export interface ConnectionKeys {
+interface ConnectionKeys {
   guard: FeedbackGuard
   ends: EndProof
 }

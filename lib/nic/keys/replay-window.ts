@@ -1,5 +1,5 @@
 /** Length of the window: sequence numbers that far behind the highest one are still accepted, once each. */
-export const REPLAY_WINDOW = 1024
+const REPLAY_WINDOW = 1024
 const WORDS = REPLAY_WINDOW / 32
 
 /**

@@ -5,7 +5,7 @@ import type { ProbedPath } from '../telemetry/path-probes.js'
  * Utilizations that differ by no more count as equal. Among equal paths chance decides, or all flows would choose
  * alike.
  */
-export const EQUAL = 0.02
+const EQUAL = 0.02
 
 /** The utilization of the least used path; NaN if none has been measured. */
 export function leastUtilization(paths: readonly ProbedPath[]): number {

@@ -17,7 +17,7 @@ import { Control, type ControlPackets } from '../tx/control-packets.js'
 const BASE_RTT_MAX_NS = 60e9
 const LINE_RATE_MAX_BPS = 1e12
 
-export interface FeedbackEvents {
+interface FeedbackEvents {
   /** The answer to a probe that measures T. */
   onBaseRttAnswer(now: Nanos, flow: Flow, sequence: number, hops: HopRecords): void
   /** The answer to a path probe, with its telemetry. */

@@ -24,7 +24,7 @@ import { TagVerdict } from '../keys/feedback-guard.js'
 import { HOP_LIMIT } from '../tx/headers.js'
 
 /** Packets that were dropped, and feedback that was ignored, by reason. */
-export interface RxCounters {
+interface RxCounters {
   frames: number
   /** Datagrams without a byte: a peer that gets no answer asks whether anything listens (lib/io/ports/reachability.ts). */
   empty: number

@@ -11,7 +11,7 @@ import * as telemetry from '../../wire/telemetry/telemetry.js'
 /** TTL or hop limit of every packet that a Weir host sends. */
 export const HOP_LIMIT = 64
 
-export interface Endpoints {
+interface Endpoints {
   from: HostAddress
   to: HostAddress
   fromMac: MacAddress

@@ -8,7 +8,7 @@ import * as pfc from '../../wire/net/pfc.js'
 const PRIORITIES = 8
 
 /** Pauses that the switch has sent to this host. */
-export interface PauseCounters {
+interface PauseCounters {
   /** PFC frames that paused at least one priority. */
   pauses: number
   /** PFC frames that only resumed. */

@@ -42,7 +42,7 @@ export class Completion {
 }
 
 /** 4,194,304 completions: as many as any adapter offers. */
-export const COMPLETION_QUEUE_DEPTH_MAX = 1 << 22
+const COMPLETION_QUEUE_DEPTH_MAX = 1 << 22
 
 /**
  * A bounded ring of completions (IBA 10.2.3), shared by any number of queue pairs.

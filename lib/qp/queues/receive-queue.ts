@@ -5,7 +5,7 @@ import type { ReceiveWork } from './work.js'
 import { WorkStatus } from './work-status.js'
 
 /** A posted receive: where the next SEND goes. */
-export class ReceiveSlot {
+class ReceiveSlot {
   id = 0
   region: MemoryRegion | null = null
   offset = 0

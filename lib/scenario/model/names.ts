@@ -2,14 +2,16 @@
 
 /** A name: a letter, then letters, digits, underscores and single hyphens, at most 32 in all. */
 export const NAME_PATTERN = '[A-Za-z][A-Za-z0-9_]*(?:-[A-Za-z0-9_]+)*'
-/** A name, or a range of names; what `expandNames` refuses of it is out of bounds or runs backwards. */
+/**
+ * A name, or a range of names. `expandNames` also refuses ranges that run backwards or have too many names.
+ */
 export const NAMES_PATTERN = `${NAME_PATTERN}(?:\\.\\.${NAME_PATTERN})?`
 const NAME = new RegExp(`^${NAME_PATTERN}$`)
 
 export const NAME_RULE =
   'a letter, then letters, digits, _ and single hyphens, at most 32 in all (h1, spine-2)'
 
-/** Names that one range may stand for. */
+/** The most names that one range may stand for. */
 const RANGE_MAX = 4096
 
 export function isName(text: string): boolean {
@@ -17,8 +19,8 @@ export function isName(text: string): boolean {
 }
 
 /**
- * The names that `h0..h15` stands for, or the one name itself. A leading zero keeps its width: `h00..h15`.
- * Returns a description of what is wrong instead when the text is neither.
+ * Returns the names that a range such as `h0..h15` stands for, or the single name. A leading zero keeps its
+ * width: `h00..h15`. Returns a description of the mistake if the text is neither.
  */
 export function expandNames(text: string): string[] | { wrong: string } {
   if (!text.includes('..')) {
@@ -55,7 +57,10 @@ function nearest(text: string, choices: Iterable<string>): string | undefined {
   return best
 }
 
-/** `a, b, c`, cut after sixteen; `; did you mean 'b'?` when something is near. */
+/**
+ * Formats the choices for a message: `a, b, c`, at most sixteen. Appends `; did you mean 'b'?` when one is
+ * similar to `text`.
+ */
 export function offer(text: string, choices: readonly string[]): string {
   const shown = choices.slice(0, 16).join(', ')
   const more = choices.length > 16 ? ` and ${choices.length - 16} more` : ''

@@ -1,8 +1,10 @@
-/** How a flow's priority, its DSCP and the switches' maps hang together. */
+/** How a flow's priority, its DSCP and the switches' maps depend on each other. */
 import type { NodePlaces, Problems } from './problems.js'
 import type { Scenario, ScenarioFlow, ScenarioSwitch, Workload } from './scenario.js'
 
-/** Priority of flows that name none, and of the hosts' own packets beside them: the lossless class by custom. */
+/**
+ * Priority of flows that name none, and of the hosts' own packets. By convention it is the lossless class.
+ */
 export const DEFAULT_PRIORITY = 3
 const PRIORITIES = 8
 const DSCPS = 64
@@ -13,8 +15,9 @@ export function dscpMap(sw: Pick<ScenarioSwitch, 'dscpToTc'>): Record<number, nu
 }
 
 /**
- * DSCP by which a host sends each priority: of those that its switch maps to it, the class selector (8 x the priority) if
- * it is among them, otherwise the lowest. Null: the switch's map leads no DSCP to this priority.
+ * DSCP by which a host sends each priority, among those that its switch maps to this priority. The class
+ * selector (8 x the priority) is preferred, then the lowest DSCP. Null: the switch maps no DSCP to this
+ * priority.
  */
 function dscpsOfPriorities(scenario: Pick<Scenario, 'switches' | 'links'>, host: string): (number | null)[] {
   const map = dscpMap(switchOf(scenario, host) ?? {})
@@ -26,12 +29,12 @@ function dscpsOfPriorities(scenario: Pick<Scenario, 'switches' | 'links'>, host:
   })
 }
 
-/** The same for a NIC, which needs a DSCP even for priorities that no flow has. */
+/** The same for a NIC. Here each priority has a DSCP, also where no flow uses the priority. */
 export function hostDscps(scenario: Pick<Scenario, 'switches' | 'links'>, host: string): number[] {
   return dscpsOfPriorities(scenario, host).map((dscp, priority) => dscp ?? 8 * priority)
 }
 
-/** Reports flows whose priority their host's switch cannot see. */
+/** Reports flows with a priority to which their host's switch maps no DSCP. */
 export function checkPriorities(
   problems: Problems,
   scenario: Pick<Scenario, 'switches' | 'links'> & { places: NodePlaces },

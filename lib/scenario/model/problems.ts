@@ -1,19 +1,19 @@
 import { type Document, isAlias, isMap, isScalar, isSeq, type LineCounter } from 'yaml'
 import { WeirError } from '../../errors.js'
 
-/** Where a value stands in the document: keys and indices from the root. */
+/** The path of a value in the document: keys and indices from the root. */
 export type DocumentPath = readonly (string | number)[]
 
-/** Where each node of the network is named in the document, for problems with it. */
+/** Where the document names each node of the network, for messages. */
 export type NodePlaces = ReadonlyMap<string, DocumentPath>
 
-/** Problems that one report lists; the rest are counted. */
+/** Problems that one report lists. It counts the rest. */
 const SHOWN_MAX = 50
-/** Problems that are kept; a file with more is no scenario. */
+/** Problems that are kept. A file with more is probably no scenario. */
 const KEPT_MAX = 1000
 const MESSAGE_MAX = 500
 
-/** Collects everything that is wrong with a scenario file, each with its place in it. */
+/** Collects all problems of a scenario file, each with its place in the file. */
 export class Problems {
   readonly #file: string
   readonly #lines: LineCounter
@@ -29,22 +29,25 @@ export class Problems {
     return this.#found.length
   }
 
-  /** The document that paths lead through. */
+  /** The document in which `at` looks up paths. */
   set document(document: Document) {
     this.#document = document
   }
 
-  /** `file:line:column` of the value at `path`, or of the nearest thing around it. */
+  /**
+   * `file:line:column` of the value at `path`. If there is no such value, of the nearest one that encloses
+   * it.
+   */
   placeOf(path: DocumentPath): string {
     return this.#place(this.#locate(path, false))
   }
 
-  /** A problem with the value at `path`, or with the nearest thing around it that is there. */
+  /** Reports a problem with the value at `path`, or with the nearest value that encloses it. */
   at(path: DocumentPath, message: string): void {
     this.#add(this.#locate(path, false), message)
   }
 
-  /** A problem with the last key of `path` itself. */
+  /** Reports a problem with the last key of `path`, not with its value. */
   atKey(path: DocumentPath, message: string): void {
     this.#add(this.#locate(path, true), message)
   }
@@ -53,7 +56,7 @@ export class Problems {
     this.#add(offset, message)
   }
 
-  /** Throws WEIR_BAD_SCENARIO with every problem, in the file's order, if there is any. */
+  /** Throws WEIR_BAD_SCENARIO with every problem, in the file's order. Does nothing if there is none. */
   throwIfAny(): void {
     if (this.#found.length === 0) return
     const sorted = this.#found.sort((x, y) => x.offset - y.offset)
@@ -99,7 +102,7 @@ export class Problems {
   }
 }
 
-/** A message quotes what it complains of, whatever that holds: one line of bounded length comes of it. */
+/** A message may quote any text of the file. This makes one line of bounded length of it. */
 function oneLine(text: string): string {
   const cut = text.length > MESSAGE_MAX ? `${text.slice(0, MESSAGE_MAX)}…` : text
   return cut.replace(/[\p{Cc}\p{Zl}\p{Zp}]/gu, char => {

@@ -6,48 +6,54 @@ import type { IntFormat } from '../../wire/telemetry/telemetry.js'
 import type { SizeDistribution } from './size-distribution.js'
 
 /**
- * A scenario with everything resolved: names checked, defaults filled in, units gone. All times are integer
- * nanoseconds, all rates bit/s, all sizes bytes. `loadScenario` makes it from a YAML file; the same object
- * drives a run in virtual time, over the overlay and on veth.
+ * A scenario with everything resolved: names are checked, defaults filled in, units converted. All times are
+ * integer nanoseconds, all rates bit/s, all sizes bytes. `loadScenario` makes it from a YAML file. The same
+ * object describes a run in virtual time, over the overlay and on veth.
  */
 export interface Scenario {
   name: string
-  /** The file it was read from, as given, for messages. */
+  /** The file that the scenario was read from, as the user named it. Messages quote it. */
   file: string
-  /** What the file says, with a secret key left out. */
+  /** Text of the file, without a secret key. */
   text: string
   hosts: ScenarioHost[]
   switches: ScenarioSwitch[]
   links: Link[]
-  /** Static routes, which override the shortest paths; absent: none. */
+  /** Static routes, which override the shortest paths. Absent: none. */
   routes?: StaticRoute[]
-  /** What is done to the switches while the traffic runs; absent: nothing. */
+  /** Changes that an operator makes to switches while the traffic runs. Absent: none. */
   events?: NetworkEvent[]
   deadlockPrevention?: DeadlockPreventionSettings
   /** The controller of every flow that does not name its own. */
   cc: CcChoice
   transport: TransportSettings
   int: IntSettings
-  /** How telemetry is collected and brought back; names, ranges and defaults are those of lib/cc/telemetry-settings.ts. */
+  /** How telemetry is collected and returned. lib/cc/telemetry-settings.ts has names, ranges and defaults. */
   telemetry: TelemetrySettings
-  /** DocumentPath selection and admission; names, ranges and defaults are those of lib/cc/path-settings.ts. */
+  /** Path selection and admission. lib/cc/path-settings.ts has names, ranges and defaults. */
   paths: PathSettings
-  /** One T for all flows, or 'measured': idle probes find each connection's own. */
+  /** One base RTT (T) for all flows. 'measured': each connection measures its own with idle probes. */
   baseRttNs: Nanos | 'measured'
-  /** The flows that the file lists one by one, incasts and repetitions written out. See `expandTraffic`. */
+  /** The flows that the file lists, with incasts and repetitions expanded. See `expandTraffic`. */
   flows: ScenarioFlow[]
-  /** The flows that are drawn at random; `expandTraffic` turns them into flows. */
+  /** The traffic that is drawn at random. `expandTraffic` turns it into flows. */
   workloads: Workload[]
   watch: Watch
-  /** The run stops at this time, finished or not. Absent: when the last flow is complete. */
+  /** The run stops at this time. Absent: it stops when the last flow is complete. */
   durationNs?: Nanos
-  /** Seed of every random choice of the run but the hash of paths; the command line may override it: `withSeed`. */
+  /** Seed of every random choice but the path hash. `withSeed` replaces it, as the command line does. */
   seed: number
-  /** Seed of the hash by which switches choose among equal paths: the file's, so that paths stay the same over seeds. */
+  /**
+   * Seed of the hash by which switches choose among equal paths. It is the file's seed, so flows keep their
+   * paths when `withSeed` changes `seed`.
+   */
   hashSeed: number
 }
 
-/** The scenario with another seed for every random choice, those of workloads with a seed of their own included. */
+/**
+ * Returns the scenario with another seed for every random choice, also for workloads that have a seed of
+ * their own.
+ */
 export function withSeed(scenario: Scenario, seed: number): Scenario {
   return { ...scenario, seed, workloads: scenario.workloads.map(workload => ({ ...workload, seed })) }
 }
@@ -59,114 +65,147 @@ export interface ScenarioHost {
   address: string
 }
 
-/** A switch, with SONiC's names in brackets. */
+/** A switch. SONiC's names are in brackets. */
 export interface ScenarioSwitch {
   name: string
-  /** What the switch writes into telemetry: 1 to 65519, unique. Default: 1, 2… in the file's order. */
+  /** Switch id in telemetry: 1 to 65519, unique. Default: 1, 2… in the file's order. */
   id: number
-  /** Packet memory shared by all ports. Default 32 MB. */
+  /** Packet memory that all ports share. Default 32 MB. */
   bufferBytes: number
-  /** Bytes that may wait in one lossy egress queue. Absent: the whole buffer. */
+  /** Bytes that one lossy egress queue may hold. Absent: as many as the whole buffer. */
   queueBytesMax?: number
-  /** WRED/ECN of egress queues [WRED_PROFILE]; absent: nothing is marked. */
+  /** WRED/ECN of egress queues [WRED_PROFILE]. Absent: the switch marks nothing. */
   ecn?: EcnSettings[]
-  /** Priority flow control; absent: a full buffer drops. */
+  /** Priority flow control. Absent: a full buffer drops. */
   pfc?: PfcSettings
-  /** Priority by DSCP [DSCP_TO_TC_MAP]; those not named have 0. Absent: DSCP / 8, the class selectors. */
+  /**
+   * Priority by DSCP [DSCP_TO_TC_MAP]. A DSCP that is not in the map has priority 0. Absent: DSCP / 8, the
+   * class selectors.
+   */
   dscpToTc?: Record<number, number>
-  /** Priority by the PCP of a VLAN tag [DOT1P_TO_TC_MAP]; those not named have 0. Absent: the DSCP decides. */
+  /**
+   * Priority by the PCP of a VLAN tag [DOT1P_TO_TC_MAP]. A PCP that is not in the map has priority 0. Absent:
+   * the DSCP decides.
+   */
   pcpToTc?: Record<number, number>
   /** By priority: weight in deficit round robin, 1 to 100, or 0 = strict [SCHEDULER]. Absent: all strict. */
   weights?: number[]
-  /** What the switch reports of load, and whether it sends direct responses; absent: of ports and links, and no. */
+  /**
+   * What the switch reports as load, and whether it sends direct responses. Absent: it reports the port's
+   * queue and the link's rate, and sends none.
+   */
   telemetry?: SwitchTelemetry
-  /** Other features of `switch-emu/core/catalogue.ts` that are on, by name; absent: none. */
+  /** Other features of `switch-emu/core/catalogue.ts` that are on, by name. Absent: none. */
   features?: Record<string, FeatureSettings | FeatureSettings[]>
 }
 
-/** Options of a feature as its class gets them: in bytes and ns, every default filled in. */
+/** Options of a feature as its class takes them: in bytes and ns, with every default filled in. */
 export type FeatureSettings = Record<string, unknown>
 
 /** Telemetry of one switch (drafts of HPCC++: draft-02, QoS queueing; draft-01, section 6.3). */
 export interface SwitchTelemetry {
-  /** False: the switch writes nothing into packets that collect telemetry, as one that knows no INT. */
+  /** False: the switch writes nothing into packets that collect telemetry, like a switch without INT. */
   writes: boolean
-  /** Queue of the whole port, of the packet's priority, or its own time in the switch. Default port. */
+  /**
+   * Which queue is reported: that of the whole port, that of the packet's priority, or (`sojourn`) the
+   * packet's own time in the switch. Default port.
+   */
   queue: 'port' | 'own' | 'sojourn'
-  /** The link's rate, or the share that deficit round robin guarantees the priority. Default link. */
+  /**
+   * Which rate is reported: the link's, or the share that deficit round robin guarantees the priority.
+   * Default link.
+   */
   rate: 'link' | 'share'
-  /** Telemetry has only ratios of rates, for paths across operators. Absent: no. */
+  /** Telemetry has only ratios of rates, for paths across operators. Absent: false. */
   ratioOnly?: boolean
-  /** Absent: the switch sends nothing by itself. */
+  /** Absent: the switch sends no responses. */
   direct?: DirectSettings
 }
 
-/** Telemetry that a congested switch sends by itself (draft-01 of HPCC++, section 6.3). */
+/** Direct responses: telemetry that a congested switch sends by itself (draft-01 of HPCC++, section 6.3). */
 export interface DirectSettings {
-  /** A packet that finds at least this many bytes in its egress queue is answered. */
+  /** The switch responds to a packet that finds at least this many bytes in its egress queue. */
   thresholdBytes: number
-  /** A flow is answered at most once in this time. Default 10 us. */
+  /** The switch responds to a flow at most once in this time. Default 10 us. */
   intervalNs: Nanos
-  /** Absent: the receiver if the scenario's controller works there, else the sender. */
+  /** Absent: the receiver if the scenario's controller is receiver-based, else the sender. */
   to?: 'sender' | 'receiver'
-  /** Packets that collect telemetry or ask for answers, or only those that ask. Default all. */
+  /**
+   * Which packets the switch may respond to. `all`: packets that collect telemetry or ask for responses.
+   * `subscribed`: only those that ask. Default all.
+   */
   of: 'all' | 'subscribed'
 }
 
 /** WRED with ECN marking of egress queues [WRED_PROFILE]. */
 export interface EcnSettings {
-  /** Up to this queue nothing is marked [green_min_threshold]. */
+  /** The switch marks nothing up to this queue length [green_min_threshold]. */
   kminBytes: number
-  /** Above this queue everything is marked [green_max_threshold]. */
+  /** The switch marks everything above this queue length [green_max_threshold]. */
   kmaxBytes: number
-  /** Probability of a mark as the queue nears kmaxBytes, 0 to 1 [green_drop_probability]. */
+  /** Probability of a mark when the queue is just below kmaxBytes, 0 to 1 [green_drop_probability]. */
   pmax: number
-  /** Marked as frames enter the queue, by its length then, or as they leave it (Fast ECN). Default enqueue. */
+  /**
+   * When the queue's length decides: as the frame enters the queue, or as it leaves (Fast ECN). Default
+   * enqueue.
+   */
   at: 'enqueue' | 'dequeue'
   /** Priorities whose queues are marked. Default: all. */
   priorities: number[]
 }
 
-/** In brackets what SONiC calls it in PORT_QOS_MAP and BUFFER_PROFILE. */
+/** Priority flow control of a switch. SONiC's names in PORT_QOS_MAP and BUFFER_PROFILE are in brackets. */
 export interface PfcSettings {
-  /** Priorities that are lossless, 0 to 7 [pfc_enable]. Default 3 alone, where flows are by default. */
+  /** Lossless priorities, 0 to 7 [pfc_enable]. Default [3], the priority of flows that name none. */
   priorities: number[]
-  /** Ingress bytes of one port and priority above which the upstream is paused [static_th]. Either this or alpha. */
+  /**
+   * Ingress bytes of one port and priority above which the switch pauses the upstream [static_th]. A file
+   * gives either this or alpha.
+   */
   xoffBytes?: number
-  /** The same as a multiple of the shared memory that is free [dynamic_th, which is its logarithm to base 2]. */
+  /** The same threshold as a multiple of the free shared memory [dynamic_th is its logarithm to base 2]. */
   alpha?: number
   /** Ingress bytes at which the upstream may resume [xon]. Default 80 % of xoffBytes; none with alpha. */
   xonBytes?: number
-  /** The upstream may resume so many bytes below the threshold, too [xon_offset]. Default 2,288 B with alpha; none with xoffBytes. */
+  /**
+   * The upstream may also resume this many bytes below the threshold [xon_offset]. Default 2,288 B with
+   * alpha. There is none with xoffBytes.
+   */
   xonOffsetBytes?: number
-  /** Bytes that each port and lossless priority has for itself [size]. Default 0. */
+  /** Bytes reserved for each port and lossless priority [size]. Default 0. */
   reservedBytes?: number
-  /** Bytes that each may still take in after its pause [xoff]; absent: worked out from each link (`headroom.ts`). */
+  /**
+   * Bytes that each port and lossless priority may take in after its pause [xoff]. Absent: computed for each
+   * link (`headroom.ts`).
+   */
   headroomBytes?: number
   /** Pause time, in 512 bit times. Default 65535. */
   quanta?: number
-  /** Absent: nothing is detected. */
+  /** Absent: no watchdog. */
   watchdog?: WatchdogSettings
 }
 
 /** Detection and clearance of PFC deadlocks: `switch-emu/core/pfc/pfc-watchdog.ts`. */
 export interface WatchdogSettings {
-  /** A queue that is paused for so long without a gap is deadlocked. Default 200 ms. */
+  /** A queue that is paused for this long without a gap is deadlocked. Default 200 ms. */
   detectionTimeNs: Nanos
-  /** For so long it does not obey pauses then. Default 200 ms. */
+  /** For this long after the detection, the queue ignores pauses. Default 200 ms. */
   restorationTimeNs: Nanos
-  /** What happens to its frames meanwhile; alert: nothing is done. Default drop. */
+  /**
+   * What happens to the queue's frames in this time. `alert`: nothing, the deadlock is only reported. Default
+   * drop.
+   */
   action: 'drop' | 'forward' | 'alert'
-  /** So many deadlocks of one queue within the window turn PFC off for it; absent: never. */
+  /** If one queue has this many deadlocks within the window, PFC is turned off for it. Absent: never. */
   limit?: { deadlocks: number; windowNs: Nanos }
 }
 
-/** Another priority for packets on high-risk paths: `switch-emu/core/pfc/deadlock-prevention.ts`. */
+/** Moves packets on high-risk paths to another priority: `switch-emu/core/pfc/deadlock-prevention.ts`. */
 export interface DeadlockPreventionSettings {
   groups: PortGroup[]
-  /** Priority of the packets that are looked at. Default 3. */
+  /** Priority of the packets that may move. Default 3. */
   from: number
-  /** Priority that they move to when they come in and go out by ports of one group. */
+  /** Their new priority, when ingress and egress port are in one group. */
   to: number
 }
 
@@ -174,41 +213,47 @@ export interface DeadlockPreventionSettings {
 export interface PortGroup {
   switch: string
   ports: number[]
-  /** DSCP that packets get that move. Default: 8 x `to`, or the lowest that the switch maps to it. */
+  /** New DSCP of packets that move. Default: 8 x `to`, or the lowest DSCP that the switch maps to `to`. */
   dscp: number
 }
 
-/** How a switch sends to a host, whatever the shortest path is. */
+/** The ports by which a switch sends to a host, in place of the shortest paths. */
 export interface StaticRoute {
   switch: string
   /** The host. */
   to: string
-  /** Egress ports: several are parallel links, among which the flow hash chooses. */
+  /** Egress ports. Several are parallel links, among which the flow hash chooses. */
   ports: number[]
-  /** From the start of the traffic; absent: the route is there from the very beginning. */
+  /** From the start of the traffic. Absent: the route exists before the traffic starts. */
   startNs?: Nanos
-  /** Absent: to the end of the run. */
+  /** From the start of the traffic. Absent: the route stays until the end of the run. */
   endNs?: Nanos
 }
 
-/** An operator restores PFC that the watchdog's limit has turned off. */
+/** An operator turns PFC on again after the watchdog's limit has turned it off. */
 export interface NetworkEvent {
   /** From the start of the traffic. */
   atNs: Nanos
   switch: string
   /** Several are parallel links. */
   ports: number[]
-  /** Absent: all lossless priorities. */
+  /** Absent: all lossless priorities of the ports. */
   priority?: number
 }
 
-/** One end of a link: a node and its port. Ports count per node from 0, in the file's order of links. */
+/**
+ * One end of a link: a node and its port. Port numbers count from 0 at each node, in the file's order of
+ * links.
+ */
 export interface LinkEnd {
   node: string
   port: number
 }
 
-/** A full-duplex link; rate and delay hold for each direction. Defaults: `link` of the file, else 1Gbps and 10us. */
+/**
+ * A full-duplex link. Rate and delay hold for each direction. Defaults: those of `link` in the file, else
+ * 1Gbps and 10us.
+ */
 export interface Link {
   a: LinkEnd
   b: LinkEnd
@@ -217,29 +262,34 @@ export interface Link {
   delayNs: Nanos
 }
 
-/** A congestion controller of `lib/cc/catalogue.ts` and the options given for it, already in base units. */
+/** A congestion controller of `lib/cc/catalogue.ts` with the options given for it, in base units. */
 export interface CcChoice {
   name: string
-  /** Only what the file gives; the controller's defaults hold for the rest. */
+  /** Only the options that the file gives. The controller has defaults for the rest. */
   options: Record<string, number | string | boolean>
 }
 
 /** Settings of the reliable transport, of all hosts: `lib/qp/transport-options.ts`. */
 export interface TransportSettings extends TransportOptions {
-  /** Secret of all hosts, 16 to 1024 bytes of text: feedback is authenticated with it. Absent: it is not. */
+  /**
+   * Secret of all hosts, 16 to 1024 bytes of text. With it hosts authenticate feedback. Absent: they do not.
+   */
   key?: string
 }
 
-/** How telemetry lies in data packets. */
+/** How telemetry is encoded in data packets. */
 export interface IntSettings {
   /**
-   * Encapsulation of telemetry: slots of 24 bytes with full counters (wide, the default) or of 8 bytes as in the HPCC paper
-   * (compact), INT-MD 2.1 of P4.org, IFA 2.0, or the pre-allocated trace of IOAM (RFC 9197).
+   * Encapsulation of telemetry. wide (default): slots of 24 bytes with full counters. compact: slots of 8
+   * bytes as in the HPCC paper. The others: INT-MD 2.1 of P4.org, IFA 2.0, and the pre-allocated trace of
+   * IOAM (RFC 9197).
    */
   format: IntFormat
   /** IP protocol of IFA, 0 to 255. Absent: 253. */
   ifaProtocol?: number
-  /** Switches that may write into a packet, 1 to 15. Default: the number on the longest path of the traffic. */
+  /**
+   * Switches that may write into a packet, 1 to 15. Default: as many as the longest path of the traffic has.
+   */
   hops: number
 }
 
@@ -250,25 +300,28 @@ export interface ScenarioFlow {
   to: string
   bytes: number
   startNs: Nanos
-  /** UDP source port of both directions, 0xc000 to 0xffff; absent: the NIC draws one. */
+  /** UDP source port of both directions, 0xc000 to 0xffff. Absent: the NIC draws one. */
   sourcePort?: number
-  /** Absent: the scenario's. */
+  /** Absent: the scenario's controller. */
   cc?: CcChoice
-  /** 0 to 7. Default 3. */
+  /** Priority, 0 to 7. Default 3. */
   priority: number
 }
 
-/** Flows that arrive at random: Poisson arrivals at every host, sizes from a distribution, any other host as receiver. */
+/**
+ * Flows that start at random: Poisson arrivals at every host, sizes from a distribution, any other host as
+ * receiver.
+ */
 export interface Workload {
   name: string
   distribution: SizeDistribution
-  /** Payload that each host is to send, as a share of its own link's rate, above 0. */
+  /** Payload that each host sends on average, as a share of its link's rate, above 0. */
   load: number
-  /** Arrivals begin here… */
+  /** When arrivals begin. */
   startNs: Nanos
-  /** …and end this much later. */
+  /** For how long they go on. */
   durationNs: Nanos
-  /** Absent: drawn from the run's seed. */
+  /** Absent: the seed is drawn from the run's seed. */
   seed?: number
   /** Hosts that send and receive. */
   hosts: string[]
@@ -278,10 +331,13 @@ export interface Workload {
 
 /** What is sampled during a run, for `series` of the result. */
 export interface Watch {
-  /** Egress queues, by switch and port; empty: none. */
+  /** Egress queues, by switch and port. Empty: none. */
   queues: { switch: string; port: number }[]
   /** Interval of the samples; default 100 µs. */
   everyNs: Nanos
-  /** Adds rate, window, bytes in flight and bytes acknowledged of each flow. Default: if the file has a `watch`. */
+  /**
+   * Also samples rate, window, bytes in flight and acknowledged bytes of each flow. Default: true if the file
+   * has a `watch`.
+   */
   flows: boolean
 }

@@ -1,6 +1,6 @@
 /**
- * Everything that a run of a scenario goes by, with no default left open: for `settings` of the result. Null stands for what is
- * not there (no marking, no end), or for a constant of a controller that it works out from the connection.
+ * All settings of a run with every default filled in, for `settings` of the result. Null stands for a setting
+ * that is absent (no marking, no end), or for a constant that the controller derives from the connection.
  */
 import { ccIsReceiverBased, ccOptions } from '../../cc/catalogue.js'
 import type { Nanos } from '../../time/nanos.js'
@@ -25,23 +25,23 @@ import type {
 } from './scenario.js'
 
 /** A controller with every constant. */
-export interface CcSettings {
+interface CcSettings {
   name: string
   options: Record<string, number | string | boolean | null>
 }
 
 type Resolved<T, K extends keyof T> = Omit<T, K> & { [key in K]-?: Exclude<T[key], undefined> | null }
 
-export interface PfcResolved
+interface PfcResolved
   extends Resolved<
     Omit<PfcSettings, 'headroomBytes'>,
     'xoffBytes' | 'alpha' | 'xonBytes' | 'xonOffsetBytes' | 'reservedBytes' | 'quanta' | 'watchdog'
   > {
-  /** By port. */
+  /** By port number. */
   headroomBytes: number[]
 }
 
-export interface SwitchSettings {
+interface SwitchSettings {
   name: string
   id: number
   bufferBytes: number
@@ -51,10 +51,10 @@ export interface SwitchSettings {
   /** By DSCP, 0 to 63. */
   dscpToTc: number[]
   pcpToTc: Record<number, number> | null
-  /** By priority; 0 = strict. */
+  /** By priority. 0: strict. */
   weights: number[]
   telemetry: Resolved<SwitchTelemetry, 'ratioOnly' | 'direct'>
-  /** Other features; absent: none is on. */
+  /** Other features. Absent: none is on. */
   features?: ScenarioSwitch['features']
 }
 
@@ -76,12 +76,12 @@ export interface RunSettings {
   /** Absent: there are none. */
   events?: Resolved<NetworkEvent, 'priority'>[]
   deadlockPrevention: DeadlockPreventionSettings | null
-  /** Those that the file lists; `sourcePort` null: the NIC draws one. */
+  /** The flows that the file lists. `sourcePort` null: the NIC draws one. */
   flows: (Omit<Resolved<ScenarioFlow, 'sourcePort'>, 'cc'> & { cc: CcSettings })[]
   workloads: (Omit<Workload, 'cc' | 'seed'> & { seed: number; cc: CcSettings })[]
 }
 
-/** Stands for a key of feedback. It is a key as well, so that a run can be repeated. */
+/** Replaces the key in a result. It is valid as a key itself, so that the run can be repeated. */
 export const KEY_LEFT_OUT = '(left out of results)'
 const DEFAULT_QUANTA = 65_535
 

@@ -5,8 +5,8 @@ import { whyNotRead } from '../../file-reason.js'
 import { packageFile } from '../../package-file.js'
 
 /**
- * A distribution of flow sizes: points of the cumulative distribution, linear in between. Column i of the
- * two arrays is one point; both rise, the first probability is 0 and the last is 1.
+ * A distribution of flow sizes: points of the cumulative distribution, with linear interpolation. Index i of
+ * the two arrays is one point. Both arrays rise. The first probability is 0 and the last is 1.
  */
 export interface SizeDistribution {
   name: string
@@ -14,7 +14,7 @@ export interface SizeDistribution {
   cumulative: number[]
 }
 
-/** The published workloads that come with Weir, as files of bench/workloads. */
+/** The published workloads that Weir includes, as files of bench/workloads. */
 export const WORKLOAD_NAMES = ['websearch', 'fbhadoop', 'alistorage', 'googlerpc'] as const
 
 /** A published workload by name. Throws WEIR_NO_FILE if the installation lacks its file. */
@@ -72,12 +72,12 @@ export function isDistribution({ sizesBytes, cumulative }: SizeDistribution): bo
   return isWhole && rises(sizesBytes) && rises(cumulative)
 }
 
-/** The size below which the share `p` (0 to 1) of flows lies; not rounded. */
+/** Returns the flow size at the quantile `p` (0 to 1), bytes, not rounded. */
 export function sizeAt(distribution: SizeDistribution, p: number): number {
   const { sizesBytes, cumulative } = distribution
   let low = 0
   let high = cumulative.length - 1
-  // The first point at or above p.
+  // Binary search for the first point at or above p.
   while (low < high) {
     const middle = (low + high) >> 1
     if (cumulative[middle]! < p) low = middle + 1
@@ -89,7 +89,7 @@ export function sizeAt(distribution: SizeDistribution, p: number): number {
   return sizesBytes[low - 1]! + share * (sizesBytes[low]! - sizesBytes[low - 1]!)
 }
 
-/** Mean flow size, bytes. */
+/** Returns the mean flow size, bytes. */
 export function meanSize(distribution: SizeDistribution): number {
   const { sizesBytes, cumulative } = distribution
   let mean = 0

@@ -1,6 +1,6 @@
 /**
- * Paths through a scenario's network, and what the emptiness of the network makes possible on them: the base
- * RTT and the ideal completion time of a flow.
+ * Paths through a scenario's network, and the lower bounds that they set: the base RTT and the ideal
+ * completion time of a flow.
  */
 import { ccAlwaysCollects, ccIsReceiverBased } from '../../cc/catalogue.js'
 import { type Nanos, serialisationNs } from '../../time/nanos.js'
@@ -8,7 +8,7 @@ import * as reth from '../../wire/ib/reth.js'
 import type { Link, Scenario, ScenarioFlow } from './scenario.js'
 import { ackBytes, dataOverheadBytes, leanOverheadBytes } from './wire-sizes.js'
 
-export type NetworkShape = Pick<Scenario, 'hosts' | 'switches' | 'links'>
+type NetworkShape = Pick<Scenario, 'hosts' | 'switches' | 'links'>
 
 /** One step of a path: out of `node` by `port`, over the link to `peer`. */
 export interface PathHop {
@@ -21,13 +21,16 @@ export interface PathHop {
   delayNs: Nanos
 }
 
-/** Equal-cost paths of one pair that are looked at; a k=16 fat-tree has 64. */
+/** Equal-cost paths of one pair that are considered. A fat-tree with k = 16 has 64. */
 const PATHS_MAX = 64
-/** Pairs whose paths are remembered. */
+/** Pairs whose paths are cached. */
 const PAIRS_MAX = 100_000
 const UNREACHABLE = 0xffff
 
-/** Shortest paths by number of links; hosts do not forward. Distances are worked out once for each destination. */
+/**
+ * The shortest paths by number of links. Hosts do not forward. The distances to each destination are computed
+ * once.
+ */
 export class Topology {
   readonly #index = new Map<string, number>()
   /** Ports of each node, by port number. */
@@ -59,18 +62,18 @@ export class Topology {
     return [...this.#index.keys()].slice(0, this.#hostCount)
   }
 
-  /** The ports of a node in order; empty for one that is not there. */
+  /** The ports of a node in order. Empty if there is no such node. */
   ports(node: string): readonly PathHop[] {
     return this.#ports[this.#index.get(node) ?? -1] ?? []
   }
 
-  /** Number of links between a node and a host, Infinity without a path. */
+  /** The number of links between a node and a host. Infinity if there is no path. */
   distance(node: string, host: string): number {
     const links = this.#distancesTo(host)[this.#index.get(node) ?? -1] ?? UNREACHABLE
     return links === UNREACHABLE ? Number.POSITIVE_INFINITY : links
   }
 
-  /** Every shortest path (at most 64), those by lower ports first; empty if there is none. */
+  /** Returns every shortest path, at most 64, those by lower ports first. Empty if there is none. */
   paths(from: string, to: string): PathHop[][] {
     const found: PathHop[][] = []
     if (this.distance(from, to) !== Number.POSITIVE_INFINITY) {
@@ -79,7 +82,7 @@ export class Topology {
     return found
   }
 
-  /** The shortest paths that differ in rates or delays, one of each kind. Remembered. */
+  /** Returns one shortest path for each combination of rates and delays. The result is cached. */
   pathKinds(from: string, to: string): PathHop[][] {
     const key = `${from} ${to}`
     let kinds = this.#kinds.get(key)
@@ -114,7 +117,7 @@ export class Topology {
     return this.ports(node).filter(hop => distances[this.#index.get(hop.peer)!] === here - 1)
   }
 
-  /** Breadth first from the destination, through switches only. */
+  /** Breadth-first search from the destination, through switches only. */
   #distancesTo(host: string): Uint16Array {
     const target = this.#index.get(host) ?? -1
     let distances = this.#distances.get(target)
@@ -138,8 +141,8 @@ export class Topology {
 }
 
 /**
- * What people call a port: `s1:s2`, the node and its neighbour; `s1:s2#1` for the second of parallel links
- * (the first is `s1:s2#0`). Scenario files, series and tables use it.
+ * Returns the name of a port in scenario files, series and tables. `s1:s2` names the node and its neighbour.
+ * Parallel links are `s1:s2#0`, `s1:s2#1` and so on.
  */
 export function portName(topology: Topology, node: string, port: number): string {
   const hop = topology.ports(node)[port]
@@ -149,9 +152,9 @@ export function portName(topology: Topology, node: string, port: number): string
 }
 
 /**
- * T of a path: out and back by propagation, and one full payload serialised at every hop out. Headers and the
- * acknowledgement's own time do not count, as in the HPCC authors' simulator: 4 links of 100 Gbit/s and
- * 1 us with 1000 B make 8.32 us.
+ * Returns the base RTT (T) of a path: propagation both ways, and the serialisation of one full payload at
+ * every hop forwards. As in the HPCC authors' simulator, headers and the acknowledgement's serialisation do
+ * not count. Four links of 100 Gbit/s and 1 us with 1000 B have 8.32 us.
  */
 export function baseRttNs(path: readonly PathHop[], pathMtu: number): Nanos {
   let total = 0
@@ -160,18 +163,24 @@ export function baseRttNs(path: readonly PathHop[], pathMtu: number): Nanos {
 }
 
 /**
- * Completion time of a flow alone in the network, from the post to the last acknowledgement at the sender,
- * rounded down; 0 if there is no path. It is the exact pipeline of packets through store-and-forward links at
- * full rate, plus propagation both ways, plus the acknowledgement's serialisation at every hop back:
+ * Returns the completion time of a flow that is alone in the network, from the post to the last
+ * acknowledgement at the sender, rounded down. Returns 0 if there is no path. It is the exact time of the
+ * packets through store-and-forward links at full rate, plus propagation both ways, plus the serialisation of
+ * the acknowledgement at every hop back:
  *
  *   T(forward) + sum(2 x delay) + sum(ack bytes x 8 / rate)
  *
- * Packets pass the links in order, so T(forward) is the longest chain "first packet over links 1..a, the
- * middle packets over links a..c, the last packet over links c..K"; with equal links it is
- * `all bytes at the rate + (K - 1) x the last packet`. The first packet carries a RETH (one RDMA WRITE); each carries
- * telemetry if the controller asks for it, which some encapsulations make longer at every switch, and the acknowledgement
- * echoes it; where not all packets collect, all are taken for such that do not, and where less is echoed, none. Where some switch
- * writes no telemetry, none is taken to write any. Of several shortest paths the fastest counts. So no flow beats its ideal.
+ * Packets do not overtake each other, so T(forward) is the longest chain "first packet over links 1..a, the
+ * middle packets over links a..c, the last packet over links c..K". With equal links it is `all bytes at the
+ * rate + (K - 1) x the last packet`. The first packet carries a RETH (one RDMA WRITE).
+ *
+ * The result must be a lower bound, so that no flow beats its ideal:
+ * - Each packet carries telemetry if the controller needs it. Some encapsulations grow at every switch. The
+ * acknowledgement echoes the telemetry.
+ * - If not all packets collect telemetry, none is assumed to. If the receiver does not echo all of it, no
+ * acknowledgement is assumed to.
+ * - If one switch writes no telemetry, none is assumed to.
+ * - Of several shortest paths the fastest counts.
  */
 export function idealFctNs(topology: Topology, scenario: Scenario, flow: ScenarioFlow): Nanos {
   const { name } = flow.cc ?? scenario.cc
@@ -194,7 +203,7 @@ export function idealFctNs(topology: Topology, scenario: Scenario, flow: Scenari
   return best === Number.POSITIVE_INFINITY ? 0 : Math.floor(best)
 }
 
-/** fctNs / idealFctNs, or null for a flow that did not finish. */
+/** Returns fctNs / idealFctNs, or null for a flow that did not finish. */
 export function slowdown(fctNs: Nanos | null, ideal: Nanos): number | null {
   return fctNs === null || ideal <= 0 ? null : fctNs / ideal
 }
@@ -202,7 +211,7 @@ export function slowdown(fctNs: Nanos | null, ideal: Nanos): number | null {
 /**
  * Time from the first bit's departure to the last bit's arrival, without propagation.
  *
- * @param overheads of a packet, by link
+ * @param overheads header bytes of a packet on each link
  */
 function forwardNs(
   path: readonly PathHop[],
@@ -210,7 +219,7 @@ function forwardNs(
   mtu: number,
   overheads: readonly number[],
 ): number {
-  /** Times of a packet with so much payload, by link. */
+  /** Times of a packet with this payload, by link. */
   const times = (payload: number) =>
     path.map(({ rateBps }, link) => ((payload + overheads[link]!) * 8e9) / rateBps)
   const packets = Math.max(1, Math.ceil(bytes / mtu))
@@ -230,7 +239,11 @@ function forwardNs(
   return longest
 }
 
-/** The longest chain of `packets` equal packets from the first to the last of these links, by the time on each. */
+/**
+ * Time of the longest chain of `packets` equal packets from the first to the last of these links.
+ *
+ * @param times of one packet on each link, ns
+ */
 function chainNs(times: readonly number[], packets: number): number {
   if (packets === 0) return times.length === 1 ? 0 : Number.NEGATIVE_INFINITY
   return sum(times) + (packets - 1) * Math.max(...times)

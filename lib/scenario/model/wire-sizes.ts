@@ -1,4 +1,7 @@
-/** Bytes that Weir's packets take on the wire beside their payload, Ethernet's FCS left out (as in `Frame`). */
+/**
+ * Bytes that Weir's packets need on the wire in addition to their payload, without the Ethernet FCS (as in
+ * `Frame`).
+ */
 import { HEADER_SLOT_BYTES } from '../../frame/frame-pool.js'
 import * as aeth from '../../wire/ib/aeth.js'
 import * as bth from '../../wire/ib/bth.js'
@@ -9,15 +12,19 @@ import * as udp from '../../wire/net/udp.js'
 import * as telemetry from '../../wire/telemetry/telemetry.js'
 import type { IntSettings } from './scenario.js'
 
-/** What the longest packet of this kind has beside: IPv6 for IPv4 (20), AETH, a SACK's bitmap (32), time stamps and a tag (16 each). */
+/**
+ * The longest packet has these headers in addition: IPv6 in place of IPv4 (20), AETH, a SACK's bitmap (32),
+ * time stamps and a tag (16 each).
+ */
 const HEADERS_MORE_BYTES = 96
 
 const PLAIN_BYTES = ethernet.BYTES + ipv4.BYTES + udp.BYTES + bth.BYTES + icrc.BYTES
 
 /**
- * Headers and ICRC of a data packet in the middle of a message: 58 bytes, and its telemetry (none when `int` is null).
+ * Returns the bytes of headers and ICRC of a data packet in the middle of a message: 58, and its telemetry
+ * (none when `int` is null).
  *
- * @param switches passed so far: some encapsulations become longer by each
+ * @param switches passed so far, because some encapsulations grow at each
  */
 export function dataOverheadBytes(int: IntSettings | null, switches: number): number {
   if (int === null) return PLAIN_BYTES
@@ -26,15 +33,19 @@ export function dataOverheadBytes(int: IntSettings | null, switches: number): nu
   return PLAIN_BYTES + telemetry.senderBytes(format, int.hops) + inserted
 }
 
-/** The same of a packet that collects nothing, between others that do. @param plain a setting of telemetry */
+/**
+ * The same for a packet that collects no telemetry, between others that do.
+ *
+ * @param plain the setting of telemetry of this name
+ */
 export function leanOverheadBytes(int: IntSettings, plain: boolean): number {
   const isNative = int.format === 'wide' || int.format === 'compact'
   return PLAIN_BYTES + (isNative && !plain ? telemetry.senderBytes(telemetry.formatOf(int.format), 0) : 0)
 }
 
 /**
- * Room for the headers of a packet whose payload is not materialised, with all the telemetry that it may collect. Path
- * probes have wide records where data packets have compact ones.
+ * Returns the bytes that a frame needs for headers when its payload is not stored, with the most telemetry
+ * that it may collect. Path probes have wide records where data packets have compact ones.
  */
 export function headerSlotBytes({ format, hops }: IntSettings): number {
   const longest: IntSettings = { format: format === 'compact' ? 'wide' : format, hops }
@@ -43,7 +54,8 @@ export function headerSlotBytes({ format, hops }: IntSettings): number {
 }
 
 /**
- * A whole acknowledgement: 62 bytes, and the echo, a native shim without the slots that stayed empty.
+ * Returns the bytes of an acknowledgement: 62, and the echo. The echo is a native shim without the slots that
+ * stayed empty.
  *
  * @param switches on the path of the data
  */

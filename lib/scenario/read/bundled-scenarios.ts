@@ -1,4 +1,4 @@
-/** Scenarios that come with the package: whoever has installed it names them without knowing where they lie. */
+/** The scenarios that come with the package. Users name them without knowing where the files are. */
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { WeirError } from '../../errors.js'
@@ -9,15 +9,18 @@ const SUFFIX = '.yaml'
 
 /** A scenario of the package. */
 export interface BundledScenario {
-  /** What `weir run` and `weir lab up` take for it: `dumbbell`. */
+  /** The name for `weir run` and `weir lab up`, such as `dumbbell`. */
   name: string
   /** Absolute path of its file. */
   file: string
-  /** The first sentence of the comment at its top. */
+  /** The first sentence of the comment with which the file begins. */
   about: string
 }
 
-/** The scenarios that come with this package, by name. Throws WEIR_NO_FILE if the installation lacks them. */
+/**
+ * Returns the scenarios that come with this package, by name. Throws WEIR_NO_FILE if the installation lacks
+ * them.
+ */
 export function bundledScenarios(): BundledScenario[] {
   return bundledNames().map(name => {
     const file = fileOf(name)
@@ -26,9 +29,9 @@ export function bundledScenarios(): BundledScenario[] {
 }
 
 /**
- * The file that `given` stands for: the file of that name, else the scenario of that name in the package. What looks
- * like a path is returned as it is, so that whoever opens it says what is wrong with it. Throws WEIR_NO_FILE for a bare
- * name that is neither.
+ * Returns the file that `given` stands for: the file of that name, else the scenario of that name in the
+ * package. It returns a path as it is, and the caller's attempt to open it shows what is wrong. Throws
+ * WEIR_NO_FILE for a bare name that is neither.
  */
 export function scenarioFile(given: string): string {
   if (isFile(given) || given === '-' || basename(given) !== given || /\.ya?ml$/.test(given)) return given
@@ -55,7 +58,7 @@ function bundledNames(): string[] {
     .sort()
 }
 
-/** A pipe or a device is a file to read from, too; so is what cannot be looked at, until it is opened. */
+/** A pipe or a device is readable too. If the path cannot be examined, the attempt to open it shows why. */
 function isFile(path: string): boolean {
   try {
     const stat = statSync(path, { throwIfNoEntry: false })

@@ -3,7 +3,7 @@ import { headroomByPort, longestFrameBytes } from '../model/headroom.js'
 import type { NodePlaces, Problems } from '../model/problems.js'
 import type { Scenario } from '../model/scenario.js'
 
-/** Reports switches whose lossless priorities need more memory of their own than the buffer has. */
+/** Reports switches whose lossless priorities reserve more memory than the buffer has. */
 export function checkMemory(
   problems: Problems,
   scenario: Pick<Scenario, 'switches' | 'links' | 'transport' | 'int'> & { places: NodePlaces },

@@ -1,4 +1,7 @@
-/** `deadlockPrevention` of a scenario file: port groups, and where packets between two ports of one group move to. */
+/**
+ * `deadlockPrevention` of a scenario file: port groups, and the priority of packets that pass two ports of
+ * one group.
+ */
 
 import { show } from '../../options/read-value.js'
 import { dscpMap } from '../model/priorities.js'
@@ -12,10 +15,10 @@ import { resolvePorts } from './ports.js'
 const GROUPS_MAX = 31
 const DSCPS = 64
 
-/** The lossless class by custom. */
+/** By convention the lossless class. */
 const DEFAULT_FROM = 3
 
-/** @param topology null when the network has problems of its own: groups are not looked at then */
+/** @param topology null when the network has problems of its own; then groups are not checked */
 export function resolveDeadlockPrevention(
   problems: Problems,
   value: unknown,
@@ -38,7 +41,7 @@ export function resolveDeadlockPrevention(
   return { groups, from, to }
 }
 
-/** The DSCP that packets get at one switch, which must lead to their new priority there. */
+/** Returns the new DSCP of packets at one switch. It must lead to their new priority there. */
 function resolveDscp(
   problems: Problems,
   path: DocumentPath,
@@ -89,7 +92,7 @@ function resolveGroups(
   return groups
 }
 
-/** What goes in and out by ports of one group is seen by one switch. */
+/** Ingress and egress port of a packet are at one switch, so a group cannot span several. */
 function oneSwitch(
   problems: Problems,
   path: DocumentPath,

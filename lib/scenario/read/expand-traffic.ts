@@ -5,17 +5,20 @@ import type { DocumentPath, Problems } from '../model/problems.js'
 import type { Scenario, ScenarioFlow, Workload } from '../model/scenario.js'
 import { meanSize, sizeAt } from '../model/size-distribution.js'
 
-/** Flows that a run may be expected to have. */
+/** Flows that a run may have, by expectation. */
 const FLOWS_MAX = 1_000_000
-/** What is drawn is within a few thousands of what is expected. */
+/** Flows that may be drawn. Draws differ from the expectation by a few thousand. */
 const DRAWN_MAX = 2 * FLOWS_MAX
-/** Flows that one host may be expected to send and receive: a NIC has 65,534 connections, and what is drawn may be a few hundred more. */
+/**
+ * Flows that one host may send and receive, by expectation. A NIC has 65,534 connections, and draws may
+ * exceed the expectation by a few hundred.
+ */
 const FLOWS_OF_A_HOST_MAX = 60_000
 
 /**
- * Reports traffic that has too many flows for a run, or for one host.
+ * Reports traffic with too many flows for a run or for one host.
  *
- * @param places of the workloads, by name
+ * @param places of the workloads in the file, by name
  */
 export function checkFlowCount(
   problems: Problems,
@@ -23,7 +26,7 @@ export function checkFlowCount(
   places: ReadonlyMap<string, DocumentPath>,
 ): void {
   const ofHost = new Map<string, number>()
-  /** The first of these hosts that has too many flows with as many more. */
+  /** Returns the first of these hosts that would have too many flows with `flowsMore` in addition. */
   const firstFull = (hosts: readonly string[], flowsMore: (host: string) => number) =>
     hosts.find(host => {
       ofHost.set(host, (ofHost.get(host) ?? 0) + flowsMore(host))
@@ -63,14 +66,14 @@ function flowsFrom(workload: Workload, linkRateBps: number): number {
   return workload.durationNs / meanGapNs(workload, linkRateBps)
 }
 
-/** Between two flows of one host. */
+/** Mean time between two flows of one host. */
 function meanGapNs({ load, distribution }: Workload, linkRateBps: number): Nanos {
   return (meanSize(distribution) * 8e9) / (load * linkRateBps)
 }
 
 /**
- * All flows of a run in order of their start: those that the scenario lists, and those of its workloads drawn
- * by seed. The same scenario always gives the same flows.
+ * Returns all flows of a run in order of their start: those that the scenario lists, and those of its
+ * workloads, drawn by seed. The same scenario always gives the same flows.
  */
 export function expandTraffic(scenario: Scenario): ScenarioFlow[] {
   const flows = [...scenario.flows]
@@ -83,8 +86,8 @@ export function expandTraffic(scenario: Scenario): ScenarioFlow[] {
 }
 
 /**
- * Every host starts flows by a Poisson process of its own. Its rate is such that the mean payload is `load` of the
- * host's link: load x rate / (8 x mean size) flows a second. The receiver is any of the others, each equally likely.
+ * Every host starts flows by a Poisson process of its own, so that its mean payload is `load` of its link:
+ * load x rate / (8 x mean size) flows a second. Each of the other hosts is equally likely to be the receiver.
  */
 function drawWorkload(
   workload: Workload,
@@ -119,7 +122,7 @@ function drawWorkload(
   }
 }
 
-/** By start; flows that start together keep the order they are in (sorting is stable). */
+/** Orders flows by start. Flows that start together keep their order, because sorting is stable. */
 function compareFlows(a: ScenarioFlow, b: ScenarioFlow): number {
   return a.startNs - b.startNs
 }

@@ -1,9 +1,9 @@
 /**
- * Scenario files: YAML in, a resolved `Scenario` out.
+ * Turns a scenario file (YAML) into a resolved `Scenario`.
  *
  * Defaults: links 1Gbps and 10us; switch buffer 32MB, no ECN, no PFC; cc hpcc with its own defaults; path MTU
- * 1024, an acknowledgement per packet, 7 retries; wide INT with as many slots as the longest path has switches; base RTT
- * measured; priority 3; samples every 100us if there is a `watch`; seed 1.
+ * 1024, an acknowledgement per packet, 7 retries; wide INT with as many slots as the longest path has
+ * switches; base RTT measured; priority 3; samples every 100us if there is a `watch`; seed 1.
  */
 import { readFileSync } from 'node:fs'
 import { basename } from 'node:path'
@@ -45,16 +45,19 @@ const DEFAULT_SEED = 1
 
 const DEFAULT_TRANSPORT = defaultsOf<TransportSettings>(TRANSPORT_OPTIONS)
 
-export interface ParseOptions {
-  /** The controllers to check `cc` against. Default: those of lib/cc. */
+interface ParseOptions {
+  /** The controllers that `cc` may name. Default: those of lib/cc. */
   catalogue?: CcCatalogue
-  /** The flow sizes of the workloads, in the order of the file: no file of flow sizes is read for these. Default: none */
+  /**
+   * The flow sizes of the workloads, in the order of the file, in place of their files of flow sizes.
+   * Default: the files are read.
+   */
   sizes?: readonly SizeDistribution[]
 }
 
 /**
- * Reads and resolves a scenario file, or the scenario of that name that comes with the package (`scenarioFile`). Throws
- * WEIR_NO_FILE if it cannot be read, else as `parseScenario`.
+ * Reads and resolves a scenario file, or the scenario of that name that comes with the package
+ * (`scenarioFile`). Throws WEIR_NO_FILE if it cannot be read, and all that `parseScenario` throws.
  */
 export function loadScenario(given: string): Scenario {
   const path = scenarioFile(given)
@@ -70,8 +73,8 @@ export function loadScenario(given: string): Scenario {
 }
 
 /**
- * Resolves the text of a scenario file. Throws WEIR_BAD_SCENARIO whose message has a line for every problem of
- * the file: `file:line:column: what is wrong and what there is to choose from`.
+ * Resolves the text of a scenario file. Throws WEIR_BAD_SCENARIO. Its message has one line for each problem:
+ * `file:line:column: the mistake and the choices`.
  */
 export function parseScenario(text: string, fileName: string, options: ParseOptions = {}): Scenario {
   const lines = new LineCounter()
@@ -93,7 +96,7 @@ export function parseScenario(text: string, fileName: string, options: ParseOpti
   return { ...scenario!, text: withoutKey(text, document, scenario!.transport.key) }
 }
 
-/** The text with what stands for a secret replaced by a text that may be published. */
+/** Replaces the key in the text, so that the text may be published. */
 function withoutKey(text: string, document: Document, key: string | undefined): string {
   if (key === undefined) return text
   const node = document.getIn(['transport', 'key'], true)
@@ -102,14 +105,14 @@ function withoutKey(text: string, document: Document, key: string | undefined): 
   return published.replaceAll(key, KEY_LEFT_OUT)
 }
 
-/** Null only if a problem was reported. */
+/** Returns null only after a problem was reported. */
 function resolveScenario(
   problems: Problems,
   value: unknown,
   file: string,
   { catalogue = ccCatalogue, sizes = [] }: ParseOptions,
 ): Scenario | null {
-  // The parts are resolved even when a top-level key is wrong, so that one run shows every problem.
+  // Sections are resolved even when a top-level key is wrong, so that one run shows every problem.
   const shape = checkShape(problems, [], scenarioSchema, value, 'a scenario')
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return null
   const given = (shape ?? value) as { [key in keyof Scenario | 'traffic' | 'link']?: unknown }
@@ -170,7 +173,10 @@ function resolveScenario(
   return scenario
 }
 
-/** What has no effect beside the controllers, or options of these that have none beside the rest. */
+/**
+ * Reports options that have no effect beside the controllers, and options of controllers that have none
+ * beside the others.
+ */
 function checkControllers(
   problems: Problems,
   given: { int?: unknown },
@@ -240,7 +246,7 @@ function longestPathSwitches(
     for (const from of hosts) for (const to of hosts) look(from, to)
   }
   if (flows.length > 0 || workloads.length > 0) return longest
-  // A lab without traffic of its own: any host may send to any other that it can reach.
+  // In a lab without traffic of its own any host may send to any other that it can reach.
   const hosts = topology.hostNames
   for (const from of hosts) {
     for (const to of hosts) if (topology.distance(from, to) !== Number.POSITIVE_INFINITY) look(from, to)

@@ -1,4 +1,4 @@
-/** Ports as scenario files name them: by the neighbour that they lead to, or by number. */
+/** Ports as scenario files name them: by the neighbour, or by number. */
 
 import { WeirError } from '../../errors.js'
 import { show } from '../../options/read-value.js'
@@ -8,10 +8,10 @@ import type { Scenario } from '../model/scenario.js'
 import { type PathHop, portName, Topology } from '../model/topology.js'
 
 /**
- * The ports that `s1:s2` names (all links of s1 to s2), or `s1:s2#1` (one of parallel links, from 0), or `s1:0` (by port
- * number). Reports what is wrong, and returns no ports then.
+ * Returns the ports of a name: `s1:s2` (all links of s1 to s2), `s1:s2#1` (one of parallel links, from 0) or
+ * `s1:0` (a port number). Reports what is wrong, and returns no ports then.
  *
- * @param what how messages call it, with its article: "a watched port"
+ * @param what name of the value in messages, with its article: "a watched port"
  */
 export function resolvePorts(
   problems: Pick<Problems, 'at'>,
@@ -34,7 +34,7 @@ export function resolvePorts(
   return resolvePeer(problems, path, name, peer + copy, topology)
 }
 
-/** The ports of a scenario's switch that `s1:s2` names, as a command has it. Throws WEIR_BAD_ARGUMENT. */
+/** Returns the ports that a command's argument such as `s1:s2` names. Throws WEIR_BAD_ARGUMENT. */
 export function portsOf(scenario: Pick<Scenario, 'hosts' | 'switches' | 'links'>, text: string): PathHop[] {
   const found: string[] = []
   const problems = { at: (_path: DocumentPath, message: string) => void found.push(message) }
@@ -44,7 +44,7 @@ export function portsOf(scenario: Pick<Scenario, 'hosts' | 'switches' | 'links'>
   return hops
 }
 
-/** What people call ports of a scenario, in their order: `s1:s2`, or `s1:s2#1` of parallel links. */
+/** Returns the names of the scenario's ports in order: `s1:s2`, or `s1:s2#1` for parallel links. */
 export function portNames(
   scenario: Pick<Scenario, 'hosts' | 'switches' | 'links'>,
   hops: readonly PathHop[],
@@ -53,7 +53,10 @@ export function portNames(
   return hops.map(({ node, port }) => portName(topology, node, port))
 }
 
-/** The ports of a switch that `s2`, `s2#1` or `0` names. Reports what is wrong, and returns no ports then. */
+/**
+ * Returns the ports of a switch that `s2`, `s2#1` or `0` names. Reports what is wrong, and returns no ports
+ * then.
+ */
 export function resolvePeer(
   problems: Pick<Problems, 'at'>,
   path: DocumentPath,

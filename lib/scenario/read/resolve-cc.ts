@@ -1,4 +1,7 @@
-/** The congestion controller of a scenario file, or of one of its flows, against the catalogue of lib/cc. */
+/**
+ * Checks the congestion controller of a scenario file, or of one of its flows, against the catalogue of
+ * lib/cc.
+ */
 import type { OptionSpec } from '../../cc/options.js'
 import { idleOptions } from '../../options/idle.js'
 import { readValue, show } from '../../options/read-value.js'
@@ -6,7 +9,7 @@ import { offer } from '../model/names.js'
 import type { DocumentPath, Problems } from '../model/problems.js'
 import type { CcChoice } from '../model/scenario.js'
 
-/** What a scenario needs to know of the controllers: `lib/cc/catalogue.ts` has both. */
+/** What a scenario needs to know about controllers. `lib/cc/catalogue.ts` provides it. */
 export interface CcCatalogue {
   ccNames(): string[]
   ccOptions(name: string): readonly OptionSpec[]
@@ -14,7 +17,7 @@ export interface CcCatalogue {
 
 export const DEFAULT_CC = 'hpcc'
 
-/** `hpcc`, or `{name: hpcc, eta: 0.95}`; null when something is wrong with it. */
+/** Takes `hpcc` or `{name: hpcc, eta: 0.95}`. Returns null after it reported a problem. */
 export function resolveCc(
   problems: Problems,
   path: DocumentPath,

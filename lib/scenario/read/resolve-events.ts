@@ -1,4 +1,4 @@
-/** `events` of a scenario file: what an operator does to the switches while the traffic runs. */
+/** `events` of a scenario file: changes that an operator makes to switches while the traffic runs. */
 
 import { show } from '../../options/read-value.js'
 import type { Problems } from '../model/problems.js'
@@ -10,7 +10,7 @@ import { resolvePorts } from './ports.js'
 
 const EVENTS_MAX = 1024
 
-/** @param topology null when the network has problems of its own: ports are not looked at then */
+/** @param topology null when the network has problems of its own; then ports are not checked */
 export function resolveEvents(
   problems: Problems,
   value: unknown,
@@ -48,7 +48,10 @@ export function resolveEvents(
   return events
 }
 
-/** Why PFC of a switch is never turned off, so that nothing can turn it on again; null if it can be. */
+/**
+ * Returns why the watchdog never turns PFC of a switch off, so that nothing can turn it on again; null if it
+ * may.
+ */
 function whyNot({ name, pfc }: ScenarioSwitch, priority: number | undefined): string | null {
   if (pfc?.watchdog?.limit === undefined) {
     return `${name} has no watchdog with a limit, which alone turns PFC off (pfc: {watchdog: {limit: …}})`

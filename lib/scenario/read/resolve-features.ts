@@ -1,4 +1,4 @@
-/** Features of a switch in a scenario file, by the options that the catalogue of switch-emu/core names. */
+/** Resolves the features of a switch by the options that the catalogue of switch-emu/core lists. */
 import { featureEntries } from '../../../switch-emu/core/catalogue.js'
 import type { FeatureEntry } from '../../../switch-emu/core/feature/feature-entry.js'
 import { keyOf, type MappingKind, type Option } from '../../options/option.js'
@@ -12,9 +12,11 @@ import { resolveOptions } from './resolve-options.js'
 type Found = Record<string, FeatureSettings | FeatureSettings[]>
 
 /**
- * Features of a switch about which lib/scenario knows nothing but the catalogue, by name; undefined if there are none.
+ * Resolves the features that lib/scenario knows only from the catalogue. Returns them by name, or undefined
+ * if there are none.
  *
- * @param given the switch, as the file has it; @param checked names of features that are resolved elsewhere
+ * @param given the switch in the file
+ * @param checked names of features that are resolved elsewhere
  */
 export function resolveFeatures(
   problems: Problems,
@@ -37,7 +39,7 @@ export function resolveFeatures(
   return Object.keys(found).length > 0 ? found : undefined
 }
 
-/** A mapping, or a list of mappings where the catalogue says so. */
+/** Takes a mapping, or a list of mappings where the catalogue allows it. */
 function resolveValue(
   problems: Problems,
   path: DocumentPath,
@@ -50,7 +52,7 @@ function resolveValue(
   return value.map((item, i) => resolve(item, [...path, i])).filter(settings => settings !== null)
 }
 
-/** YAML 1.2 reads `off` as text. */
+/** YAML 1.2 reads `off` as a string. */
 function isOff({ mayBeOff = false }: FeatureEntry, value: unknown): boolean {
   return mayBeOff && (value === 'off' || value === false)
 }
@@ -60,10 +62,10 @@ function isMapping(value: unknown): value is Readonly<Record<string, unknown>> {
 }
 
 /**
- * The options of one feature, as its class gets them, with all defaults; without those of features within it. Null if one is
- * missing.
+ * Returns the options of one feature as its class takes them, with all defaults, and without the options of
+ * nested features. Returns null if a required one is missing.
  *
- * @param what how messages call the mapping; default: its title
+ * @param what name of the mapping in messages. Default: its title
  */
 export function resolveFeature<T>(
   problems: Problems,
@@ -81,7 +83,7 @@ export function resolveFeature<T>(
   return isComplete(entry, found) ? (found as T) : null
 }
 
-/** What is given, with the defaults, by `keyOf`. */
+/** Returns the given values and the defaults, by `keyOf`. */
 function valuesOf(
   problems: Problems,
   path: DocumentPath,
@@ -111,7 +113,7 @@ function mappingValue(
   return shape === null ? undefined : valuesOf(problems, path, option.options, shape)
 }
 
-/** False if a required option was missing or wrong: that is reported already. */
+/** Returns false if a required option was missing or wrong, which has been reported already. */
 function isComplete({ options }: FeatureEntry, found: Readonly<Record<string, unknown>>): boolean {
   return (options ?? []).every(option => option.usual !== undefined || found[keyOf(option)] !== undefined)
 }

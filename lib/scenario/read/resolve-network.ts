@@ -14,10 +14,10 @@ const DEFAULT_RATE_BPS = 1e9
 const DEFAULT_DELAY_NS = 10_000
 const NODES_MAX = 4096
 const LINKS_MAX = 65_536
-/** As NICs have it. */
+/** The highest line rate of a NIC. */
 const HOST_RATE_MAX_BPS = 1e12
 
-export interface ResolvedNetwork {
+interface ResolvedNetwork {
   places: NodePlaces
   hosts: ScenarioHost[]
   switches: ScenarioSwitch[]
@@ -68,7 +68,7 @@ function resolveHosts(problems: Problems, places: Map<string, DocumentPath>, val
         } else if (places.size >= NODES_MAX) break
       }
     }
-    // The rest is as much too many.
+    // All further nodes exceed the limit too.
     if (places.size >= NODES_MAX && problems.count > before) break
   }
   assignAddresses(problems, places, hosts)
@@ -90,7 +90,7 @@ function assignAddresses(
   let next = 0
   for (const host of hosts) {
     while (host.address === '') {
-      // 254 hosts a /24, so that no default address ends in .0 or .255.
+      // Each /24 has 254 hosts, so that no default address ends in .0 or .255.
       const candidate = `10.0.${Math.floor(next / 254)}.${(next % 254) + 1}`
       next++
       if (!owners.has(candidate)) host.address = candidate
@@ -229,7 +229,9 @@ function resolveLinks(
   return links
 }
 
-/** The pairs of nodes that `h0..h3--s1` joins: every name on the left with every name on the right. */
+/**
+ * Returns the pairs of nodes that `h0..h3--s1` joins: every name on the left with every name on the right.
+ */
 function resolveEnds(
   problems: Problems,
   path: DocumentPath,
@@ -263,7 +265,7 @@ function resolveEnds(
   return pairs
 }
 
-/** Every node has a link, and no switch more than it has ports. */
+/** Checks that every node has a link, and that no switch has too many ports. */
 function checkPorts(
   problems: Problems,
   places: NodePlaces,

@@ -1,9 +1,12 @@
-/** Options in a mapping of a scenario file, whoever has their table. */
+/** Resolves options in a mapping of a scenario file by any table of options. */
 import { idleOptions } from '../../options/idle.js'
 import { keyOf, type Option } from '../../options/option.js'
 import type { DocumentPath, Problems } from '../model/problems.js'
 
-/** What `checkShape` has found right, by `keyOf`. Reports each option that has no effect beside the others. */
+/**
+ * Returns the values that `checkShape` has accepted, by `keyOf`. Reports each option that has no effect
+ * beside the others.
+ */
 export function resolveOptions<T>(
   problems: Problems,
   path: DocumentPath,

@@ -1,6 +1,6 @@
 /**
- * Static routes of a scenario file. They override the shortest paths: for good, or for a while, as when routing
- * converges and a forwarding loop stands for some time.
+ * Static routes of a scenario file. They override the shortest paths, permanently or for a time. A temporary
+ * forwarding loop, as during the convergence of routing, is an example.
  */
 
 import { show } from '../../options/read-value.js'
@@ -12,11 +12,11 @@ import { checkShape } from '../schema/check-shape.js'
 import { routeSchema } from '../schema/network.js'
 import { resolvePeer } from './ports.js'
 
-/** Routes of a file at most, ranges of hosts counted one by one. */
+/** Routes that a file may have. A range of hosts counts as one for each host. */
 const ROUTES_MAX = 65_536
 
-/** What stands around the routes. `topology` is null when the network has problems of its own. */
-export interface RouteContext {
+/** What routes are checked against. `topology` is null when the network has problems of its own. */
+interface RouteContext {
   problems: Problems
   topology: Topology | null
   hostNames: readonly string[]
@@ -31,7 +31,7 @@ export function resolveRoutes(context: RouteContext, value: unknown): StaticRout
     return []
   }
   const routes: StaticRoute[] = []
-  /** By switch and host. */
+  /** Routes by switch and host. */
   const known = new Map<string, StaticRoute[]>()
   for (const [i, item] of value.entries()) {
     const path = ['routes', i]
@@ -52,7 +52,7 @@ export function resolveRoutes(context: RouteContext, value: unknown): StaticRout
   return routes
 }
 
-/** One route for each host that the entry is for. */
+/** Returns one route for each host that the entry names. */
 function resolveRoute(context: RouteContext, path: DocumentPath, item: unknown): StaticRoute[] {
   const { problems, topology, switchNames } = context
   const shape = checkShape(problems, path, routeSchema, item, 'a route')
@@ -104,7 +104,7 @@ function resolveVia(
   return []
 }
 
-/** A route leads to a switch, or to the very host that it is for; and that host must be connected. */
+/** Checks that a route leads to a switch from which the host can be reached, or to the host itself. */
 function mayPass(
   context: RouteContext,
   path: DocumentPath,
@@ -126,7 +126,7 @@ function mayPass(
   return true
 }
 
-/** True if both hold at some time. A route for a while goes before one for good. */
+/** Returns true if both routes hold at the same time. A temporary route overrides a permanent one. */
 function overlap(a: StaticRoute, b: StaticRoute): boolean {
   if ((a.startNs === undefined) !== (b.startNs === undefined)) return false
   const forEver = Number.POSITIVE_INFINITY

@@ -1,6 +1,6 @@
 /**
- * Settings of one switch in a scenario file. Where SONiC has a name for one, that name or its meaning is in the comments
- * of `Switch` in scenario.ts.
+ * Settings of one switch in a scenario file. The comments of `ScenarioSwitch` in model/scenario.ts give
+ * SONiC's names.
  */
 
 import { show } from '../../options/read-value.js'
@@ -13,16 +13,19 @@ import { resolveFeature, resolveFeatures } from './resolve-features.js'
 import { resolveSwitchTelemetry } from './resolve-telemetry.js'
 
 const DEFAULT_BUFFER_BYTES = 32e6
-/** Static thresholds: the peer may go on at this share of xoff. */
+/** With a static threshold the peer may resume at this share of xoff. */
 const DEFAULT_XON_SHARE = 0.8
-/** Dynamic thresholds: SONiC's xon_offset, 11 cells of 208 bytes. */
+/** With a dynamic threshold: SONiC's xon_offset, 11 cells of 208 bytes. */
 const DEFAULT_XON_OFFSET_BYTES = 2288
-/** Features with rules that go beyond their own mapping. */
+/** Features whose rules involve other settings than their own. */
 const RESOLVED_HERE = ['ecn', 'pfc', 'watchdog', 'telemetry', 'direct']
 const PRIORITIES = 8
 const DSCPS = 64
 
-/** A switch's settings without its name; `id` is 0 if none is given. Null if they are no mapping. */
+/**
+ * Returns a switch's settings without its name. `id` is 0 if none is given. Returns null if the value is no
+ * mapping.
+ */
 export function resolveSwitch(
   problems: Problems,
   path: DocumentPath,
@@ -58,7 +61,7 @@ export function resolveSwitch(
   }
 }
 
-/** One marking for all queues, or a list of markings, each for the priorities that it names. */
+/** Takes one marking for all queues, or a list of markings, each for the priorities that it names. */
 function resolveEcn(problems: Problems, path: DocumentPath, value: unknown): EcnSettings[] | undefined {
   if (value === undefined) return undefined
   const items = Array.isArray(value)
@@ -91,7 +94,7 @@ function resolvePfc(
   value: unknown,
   bufferBytes: number,
 ): PfcSettings | undefined {
-  // YAML 1.2 reads `off` as text.
+  // YAML 1.2 reads `off` as a string.
   if (value === undefined || value === 'off' || value === false) return undefined
   const pfc = resolveFeature<PfcSettings>(problems, path, 'pfc', value, 'pfc (or it is off)')
   if (pfc === null) return undefined
@@ -134,14 +137,14 @@ function checkThreshold(problems: Problems, path: DocumentPath, given: object): 
   }
 }
 
-/** When the peer may go on unless the file says so. */
+/** Default of the threshold at which the peer may resume. */
 function usualXon(xoffBytes: number | undefined): Pick<PfcSettings, 'xonBytes' | 'xonOffsetBytes'> {
   return xoffBytes === undefined
     ? { xonOffsetBytes: DEFAULT_XON_OFFSET_BYTES }
     : { xonBytes: Math.floor(xoffBytes * DEFAULT_XON_SHARE) }
 }
 
-/** A map of numbers below `size` to priorities. */
+/** Takes a map from numbers below `size` to priorities. */
 function resolveMap(
   problems: Problems,
   path: DocumentPath,
@@ -162,7 +165,7 @@ function resolveMap(
   return found
 }
 
-/** DWRR weights by priority, 0 for strict ones. */
+/** Returns the DWRR weights by priority, 0 for strict ones. */
 function resolveScheduler(problems: Problems, path: DocumentPath, value: unknown): number[] | undefined {
   if (value === undefined || value === 'strict') return undefined
   const weights = new Array<number>(PRIORITIES).fill(0)

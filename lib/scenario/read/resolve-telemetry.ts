@@ -1,4 +1,4 @@
-/** `telemetry` of a scenario file, of all hosts, and of one switch. */
+/** `telemetry` of a scenario file: of all hosts, and of one switch. */
 import { ccIsReceiverBased } from '../../cc/catalogue.js'
 import { conflictsWithControllers, conflictsWithFormat, idleCountFlows } from '../../cc/mode-conflicts.js'
 import { TELEMETRY_OPTIONS, type TelemetrySettings } from '../../cc/telemetry-options.js'
@@ -20,28 +20,31 @@ import { telemetrySchema } from '../schema/settings.js'
 import { resolveFeature } from './resolve-features.js'
 import { resolveOptions } from './resolve-options.js'
 
-/** Load that is believed where switches report a priority's guaranteed share as the rate. */
+/** Limit of the load that hosts believe where switches report a priority's guaranteed share as the rate. */
 const LOAD_OF_SHARES_MAX = 1000
 
 interface Surroundings {
   switches: readonly ScenarioSwitch[]
   int: IntSettings
-  /** The scenario's own controller; flows may have others. */
+  /** The scenario's own controller. Flows may have others. */
   cc: CcChoice | null
   flows: readonly ScenarioFlow[]
   workloads: readonly Workload[]
-  /** Hosts probe paths, and probes collect telemetry. */
+  /** True: hosts probe paths, and probes collect telemetry. */
   probesPaths: boolean
 }
 
-/** What a file says, the same with all that it leaves out, and what that is. */
+/** The settings that a file gives, and the same with all defaults, which are derived from the rest. */
 interface Resolved {
   given: Partial<TelemetrySettings>
   telemetry: TelemetrySettings
   defaults: TelemetrySettings
 }
 
-/** Controllers of all flows. None: the file is for a lab, whose programs choose theirs, and ask switches, by themselves. */
+/**
+ * Returns the controllers of all flows. A file without flows is for a lab, whose programs choose their
+ * controllers and ask switches themselves; then it returns none.
+ */
 export function controllersOf({
   cc,
   flows,
@@ -50,7 +53,7 @@ export function controllersOf({
   return [...flows, ...workloads].map(user => (user.cc ?? cc)?.name ?? '')
 }
 
-/** Settings of all hosts. */
+/** Resolves the settings of all hosts. */
 export function resolveTelemetry(
   problems: Problems,
   value: unknown,
@@ -59,7 +62,7 @@ export function resolveTelemetry(
   const path = ['telemetry']
   const shape = value === undefined ? null : checkShape(problems, path, telemetrySchema, value, 'telemetry')
   const given = resolveOptions<TelemetrySettings>(problems, path, TELEMETRY_OPTIONS, shape ?? {})
-  // A priority may send more than its guaranteed share while others send nothing.
+  // With these switches a priority may exceed its guaranteed share, while other priorities send nothing.
   const shares = around.switches.some(sw => sw.telemetry?.rate === 'share')
   const loadMax = shares ? LOAD_OF_SHARES_MAX : DEFAULT_TELEMETRY.loadMax
   const defaults: TelemetrySettings = { ...DEFAULT_TELEMETRY, hostHop: false, loadMax }
@@ -73,7 +76,7 @@ export function resolveTelemetry(
   return telemetry
 }
 
-/** Refuses each setting that is given and has no effect beside the format, the controllers and the switches. */
+/** Reports each given setting that has no effect with the format, the controllers and the switches. */
 function checkEffect(
   problems: Problems,
   path: DocumentPath,
@@ -84,7 +87,8 @@ function checkEffect(
   const conflicts = conflictsWithFormat(telemetry, int.format)
   if (cc !== null) {
     const users = { probesPaths, isEverybody: true, defaults }
-    // A daemon of a lab refuses what has no effect with its own controller, whatever single flows have.
+    // A daemon of a lab refuses settings that have no effect with its own controller, also where single flows
+    // have another one.
     const daemons = ccIsReceiverBased(cc.name)
       ? conflictsWithControllers(given, telemetry, { ...users, names: [cc.name] })
       : []
@@ -110,12 +114,12 @@ function checkEffect(
   }
 }
 
-/** Switches that answer congestion by themselves. */
+/** Returns the switches that send direct responses. */
 function answersOf(switches: readonly ScenarioSwitch[]): ScenarioSwitch[] {
   return switches.filter(({ telemetry }) => telemetry?.direct !== undefined)
 }
 
-/** Switches that answer only packets that ask, while none asks. */
+/** Reports switches that respond only to packets that ask, when no packet asks. */
 function checkAsked(
   problems: Problems,
   subscribe: TelemetrySettings['subscribe'],
@@ -132,7 +136,7 @@ function checkAsked(
   }
 }
 
-/** All packets of a flow must go through the same queues. */
+/** All packets of a flow must pass through the same queues. */
 function checkDscp(problems: Problems, path: DocumentPath, dscp: number, around: Surroundings): void {
   const { switches, flows, workloads } = around
   const priorities = new Set([...flows, ...workloads].map(({ priority }) => priority))
@@ -146,14 +150,14 @@ function checkDscp(problems: Problems, path: DocumentPath, dscp: number, around:
   }
 }
 
-/** Settings of one switch. */
+/** Resolves the settings of one switch. */
 export function resolveSwitchTelemetry(
   problems: Problems,
   path: DocumentPath,
   value: unknown,
 ): SwitchTelemetry | undefined {
   if (value === undefined) return undefined
-  // YAML 1.2 reads `off` as text.
+  // YAML 1.2 reads `off` as a string.
   if (value === 'off' || value === false) return { writes: false, queue: 'port', rate: 'link' }
   const telemetry = resolveFeature<Omit<SwitchTelemetry, 'writes' | 'direct'>>(
     problems,

@@ -19,18 +19,18 @@ import { checkShape } from '../schema/check-shape.js'
 import { flowSchema, incastSchema, workloadSchema } from '../schema/traffic.js'
 import { type CcCatalogue, resolveCc } from './resolve-cc.js'
 
-/** Flows that a file may list, repetitions counted. */
+/** Flows that a file may list, with repetitions. */
 const LISTED_FLOWS_MAX = 100_000
 
 export interface ResolvedTraffic {
-  /** Where each workload is in the file, by name. */
+  /** Where the file has each workload, by name. */
   places: Map<string, DocumentPath>
   flows: ScenarioFlow[]
   workloads: Workload[]
 }
 
-/** What stands around the traffic. `topology` is null when the network has problems of its own. */
-export interface TrafficContext {
+/** What traffic is checked against. `topology` is null when the network has problems of its own. */
+interface TrafficContext {
   problems: Problems
   file: string
   hosts: readonly ScenarioHost[]
@@ -39,7 +39,7 @@ export interface TrafficContext {
   catalogue: CcCatalogue
   /** How flows begin. */
   start: TransportSettings['start']
-  /** Flow sizes of the workloads, in their order; of others the file is read. */
+  /** Flow sizes of the workloads, in the order of the file. For further workloads their files are read. */
   sizes: readonly SizeDistribution[]
 }
 
@@ -140,7 +140,8 @@ class TrafficResolver {
       this.#problems.at([...path, 'hosts'], 'a workload needs two hosts at least')
       return
     }
-    // Every pair of a workload talks; reachability is mutual, so one host against the rest covers all.
+    // Every pair of a workload's hosts talks. If one host reaches all others through switches, all
+    // reach each other.
     if (!hosts.slice(1).every(other => this.#reachable(path, hosts[0]!, other))) return
     const { load, duration: durationNs } = shape
     if (distribution === null || common === null || load === undefined || durationNs === undefined) return
@@ -159,7 +160,7 @@ class TrafficResolver {
     })
   }
 
-  /** Calls `each` for every repetition of an entry with its name and start. */
+  /** Calls `each` for every repetition of an entry, with its name and start. */
   #repeat(
     path: DocumentPath,
     base: string,
@@ -217,7 +218,10 @@ class TrafficResolver {
     return { cc, priority }
   }
 
-  /** The name if a host has it; null if none has, or if it is missing, which was said already. */
+  /**
+   * Returns the name if there is such a host. Returns null otherwise; a missing name has been reported
+   * already.
+   */
   #host(path: DocumentPath, name: string | undefined): string | null {
     if (name === undefined) return null
     if (this.#hosts.has(name)) return name
@@ -228,7 +232,7 @@ class TrafficResolver {
     return null
   }
 
-  /** Names and ranges in a list, or one of them by itself; null when anything is wrong. */
+  /** Takes a list of names and ranges, or a single one. Returns null after it reported a problem. */
   #hostList(path: DocumentPath, value: unknown, what: string): string[] | null {
     const items: unknown[] = Array.isArray(value) ? value : [value]
     const before = this.#problems.count

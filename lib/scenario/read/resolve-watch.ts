@@ -1,4 +1,4 @@
-/** What a scenario file wants to have sampled. */
+/** `watch` of a scenario file: what is sampled. */
 
 import { show } from '../../options/read-value.js'
 import type { Problems } from '../model/problems.js'
@@ -9,10 +9,10 @@ import { watchSchema } from '../schema/settings.js'
 import { resolvePorts } from './ports.js'
 
 const DEFAULT_WATCH_EVERY_NS = 100_000
-/** A run spends most of its time on samples that are closer together. */
+/** With shorter intervals a run spends most of its time on samples. */
 const WATCH_EVERY_LEAST_NS = 100
 
-/** @param topology null when the network has problems of its own: ports are not looked at then */
+/** @param topology null when the network has problems of its own; then ports are not checked */
 export function resolveWatch(
   problems: Problems,
   value: unknown,

@@ -1,8 +1,8 @@
-/** Figures that sum up many: Jain's index, percentiles, means. */
+/** Figures that summarise many values: Jain's index, percentiles, means. */
 
 /**
- * Jain's fairness index, (sum x)^2 / (n sum x^2) (Jain, Chiu, Hawe 1984): 1 when all are equal, 1/n when one has
- * everything. NaN for no values, or all zero: there is nothing that could be shared.
+ * Returns Jain's fairness index, (sum x)^2 / (n sum x^2) (Jain, Chiu, Hawe 1984): 1 when all values are
+ * equal, 1/n when one has everything. Returns NaN if there are no values or all are zero.
  */
 export function jainIndex(values: readonly number[]): number {
   let sum = 0
@@ -15,8 +15,8 @@ export function jainIndex(values: readonly number[]): number {
 }
 
 /**
- * The value that the share `p` (0 to 1) of the values does not exceed: nearest rank, so it is always one of them.
- * NaN for no values.
+ * Returns the smallest of the values that at least the share `p` (0 to 1) of them does not exceed (nearest
+ * rank). Returns NaN if there are no values.
  */
 export function percentile(values: readonly number[], p: number): number {
   if (values.length === 0) return Number.NaN
@@ -25,12 +25,12 @@ export function percentile(values: readonly number[], p: number): number {
   return sorted[Math.min(sorted.length - 1, Math.max(0, rank))]!
 }
 
-/** The value in the middle, or the lower of the two in the middle; NaN for no values. */
+/** Returns the middle value, or the lower of the two middle ones. Returns NaN if there are no values. */
 export function median(values: readonly number[]): number {
   return percentile(values, 0.5)
 }
 
-/** NaN for no values. */
+/** Returns NaN if there are no values. */
 export function mean(values: readonly number[]): number {
   let sum = 0
   for (const value of values) sum += value

@@ -1,14 +1,14 @@
 import { featureEntries } from '../../../switch-emu/core/catalogue.js'
 import type { PortResult } from './result.js'
 
-/** Columns of a table of ports that features of their switches add. */
-export interface FeatureColumns {
+/** Columns that features of switches add to a table of ports. */
+interface FeatureColumns {
   head: string[]
-  /** What a port has in them; a dash where its switch does without the feature. */
+  /** The cells of one port. A dash stands for a feature that its switch does not have. */
   cells(port: PortResult): string[]
 }
 
-/** The figures of the catalogue that at least one of the ports has. */
+/** Returns the columns of the catalogue for which at least one port has a figure. */
 export function featureColumns(ports: readonly PortResult[]): FeatureColumns {
   const figures = featureEntries()
     .flatMap(entry => entry.figures ?? [])
@@ -19,7 +19,7 @@ export function featureColumns(ports: readonly PortResult[]): FeatureColumns {
   }
 }
 
-/** A number that a feature has added to a port: `member`, or `member.name` of a mapping. */
+/** Returns a number that a feature has added to a port, named `member`, or `member.name` in a mapping. */
 function figureOf(port: PortResult, name: string): number | null {
   const value = name.split('.').reduce<unknown>((of, key) => (of as Record<string, unknown>)?.[key], port)
   return typeof value === 'number' ? value : null

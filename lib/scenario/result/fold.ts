@@ -1,12 +1,13 @@
-/** Columns that a line must have beside its indent for that to be kept. */
+/** If fewer columns than this remain beside the indent of a line, `fold` drops the indent. */
 const LEAST_BESIDE = 16
 const LEAST_INDENT = 2
 
 /**
- * Text whose lines are broken at spaces where they are wider than the terminal, which would break them amid words. What has no
- * spaces, such as a path, stays whole, so that it can be copied.
+ * Breaks lines that are wider than the terminal at spaces. The terminal itself would break them within words.
+ * A word without spaces, such as a path, stays whole, so that it can be copied.
+ *
  * @param columns of the terminal
- * @param hang indent of what follows a break
+ * @param hang indent of the continuation lines
  */
 export function fold(text: string, columns: number, hang = 0): string {
   const indent = ' '.repeat(columns - hang >= LEAST_BESIDE ? hang : Math.min(hang, LEAST_INDENT))

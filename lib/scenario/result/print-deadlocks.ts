@@ -1,10 +1,12 @@
 import { formatDuration } from '../../units/units.js'
 import type { PortResult, RunResult } from './result.js'
 
-/** Ports that one line names. */
+/** Ports that one line lists. */
 const NAMES_MAX = 16
 
-/** What a run says of PFC deadlocks, a line each; empty if there was none and nothing was prevented. */
+/**
+ * Returns a line for each fact about PFC deadlocks in a run. Empty if none occurred and none was prevented.
+ */
 export function printDeadlocks(result: RunResult): string {
   const lines = [...locked(result), ...watchdogs(result), ...moved(result)]
   return lines.map(line => `${line}\n`).join('')

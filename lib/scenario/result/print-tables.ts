@@ -5,17 +5,18 @@ import { printDeadlocks } from './print-deadlocks.js'
 import type { FlowResult, PortResult, RealTimeResult, RunResult, Spread, Totals } from './result.js'
 import { table } from './table.js'
 
-/** Flows that are listed one by one; beyond, percentiles stand for them. */
+/** Flows that the table lists one by one. For more flows it shows percentiles. */
 const FLOW_ROWS_MAX = 32
-/** Ports that are listed; beyond, the busiest are. */
+/** Ports that the table lists. If there are more, it lists those with the longest queues. */
 const PORT_ROWS_MAX = 40
 
-/** Stands for what is not known. */
+/** Stands for an unknown value. */
 const NOTHING = '-'
 
 /**
- * A result for people, plain text without colours: a table of flows and one of switch ports. Fits 80 columns
- * unless names are long. Ports that carried nothing are left out.
+ * Formats a result for people, as plain text without colours: a table of flows and one of switch ports. It
+ * leaves out ports that carried nothing. It fits 80 columns unless names are long.
+ *
  * @param columns of the terminal; wider tables are folded
  */
 export function printTables(result: RunResult, columns = Number.POSITIVE_INFINITY): string {
@@ -34,7 +35,7 @@ export function printTables(result: RunResult, columns = Number.POSITIVE_INFINIT
   return parts.filter(part => part !== '').join('\n')
 }
 
-/** How far the machine was behind the emulated network. */
+/** Says how far the machine lagged behind the emulated network. */
 function realTimeLines({
   keptUp,
   frames,
@@ -135,13 +136,13 @@ function portTable(result: RunResult, columns: number): string {
   return table(head, rows, 1, columns) + (rest > 0 ? 'and others with shorter queues\n' : '')
 }
 
-/** Those with the highest peaks, in their old order. */
+/** Returns the ports with the highest peaks, in their old order. */
 function busiest(ports: readonly PortResult[]): PortResult[] {
   const threshold = ports.map(port => port.maxQueueBytes).sort((a, b) => b - a)[PORT_ROWS_MAX - 1]!
   return ports.filter(port => port.maxQueueBytes >= threshold).slice(0, PORT_ROWS_MAX)
 }
 
-/** Four significant digits; micro- and nanoseconds are said as such. */
+/** Formats a time in seconds with four significant digits; short ones in micro- or nanoseconds. */
 function seconds(ns: number): string {
   return ns >= 1e6 ? String(Number((ns / 1e9).toPrecision(4))) : formatDuration(ns)
 }

@@ -1,10 +1,10 @@
 import type { RunSettings } from '../model/settings.js'
 
 /**
- * What a run leaves behind: the JSON contract of `weir run --json`. Times are integer nanoseconds since the
- * run's start, rates bit/s, sizes bytes. Null is what is not known, as the mean of nothing. What a run is repeated from and every
- * number that is printed are in it. Two virtual runs of one scenario and seed differ in `captures`, `command`, `machine` and
- * `wallSeconds` alone, which come last.
+ * The result of a run: the JSON contract of `weir run --json`. Times are integer nanoseconds since the run's
+ * start, rates bit/s, sizes bytes. Null stands for an unknown value, such as the mean of no values. A result
+ * contains all that a repetition of the run needs, and every number that Weir prints. Two virtual runs with
+ * one scenario and seed differ only in `captures`, `command`, `machine` and `wallSeconds`, which come last.
  */
 export interface RunResult {
   /** Version of Weir. */
@@ -12,7 +12,7 @@ export interface RunResult {
   scenario: ScenarioText
   on: 'virtual' | 'overlay' | 'veth'
   seed: number
-  /** All that the run went by, every default filled in. */
+  /** All settings of the run, with every default filled in. */
   settings: RunSettings
   /** Sums over all flows and ports. */
   totals: Totals
@@ -22,17 +22,17 @@ export interface RunResult {
   ports: PortResult[]
   /** Keyed by `seriesName`. */
   series: Record<string, Series>
-  /** Feedback that hosts did not believe, all together, connection set-up included. */
+  /** Feedback that hosts rejected, all hosts together, connection set-up included. */
   feedback?: FeedbackResult
-  /** Figures derived from the others; see `summarise`. */
+  /** Figures derived from the others. See `summarise`. */
   summary?: Summary
-  /** Whether this machine kept up with the emulated network; absent in virtual time. */
+  /** Whether this machine kept up with the emulated network. Absent in virtual time. */
   realTime?: RealTimeResult
-  /** Events of the virtual network, or frames handled in real time. */
+  /** In virtual time events of the network, in real time frames handled. */
   events: number
   /** Absent: nothing was captured. */
   captures?: CapturesMade
-  /** The command line, as given; absent for a run that a program has made. */
+  /** The command line, as given. Absent for a run that a program has started. */
   command?: string[]
   machine: Machine
   /** Real time that the run took. */
@@ -42,42 +42,50 @@ export interface RunResult {
 /** The file that was run. */
 export interface ScenarioText {
   name: string
-  /** As given. */
+  /** As the user named it. */
   file: string
-  /** Digest of `text`, in hexadecimal. */
+  /** SHA-256 of `text`, in hexadecimal. */
   sha256: string
-  /** What the file says, with a secret key left out. */
+  /** Text of the file, without a secret key. */
   text: string
 }
 
-/** What a run in real time shows of the machine. */
+/** How the machine performed in a run in real time. */
 export interface RealTimeResult {
-  /** Seen before the run; null: it could not be measured. */
+  /** Measured before the run. Null: it could not be measured. */
   capacity: CapacityResult | null
-  /** False if more than a twentieth of the frames came late, or some were lost between the processes: times and rates are then the machine's. */
+  /**
+   * False if more than a twentieth of the frames came late, or if the processes lost some. Then times and
+   * rates show the machine and not the network.
+   */
   keptUp: boolean
   /** Frames that reached a host. */
   frames: number
-  /** Frames of these that came later than `lateLimitNs`, a quarter of the shortest round trip of an empty network. */
+  /**
+   * Frames among them that came later than `lateLimitNs`, a quarter of the shortest round trip of an empty
+   * network.
+   */
   lateFrames: number
   lateLimitNs: number
-  /** lateFrames / frames; null if there were none. */
+  /** lateFrames / frames. Null if there were no frames. */
   lateShare: number | null
-  /** How late frames came, percentiles right within a tenth. */
+  /** How late frames came. Percentiles have an error of at most a tenth. */
   lateNs: { mean: number; p50: number; p99: number; max: number }
-  /** Frames lost between the processes, not by the emulated network. */
+  /** Frames that the processes lost, not the emulated network. */
   lostFrames: number
 }
 
-/** What a machine can carry, and what a scenario demands of it: packets of data across the whole network. */
+/**
+ * What a machine can carry and what a scenario demands of it, both in data packets across the whole network.
+ */
 export interface CapacityResult {
-  /** The port that was measured; see `--io`. */
+  /** The port that was measured. See `--io`. */
   io: string
   /** Length of a data packet, headers included. */
   packetBytes: number
-  /** Datagrams of that length that one thread sends and receives. */
+  /** Datagrams of that length that one thread sends and receives in a second. */
   datagramsPerSecond: number
-  /** What that allows, at most. */
+  /** Data packets a second that this rate allows at most. */
   packetsPerSecondMost: number
   demandedPacketsPerSecond: number
   demandedBps: number
@@ -85,7 +93,7 @@ export interface CapacityResult {
 
 /** Where a run was made. */
 export interface Machine {
-  /** Version of Node. */
+  /** Version of Node.js. */
   node: string
   os: string
   arch: string
@@ -95,41 +103,41 @@ export interface Machine {
 }
 
 /** Captures of a run. */
-export interface CapturesMade {
+interface CapturesMade {
   folder: string
-  /** When the traffic began, on the captures' clock; null: their clock is the time of day. */
+  /** When the traffic began on the clock of the captures. Null: their clock is the time of day. */
   trafficStartNs: number | null
 }
 
-/** Flows and ports summed up. */
+/** Sums over flows and ports. */
 export interface Totals {
   flows: number
   finished: number
-  /** Refused, failed, or cut off when the run's time was up. */
+  /** Flows that were refused, that failed, or that the end of the run cut off. */
   unfinished: number
   refused: number
   failed: number
   ackedBytes: number
   retransmittedBytes: number
-  /** Packets that were retransmitted and had not been lost. */
+  /** Retransmitted packets of which the original had arrived. */
   spuriousRetransmissions: number
   timeouts: number
-  /** Moves to other paths. */
+  /** Changes to another path. */
   moves: number
   drops: number
-  /** Flows that finished, as `slowdown` and `goodputBps`. */
+  /** Completion times of the flows that finished. `slowdown` and `goodputBps` are of the same flows. */
   completionNs: Spread | null
   slowdown: Spread | null
   goodputBps: Spread | null
-  /** Ports whose queues wait for themselves in a circle at the end of the run. */
+  /** Ports whose queues are deadlocked at the end of the run: each waits for another in a circle. */
   deadlockedPorts: number
-  /** Frames that deadlock prevention has moved to another priority. */
+  /** Frames that deadlock prevention moved to another priority. */
   movedFrames: number
-  /** All watchdogs together; null: there is none. */
+  /** Sums over all watchdogs. Null: there is none. */
   watchdog: WatchdogTotals | null
 }
 
-/** How values are spread; percentiles by nearest rank. */
+/** Spread of values. Percentiles by nearest rank. */
 export interface Spread {
   mean: number
   p50: number
@@ -145,126 +153,145 @@ export interface WatchdogTotals {
   turnedOff: number
   droppedFrames: number
   forwardedFrames: number
-  /** Time of the first event; null: there was none. */
+  /** Time of the first event. Null: there was none. */
   firstNs: number | null
   lastNs: number | null
 }
 
-/** Packets. */
+/** Counts of packets. */
 export interface FeedbackResult {
-  /** On connections with a key: without a tag, with a wrong one, or a second time. */
+  /** On connections with a key: packets without a tag, with a wrong one, or with a repeated one. */
   refused: number
   /** Telemetry that no switch can have written. */
   implausible: number
 }
 
-/** What became of one flow. */
+/** The result of one flow. */
 export interface FlowResult {
   name: string
   from: string
   to: string
   /** Size of the message. */
   bytes: number
-  /** When it was posted. */
+  /** When the flow was posted. */
   startNs: number
-  /** From the post to the completion at the sender, the last acknowledgement; null if the run ended before. */
+  /**
+   * Completion time, from the post to the last acknowledgement at the sender. Null if the run ended before.
+   */
   fctNs: number | null
-  /** The same for this flow alone on its path: `idealFctNs` of lib/scenario/model/topology.ts. */
+  /** Completion time of this flow alone on its path: `idealFctNs` of lib/scenario/model/topology.ts. */
   idealFctNs: number
-  /** fctNs / idealFctNs, null if unfinished. */
+  /** fctNs / idealFctNs. Null if unfinished. */
   slowdown: number | null
-  /** Payload acknowledged, over the time from its start to its end (or the run's end); null: that is no time. */
+  /**
+   * Acknowledged payload divided by the time from the flow's start to its end (or the run's end). Null if
+   * this time is zero.
+   */
   goodputBps: number | null
   retransmittedBytes: number
-  /** Packets that were retransmitted and had not been lost. */
+  /** Retransmitted packets of which the original had arrived. */
   spuriousRetransmissions: number
   timeouts: number
-  /** Payload acknowledged in all: `bytes` when it finished. */
+  /** Acknowledged payload. It is `bytes` when the flow finished. */
   ackedBytes: number
-  /** Path selection and admission; absent: the scenario has none. */
+  /** Path selection and admission. Absent: the scenario uses neither. */
   paths?: FlowPathsResult
-  /** Why the flow was not admitted; absent: it was. */
+  /** Why the flow was not admitted. Absent: it was. */
   refused?: string
-  /** Why its connection was lost before it had finished; absent: it was not. */
+  /** Why its connection was lost before the flow had finished. Absent: it was not. */
   failed?: string
-  /** Where real bytes were sent: whether those that arrived are the same. */
+  /** For runs that send real bytes: whether the receiver has the same bytes. */
   digestEqual?: boolean
 }
 
-/** What path selection did for one flow, at its sender. */
+/** What path selection did for one flow at its sender. */
 export interface FlowPathsResult {
-  /** UDP source port at the end: the entropy of the path taken. */
+  /** UDP source port at the end. It decides the path among equal ones. */
   sourcePort: number
-  /** Other paths taken while it ran. */
+  /** Changes of path while the flow ran. */
   moves: number
-  /** Path probes sent, and their bytes on the wire; answers not included. */
+  /** Path probes that were sent, and their bytes on the wire, without the answers. */
   probes: number
   probeBytes: number
-  /** How long it waited to be admitted. */
+  /** How long the flow waited for its admission. */
   delayedNs: number
 }
 
-/** What one port of a switch did. Features of the switch add members of their own, as they stand in `switch-emu/core/catalogue.ts`. */
+/**
+ * The result of one port of a switch. Features of the switch add further members, which
+ * `switch-emu/core/catalogue.ts` lists.
+ */
 export interface PortResult {
   switch: string
   port: number
-  /** For people: `portName` of lib/scenario/model/topology.ts, `s1:s2`. */
+  /** Name for people, such as `s1:s2`: `portName` of lib/scenario/model/topology.ts. */
   name: string
   /** The node at the other end of the link. */
   peer: string
   rateBps: number
-  /** Bytes sent, headers included. */
+  /** Bytes sent, with headers. */
   txBytes: number
-  /** txBytes over what the link could have carried from the run's start to its end, 0 to 1; null: that is no time. */
+  /**
+   * txBytes divided by what the link could have carried from the run's start to its end, 0 to 1. Null if this
+   * time is zero.
+   */
   utilization: number | null
   maxQueueBytes: number
   /** Mean over time. */
   meanQueueBytes: number
   ecnMarks: number
-  /** PFC frames by which this port has paused its peer, repeated ones too; frames that only resume do not count. */
+  /**
+   * PFC frames by which this port paused its peer, repeated ones included. Frames that only resume do not
+   * count.
+   */
   pausesSent: number
-  /** Time for which the peer paused at least one priority of this port, whether or not anything waited. */
+  /** Time for which the peer paused at least one priority of this port, whether or not a frame waited. */
   pausedNs: number
   drops: number
-  /** Drops by reason; absent: none. Names: `DROP_REASON_NAMES` of the switch's counters. */
+  /** Drops by reason. Absent: none. `DROP_REASON_NAMES` of the switch's counters has the names. */
   dropsByReason?: Record<string, number>
-  /** More of priority flow control; absent: it is off at this switch. */
+  /** More about priority flow control. Absent: this switch has it off. */
   pfc?: PfcPortResult
-  /** Lossless priorities whose queues wait for themselves in a circle at the end of the run; absent: none. */
+  /**
+   * Lossless priorities whose queues are deadlocked at the end of the run: each waits for another in a
+   * circle. Absent: none.
+   */
   deadlocked?: number[]
-  /** Detection and clearance of deadlocks; absent: the switch has no watchdog. */
+  /** Detection and clearance of deadlocks. Absent: the switch has no watchdog. */
   watchdog?: WatchdogResult
-  /** Frames that deadlock prevention has moved to another priority; absent: the switch has no port groups. */
+  /** Frames that deadlock prevention moved to another priority. Absent: the switch has no port groups. */
   movedFrames?: number
-  /** Responses that the switch has sent by itself about congestion of this port; absent: it sends none. */
+  /** Direct responses that the switch sent about congestion of this port. Absent: it sends none. */
   directResponses?: number
 }
 
 /** Priority flow control of one port. */
-export interface PfcPortResult {
-  /** Pauses that the peer has sent, counted for each priority that they named. */
+interface PfcPortResult {
+  /** Pauses that the peer sent, counted for each priority that they named. */
   pausesReceived: number
   /** `pausedNs` of each priority, 0 to 7. */
   pausedNsByPriority: number[]
-  /** Most bytes in the switch that came in by this port with one lossless priority, headroom included. */
+  /** The most bytes in the switch that came in by this port with one lossless priority, headroom included. */
   maxIngressBytes: number
-  /** Most bytes of headroom that one lossless priority of this port took. */
+  /** The most headroom that one lossless priority of this port used, bytes. */
   maxHeadroomBytes: number
 }
 
 /** What the PFC watchdog of a port did, all priorities together. */
-export interface WatchdogResult {
-  /** Deadlocks. */
+interface WatchdogResult {
+  /** Deadlocks that were detected. */
   detected: number
-  /** Deadlocks that are over. */
+  /** Deadlocks that ended. */
   restored: number
-  /** Times that the upper limit has turned PFC off for a priority. */
+  /** How often the limit turned PFC off for a priority. */
   turnedOff: number
-  /** Frames thrown away, by action `drop`. */
+  /** Frames that the action `drop` discarded. */
   droppedFrames: number
-  /** Frames that were sent although the peer had paused them, by action `forward` or with PFC turned off. */
+  /**
+   * Frames that were sent although the peer had paused them: by the action `forward`, or with PFC turned off.
+   */
   forwardedFrames: number
-  /** The first of a switch, at most 1,000, in the order of their times. */
+  /** The first events of a switch, at most 1,000, in the order of their times. */
   events: { atNs: number; priority: number; event: 'detected' | 'restored' | 'turnedOff' | 'turnedOn' }[]
 }
 
@@ -276,14 +303,17 @@ export interface Series {
   values: number[]
 }
 
-/** How fairly flows shared the network over a window of time, and how well they used it. */
+/** How fairly flows shared the network in a window of time, and how well they used it. */
 export interface Summary {
-  /** Start of the window that the figures below are taken over. */
+  /** Start of the window for the figures below. */
   fromNs: number
   toNs: number
-  /** Jain's index over the payload that each flow moved in the window, 1 = equal shares; null: nothing was moved. */
+  /**
+   * Jain's index of the payload that each flow moved in the window, 1 = equal shares. Null: no flow moved
+   * any.
+   */
   jainIndex: number | null
-  /** The busiest watched port: its name and its utilization in the window. */
+  /** The busiest watched port: its name, and its utilization in the window. */
   bottleneck?: string
   bottleneckUtilization?: number
 }

@@ -1,22 +1,22 @@
-/** Time series of a run: their names, and what they say about a window of time. */
+/** Names of the time series of a run, and functions over a window of them. */
 import type { Series } from './result.js'
 
 /**
- * What is sampled. Of a port: the bytes in its queue, and the bytes that it has sent so far (tx). Of a flow:
- * rate, window, bytes in flight, and payload acknowledged so far (acked).
+ * What is sampled. queue, tx: the bytes in a port's queue, and the bytes that the port has sent so far. rate,
+ * window, inflight, acked: a flow's rate, window, bytes in flight, and payload acknowledged so far.
  */
-export type SeriesKind = 'queue' | 'tx' | 'rate' | 'window' | 'inflight' | 'acked'
+type SeriesKind = 'queue' | 'tx' | 'rate' | 'window' | 'inflight' | 'acked'
 
 /**
- * Key in `series` of a result: `queue/s1:s2`, `acked/flow0`.
+ * Returns the key in `series` of a result: `queue/s1:s2`, `acked/flow0`.
  *
- * @param of `portName` of lib/scenario/model/topology.ts for a port, the name for a flow
+ * @param of for a port its `portName` of lib/scenario/model/topology.ts, for a flow its name
  */
 export function seriesName(kind: SeriesKind, of: string): string {
   return `${kind}/${of}`
 }
 
-/** The samples with `fromNs <= time < toNs`. */
+/** Returns the samples with `fromNs <= time < toNs`. */
 export function valuesBetween(series: Series, fromNs: number, toNs: number): number[] {
   const values: number[] = []
   for (const [i, at] of series.timesNs.entries()) {
@@ -26,8 +26,9 @@ export function valuesBetween(series: Series, fromNs: number, toNs: number): num
 }
 
 /**
- * The value at a time between samples, linear in between; the nearest sample outside them. NaN for no samples.
- * For counters that only rise, the difference of two such values is what was counted between.
+ * Returns the value at a time by linear interpolation between samples. Outside the samples it is the nearest
+ * one. Returns NaN if there are no samples. For a counter, the difference of two such values is what was
+ * counted between the two times.
  */
 export function valueAt(series: Series, atNs: number): number {
   const { timesNs, values } = series
@@ -40,7 +41,10 @@ export function valueAt(series: Series, atNs: number): number {
   return values[before]! + share * (values[after]! - values[before]!)
 }
 
-/** Index of the first time that is `atNs` or later; times only rise. The number of times if there is none. */
+/**
+ * Returns the index of the first time that is `atNs` or later, or the number of times if there is none. Times
+ * rise.
+ */
 function firstFrom(timesNs: readonly number[], atNs: number): number {
   let low = 0
   let high = timesNs.length
@@ -52,13 +56,13 @@ function firstFrom(timesNs: readonly number[], atNs: number): number {
   return low
 }
 
-/** How much a counter rose over a window, per second; 0 for an empty window. */
+/** Returns the increase of a counter over a window, per second. Returns 0 for an empty window. */
 export function ratePerSecond(series: Series, fromNs: number, toNs: number): number {
   if (toNs <= fromNs) return 0
   return ((valueAt(series, toNs) - valueAt(series, fromNs)) * 1e9) / (toNs - fromNs)
 }
 
-/** The highest sample of a window and its time; null if there is none. */
+/** Returns the highest sample of a window and its time. Returns null if there is none. */
 export function peakBetween(
   series: Series,
   fromNs: number,

@@ -2,14 +2,14 @@ import { jainIndex } from './fairness.js'
 import type { RunResult, Summary } from './result.js'
 import { ratePerSecond, seriesName, valueAt } from './series.js'
 
-/** What a summary is made from. */
+/** What a summary is computed from. */
 type Sampled = Pick<RunResult, 'flows' | 'ports' | 'series'>
 
 /**
- * The window that a summary is about if none is given: from when all flows that ever overlap in full have
- * started, a tenth of the remaining time later, to the first end of a flow. Null when they do not overlap.
+ * The window of a summary if none is given. Let s be the last start of a flow, and e the first end (the last
+ * sample if no flow ended). The window is from s + (e - s) / 10 to e. Null when e is not after s.
  */
-export function sharedWindow(result: Sampled): { fromNs: number; toNs: number } | null {
+function sharedWindow(result: Sampled): { fromNs: number; toNs: number } | null {
   if (result.flows.length < 2) return null
   let lastStart = 0
   let firstEnd = Number.POSITIVE_INFINITY
@@ -23,8 +23,9 @@ export function sharedWindow(result: Sampled): { fromNs: number; toNs: number } 
 }
 
 /**
- * Fairness and bottleneck utilization over a window, from the `acked` series of flows and the `tx` series of
- * ports. Undefined when the run did not sample its flows, or no window is given and the flows never share one.
+ * Returns fairness and bottleneck utilization over a window, from the `acked` series of flows and the `tx`
+ * series of ports. Returns undefined if the run did not sample its flows, or if no window is given and the
+ * flows never overlap.
  */
 export function summarise(result: Sampled, window = sharedWindow(result)): Summary | undefined {
   if (window === null) return undefined
@@ -40,7 +41,7 @@ export function summarise(result: Sampled, window = sharedWindow(result)): Summa
   return { fromNs, toNs, jainIndex: jain, ...busiestPort(result, fromNs, toNs) }
 }
 
-/** The watched port with the highest utilization in the window. */
+/** Returns the watched port with the highest utilization in the window. */
 function busiestPort(
   result: Sampled,
   fromNs: number,

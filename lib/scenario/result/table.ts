@@ -3,7 +3,7 @@ import Table from 'cli-table3'
 
 const GAP = '  '
 
-/** Rules above and below the head, and nothing else: reads well in a terminal, a pipe and a diff. */
+/** Lines above and below the head only. This reads well in a terminal, a pipe and a diff. */
 const LINES = {
   top: '',
   'top-mid': '',
@@ -23,9 +23,10 @@ const LINES = {
 }
 
 /**
- * A table, plain text. One that is wider than the terminal is folded into bands, one below the other: a terminal that
- * breaks its lines instead makes figures unreadable. Each band begins with the first column.
- * @param leftColumns columns of words, aligned left; the others are figures
+ * Formats a table as plain text. A table that is wider than the terminal is folded into bands, one below the
+ * other, because lines that the terminal breaks are unreadable. Each band begins with the first column.
+ *
+ * @param leftColumns number of columns with words, aligned left; the others are figures
  * @param columns of the terminal
  */
 export function table(
@@ -41,7 +42,10 @@ export function table(
     .join('\n')
 }
 
-/** The columns of each band by their index: as many as fit, the first one and another at least. */
+/**
+ * Returns the indices of the columns of each band: as many as fit, but at least the first column and another
+ * one.
+ */
 export function bands(widths: readonly number[], columns: number): number[][] {
   const first = widths[0] ?? 0
   const all: number[][] = [[0]]

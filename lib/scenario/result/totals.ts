@@ -27,7 +27,7 @@ export function totalsOf(flows: readonly FlowResult[], ports: readonly PortResul
   }
 }
 
-/** Spread of the values that are known; null if none is. */
+/** Returns the spread of the known values, or null if none is known. */
 function spreadOf(values: readonly (number | null)[]): Spread | null {
   const known = values.filter(value => value !== null)
   if (known.length === 0) return null

@@ -16,7 +16,7 @@ import { whyNotWritten } from '../../file-reason.js'
 import type { RunSettings } from '../model/settings.js'
 import type { FlowResult, PortResult, RunResult, Series, Summary } from './result.js'
 
-/** Keys in the order in which they are written, whatever the order in which they were set. */
+/** Keys in the order in which they are written. */
 const RESULT_KEYS = [
   'version',
   'scenario',
@@ -83,8 +83,8 @@ const SUMMARY_KEYS = [
 ] as const satisfies readonly (keyof Summary)[]
 
 /**
- * The JSON text of a result: one line for each flow, port and series, keys always in the same order, series
- * sorted by name. Equal results give equal bytes.
+ * Returns the JSON text of a result: one line for each flow, port and series, keys always in the same order,
+ * series sorted by name. Equal results give equal bytes.
  */
 export function resultJson(result: RunResult): string {
   const rows = RESULT_KEYS.filter(key => result[key] !== undefined).map(key => {
@@ -126,7 +126,7 @@ function section(result: RunResult, key: (typeof RESULT_KEYS)[number]): string {
   }
 }
 
-/** A line for each setting, and for each item of what can be many. */
+/** Writes a line for each setting, and a line for each item of long lists. */
 function settingsSection(settings: RunSettings): string {
   const rows = Object.entries(settings).map(([key, value]) => {
     const list = MANY.includes(key) && (value as unknown[]).length > 0
@@ -150,7 +150,7 @@ function block(open: string, close: string, rows: string[]): string {
   return rows.length === 0 ? open + close : `${open}\n    ${rows.join(',\n    ')}\n  ${close}`
 }
 
-/** The known keys in their order; others, if any, after them by name. */
+/** Returns the known keys in their order, then others by name. */
 function ordered<T extends object>(value: T, keys: readonly (keyof T & string)[]): string {
   const others = Object.keys(value)
     .filter(key => !(keys as readonly string[]).includes(key))
@@ -162,8 +162,9 @@ function ordered<T extends object>(value: T, keys: readonly (keyof T & string)[]
 }
 
 /**
- * Writes a result so that whoever looks sees the old file or the new one, never half of it: to a temporary name
- * beside it, synced, renamed. What is no plain file, such as a pipe or /dev/null, is written to as it is. Throws WEIR_NO_FILE.
+ * Writes a result atomically: to a temporary file beside it, which is synced and renamed. A reader sees the
+ * old file or the new one. Something other than a plain file, such as a pipe or /dev/null, is written to
+ * directly. Throws WEIR_NO_FILE.
  */
 export function writeResult(file: string, result: RunResult): void {
   try {
@@ -175,7 +176,7 @@ export function writeResult(file: string, result: RunResult): void {
   }
 }
 
-/** Throws WEIR_NO_FILE if a result surely cannot be written to `file`: before a run, which may take long. */
+/** Throws WEIR_NO_FILE if a result cannot be written to `file`. Call it before a run, which may take long. */
 export function checkResultFile(file: string): void {
   try {
     const there = statSync(file, { throwIfNoEntry: false })

@@ -6,10 +6,10 @@ import { isPart } from './keys.js'
 import { ABSENCE } from './value-field.js'
 
 /**
- * Checks one mapping and reports everything wrong with it. Returns the values that are right, so that the
- * caller can check those too, or null if it is no mapping at all. Parts are returned as they are.
+ * Checks one mapping and reports everything that is wrong with it. Returns the correct values, so that the
+ * caller can check those further, or null if the value is no mapping. Nested parts are returned unchecked.
  *
- * @param what how messages call the mapping, with its article: "a link"
+ * @param what name of the mapping in messages, with its article: "a link"
  */
 export function checkShape<S extends z.ZodObject>(
   problems: Problems,

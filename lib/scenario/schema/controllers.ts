@@ -1,4 +1,4 @@
-/** `cc`: a controller and its options, as the catalogue of lib/cc has them. `resolve-cc.ts` checks them. */
+/** `cc`: a controller and its options, by the catalogue of lib/cc. `resolve-cc.ts` checks them. */
 import * as z from 'zod'
 import { ccNames, ccNeedsText, ccOptions } from '../../cc/catalogue.js'
 import type { OptionSpec } from '../../cc/options.js'
@@ -9,7 +9,7 @@ import { mapping } from './keys.js'
 import { optionKeys } from './option-keys.js'
 
 /** A mapping for each controller, by name. */
-export const controllerSchemas = ccNames().map(name =>
+const controllerSchemas = ccNames().map(name =>
   mapping(
     {
       title: name,
@@ -36,7 +36,10 @@ export const ccSchema = z
   .union([z.enum(ccNames()), ...controllerSchemas])
   .meta({ words: `${listed(ccNames())}, or mapping of \`name\` and options` })
 
-/** What the key of an option says beyond its table: what its example needs beside it, and that no value is its default. */
+/**
+ * Additions to the documentation of an option: the other keys that its example needs, and that no value is
+ * its default.
+ */
 function besideOf(spec: OptionSpec, specs: readonly OptionSpec[]) {
   const beside = { ...unsaid(spec, specs), ...neededBeside(specs, spec) }
   return {
@@ -45,7 +48,10 @@ function besideOf(spec: OptionSpec, specs: readonly OptionSpec[]) {
   }
 }
 
-/** Flags without a default follow from how flows begin, which is at line rate by default: as false. */
+/**
+ * The values of flags that are absent and have no default. They follow from how flows begin, which is at line
+ * rate by default, so they are false.
+ */
 function unsaid({ idle = [] }: OptionSpec, specs: readonly OptionSpec[]): Record<string, boolean> {
   const flags = idle.flatMap(({ while: conditions }) => Object.entries(conditions))
   const follows = flags.filter(
@@ -54,7 +60,7 @@ function unsaid({ idle = [] }: OptionSpec, specs: readonly OptionSpec[]): Record
   return Object.fromEntries(follows.map(([name]) => [name, true]))
 }
 
-/** Options beside which others have no effect, in the words of JSON Schema. */
+/** Options that make others ineffective, as JSON Schema. */
 function refusals(specs: readonly OptionSpec[]): Record<string, unknown> {
   const all = specs.flatMap((spec): Record<string, unknown>[] => {
     const { name, kind, idle = [] } = spec
@@ -66,13 +72,13 @@ function refusals(specs: readonly OptionSpec[]): Record<string, unknown> {
   return all.length > 0 ? { allOf: all } : {}
 }
 
-/** The values of conditions; undefined: any that is given. */
+/** The values of conditions as JSON Schema. Undefined stands for any value. */
 function constants(conditions: IdleRule['while']): Record<string, unknown> {
   const entries = Object.entries(conditions)
   return Object.fromEntries(entries.map(([name, is]) => [name, typeof is === 'object' ? undefined : is]))
 }
 
-/** Keys that are given, with this value; undefined: with any. */
+/** JSON Schema for "these keys are present with these values". Undefined stands for any value. */
 function having(values: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const bound = Object.entries(values).filter(([, value]) => value !== undefined)
   const properties = Object.fromEntries(bound.map(([name, value]) => [name, { const: value }]))

@@ -1,4 +1,4 @@
-/** Keys of a switch for its features, from the options that the catalogue of switch-emu/core names. */
+/** Keys of a switch for its features, from the options that the catalogue of switch-emu/core lists. */
 import * as z from 'zod'
 import { featureEntries } from '../../../switch-emu/core/catalogue.js'
 import type { FeatureEntry } from '../../../switch-emu/core/feature/feature-entry.js'
@@ -7,17 +7,17 @@ import { optionKeys } from './option-keys.js'
 
 type Shape = Record<string, z.ZodType>
 
-/** The features whose keys stand in the mapping of another one, or of the switch itself. */
+/** Returns the features whose keys are in the mapping of `parent`, or in that of the switch. */
 export function featuresWithin(parent?: string): readonly FeatureEntry[] {
   return featureEntries().filter(({ within, options }) => within === parent && options !== null)
 }
 
-/** The keys of those features. */
+/** Returns the keys of those features. */
 export function featureKeys(parent?: string): Shape {
   return Object.fromEntries(featuresWithin(parent).map(entry => [entry.name, featureKey(entry)]))
 }
 
-/** The mapping of a feature's options, with the keys of the features within it. */
+/** Returns the schema of a feature's options, with the keys of nested features. */
 export function featureSchema(entry: FeatureEntry) {
   const { name, title = name, about, json, options } = entry
   const doc = { title, ...(about !== undefined && { about }), ...(json && { json }) }

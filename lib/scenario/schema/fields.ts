@@ -1,4 +1,6 @@
-/** Values of single keys of a scenario file: those that options have, and texts of forms of their own. */
+/**
+ * Schemas of single values of a scenario file: those that options have, and texts with a form of their own.
+ */
 import { RATE_MAX_BPS, RATE_MIN_BPS } from '../../../switch-emu/core/queueing/serializer.js'
 import { WeirError } from '../../errors.js'
 import { MOST } from '../../options/option.js'
@@ -38,7 +40,7 @@ export function oneOf<const T extends string | number>(choices: readonly T[]) {
 
 export const text = field('text', { type: 'string', minLength: 1 }, textOf)
 
-/** Text of a form of its own, which whoever resolves it checks. */
+/** A text with a form of its own. The code that resolves it checks it further. */
 export function written(words: string, pattern: string) {
   return field(words, { type: 'string', pattern }, textOf)
 }
@@ -50,7 +52,7 @@ function textOf(value: unknown): string {
 
 const KEY_BYTES_MIN = 16
 const KEY_BYTES_MAX = 1024
-/** A secret that hosts share. A character takes up to four bytes. */
+/** A secret that hosts share. A character has up to four bytes. */
 export const key = field(
   `text of ${KEY_BYTES_MIN} to ${KEY_BYTES_MAX} bytes`,
   { type: 'string', minLength: KEY_BYTES_MIN / 4, maxLength: KEY_BYTES_MAX },
@@ -70,7 +72,7 @@ export const name = field('name', { type: 'string', maxLength: 32, pattern: `^${
   return value
 })
 
-/** One name, or several as a range; whoever resolves it checks it. */
+/** One name, or a range of names. The code that resolves it checks it further. */
 export const names = written('name, or range of names (`h1..h4`)', `^${NAMES_PATTERN}$`)
 
 /** An IPv4 address of 10.0.0.0/8 that a host can have. */

@@ -1,7 +1,7 @@
 import { scenarioJsonSchema } from './json-schema.js'
 import { scenarioReference } from './reference.js'
 
-/** What the package has of the scenario file's schema, by path from its root. */
+/** Returns the files of the package that are generated from the schema, by path from the package's root. */
 export function generatedFiles(): Record<string, string> {
   return {
     'docs/scenario-reference.md': scenarioReference(),

@@ -4,15 +4,16 @@ import type { KeyDoc, MappingDoc } from './keys.js'
 import { scenarioSchema } from './scenario.js'
 import type { FieldForm } from './value-field.js'
 
-/** What the schema of zod says of a value, in any of its roles. */
+/** What a zod schema says about a value in any of its roles. */
 type Meta = Partial<FieldForm & KeyDoc & MappingDoc>
 
-/** What only the reference page has. */
+/** Members that only the reference page uses. */
 const OURS = ['words', 'json', 'usual', 'example', 'with', 'about'] as const satisfies (keyof Meta)[]
 
 /**
- * What holds between keys is said where JSON Schema can say it. What it cannot say (names that exist, ranges of quantities with
- * units) `parseScenario` finds: it accepts nothing that this schema refuses.
+ * Returns the JSON Schema of scenario files. It accepts every file that `parseScenario` accepts. It includes
+ * the conditions between keys that JSON Schema can express. Others, such as names that exist and ranges of
+ * quantities with units, are checked by `parseScenario` alone.
  */
 export function scenarioJsonSchema(): Record<string, unknown> {
   const schema = z.toJSONSchema(scenarioSchema, {

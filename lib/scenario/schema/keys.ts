@@ -1,16 +1,16 @@
-/** What every key of a scenario file says of itself: what it means, what holds without it, and an example. */
+/** Documentation of each key of a scenario file: its meaning, its default and an example. */
 import * as z from 'zod'
 
 export interface KeyDoc {
-  /** A sentence or more, for the reference page and for editors. */
+  /** One or more sentences, for the reference page and for editors. */
   description: string
-  /** Value that has the same effect as leaving the key out. */
+  /** The value that has the same effect as leaving the key out. */
   default?: unknown
-  /** What holds without the key, in words, where no value says it. Absent as `default` is: the key is required. */
+  /** The default in words, where no value expresses it. If `default` is absent too, the key is required. */
   usual?: string
-  /** A value. */
+  /** An example value. */
   example: unknown
-  /** Keys beside it without which the example is refused. */
+  /** Other keys that the example needs. */
   with?: Readonly<Record<string, unknown>>
 }
 
@@ -19,7 +19,7 @@ export function key<T extends z.ZodType>(field: T, doc: KeyDoc): z.ZodOptional<T
   return field.meta({ ...doc }).optional()
 }
 
-/** The same of one that a mapping cannot do without. */
+/** The same for a required key. */
 export function requiredKey<T extends z.ZodType>(field: T, doc: Omit<KeyDoc, 'default' | 'usual'>): T {
   return field.meta({ ...doc })
 }
@@ -27,8 +27,8 @@ export function requiredKey<T extends z.ZodType>(field: T, doc: Omit<KeyDoc, 'de
 const parts = new WeakSet<z.ZodType>()
 
 /**
- * A key whose value is a mapping or a list of its own. `checkShape` hands that on as it is: whoever resolves it checks it, so
- * that one mistake does not hide the others.
+ * A key whose value is a mapping or a list. `checkShape` returns it unchecked, and the code that resolves it
+ * checks it, so that one mistake does not hide the others.
  */
 export function part(value: z.ZodType, doc: KeyDoc): z.ZodType<unknown> {
   const schema = value.meta({ ...value.meta(), ...doc }).optional()
@@ -36,7 +36,7 @@ export function part(value: z.ZodType, doc: KeyDoc): z.ZodType<unknown> {
   return schema
 }
 
-/** The same of one that a mapping cannot do without. */
+/** The same for a required key. */
 export function requiredPart(value: z.ZodType, doc: Omit<KeyDoc, 'default' | 'usual'>): z.ZodType<unknown> {
   const schema = value.meta({ ...value.meta(), ...doc })
   parts.add(schema)
@@ -47,17 +47,17 @@ export function isPart(schema: z.ZodType): boolean {
   return parts.has(schema)
 }
 
-/** What a mapping says of itself. */
+/** Documentation of a mapping. */
 export interface MappingDoc {
-  /** How the reference page and messages call it, with its article: "a link". */
+  /** Name on the reference page and in messages, with its article: "a link". */
   title: string
-  /** Text of the reference page before its keys. */
+  /** Text on the reference page before the keys. */
   about?: string
-  /** What JSON Schema can say beyond the keys one by one. */
+  /** JSON Schema in addition to the single keys. */
   json?: Readonly<Record<string, unknown>>
 }
 
-/** A mapping with these keys and no others. */
+/** A mapping that allows these keys and no others. */
 export function mapping<T extends z.ZodRawShape>(doc: MappingDoc, shape: T) {
   return z.strictObject(shape).meta({ ...doc })
 }

@@ -108,7 +108,7 @@ export const routeSchema = mapping(
   },
 )
 
-/** A port of a switch as files name it. */
+/** A port of a switch in a scenario file. */
 export const portSchema = f.written(
   'port (`s1:s2`, `s1:s2#1`, `s1:0`)',
   '^[A-Za-z][A-Za-z0-9_-]*:(?:[0-9]+|[A-Za-z][A-Za-z0-9_-]*)(?:#[0-9]+)?$',

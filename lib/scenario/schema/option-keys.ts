@@ -1,4 +1,4 @@
-/** Keys of a scenario file that a table of options describes, whoever has the table. */
+/** Keys of a scenario file from any table of options. */
 import * as z from 'zod'
 import type { MappingKind, Option, ValueKind, ValueOption } from '../../options/option.js'
 import { writtenOf } from '../../options/value.js'
@@ -7,7 +7,7 @@ import { valueField } from './value-field.js'
 
 type Shape = Record<string, z.ZodType>
 
-/** Examples of options that name none. */
+/** Examples for options that have none. */
 const SAMPLES: Readonly<Record<ValueKind['kind'], unknown>> = {
   number: 1,
   count: 1,
@@ -19,7 +19,11 @@ const SAMPLES: Readonly<Record<ValueKind['kind'], unknown>> = {
   choice: '',
 }
 
-/** The keys of a mapping, one for each option. @param more what is to be said of a key beyond the table */
+/**
+ * Returns the keys of a mapping, one for each option.
+ *
+ * @param more what to say about a key in addition to the table
+ */
 export function optionKeys(
   options: readonly Option[],
   more: (option: Option) => Partial<KeyDoc> = () => ({}),
@@ -37,7 +41,7 @@ function keyOfOption(option: Option, more: Partial<KeyDoc>): z.ZodType {
   return isRequired ? requiredKey(field, doc) : key(field, doc)
 }
 
-/** What stands in the file has priority over the default where both are said: `usual` is of files. */
+/** If a table gives both, the default in words for files (`usual`) comes before `default`. */
 function docOf(option: Option): KeyDoc {
   const { doc, source, usual, with: others, default: standard = null } = option
   const written = standard === null ? undefined : writtenOf(option as ValueOption, standard)
@@ -50,17 +54,17 @@ function docOf(option: Option): KeyDoc {
   }
 }
 
-/** Tables have phrases; the reference page has sentences. */
-export function sentence(text: string): string {
+/** Turns a phrase of a table into a sentence of the reference page. */
+function sentence(text: string): string {
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}${text.endsWith('.') ? '' : '.'}`
 }
 
-export const prioritiesField: z.ZodType = z
+const prioritiesField: z.ZodType = z
   .array(valueField({ kind: 'count', min: 0, max: 7 }))
   .min(1)
   .meta({ words: 'list of priorities, 0 to 7' })
 
-/** The mapping that an option is. */
+/** Returns the schema of an option that is a mapping. */
 export function mappingOf({ name, options }: Extract<Option, MappingKind>) {
   return mapping({ title: name }, optionKeys(options))
 }

@@ -67,12 +67,15 @@ function standard({ required, default: value, usual = '' }: Key): string {
   return value === undefined ? usual : `\`${flow(value)}\``
 }
 
-/** `every: 10us`, or with the keys that it needs beside it `{ repeat: 3, every: 10us }`. */
+/**
+ * Formats an example such as `every: 10us`, or `{ repeat: 3, every: 10us }` with the other keys that it
+ * needs.
+ */
 function exampleText({ name, example, with: others }: Key): string {
   return others === undefined ? `${name}: ${flow(example)}` : flow({ ...others, [name]: example })
 }
 
-/** A value of YAML in one line: blanks within braces alone, and numbers as keys without quotes. */
+/** Formats a YAML value on one line: with blanks only within braces, and with numeric keys without quotes. */
 function flow(value: unknown): string {
   const text = stringify(value, { collectionStyle: 'flow', lineWidth: 0 }).trim()
   return text

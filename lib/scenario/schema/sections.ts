@@ -1,10 +1,10 @@
-/** The mappings of a scenario file one by one, as its schema nests them. */
+/** The mappings of a scenario file, as its schema nests them. */
 import * as z from 'zod'
 import type { KeyDoc, MappingDoc } from './keys.js'
 import { scenarioSchema } from './scenario.js'
 import type { FieldForm } from './value-field.js'
 
-/** A key of a mapping with all that is said of it. */
+/** A key of a mapping with its documentation. */
 export interface Key extends KeyDoc, Pick<FieldForm, 'words'> {
   name: string
   required: boolean
@@ -12,16 +12,16 @@ export interface Key extends KeyDoc, Pick<FieldForm, 'words'> {
 
 /** A mapping and where it stands. */
 export interface Section extends MappingDoc {
-  /** `switches.NAME.pfc`; empty at the root. */
+  /** Its path, such as `switches.NAME.pfc`. Empty at the root. */
   path: string
   keys: Key[]
-  /** The key that leads to it; absent at the root. */
+  /** The key that leads to it. Absent at the root. */
   parent?: { section: Section; key: Key }
-  /** Whether the key's value is the mapping, a list of such, or a mapping of names to such. */
+  /** Whether the key's value is the mapping, a list of mappings, or a mapping from names to mappings. */
   within: 'key' | 'list' | 'names'
 }
 
-/** From the root on, each mapping once, those within it right behind it. */
+/** Returns each mapping once, from the root on. Nested mappings follow directly. */
 export function scenarioSections(): Section[] {
   const found: Section[] = []
   collect(scenarioSchema, { path: '', within: 'key' }, found, new Set())

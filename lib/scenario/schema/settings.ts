@@ -9,7 +9,7 @@ import { key, mapping, part } from './keys.js'
 import { portSchema } from './network.js'
 import { optionKeys } from './option-keys.js'
 
-/** Slots that a NIC may ask for in a shim. */
+/** Slots that a shim may have. */
 export const INT_HOPS_MAX = 15
 
 export const transportSchema = mapping(

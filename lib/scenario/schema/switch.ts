@@ -1,4 +1,4 @@
-/** Settings of a switch. In brackets SONiC's name for one. */
+/** Settings of a switch. SONiC's names are in brackets. */
 import * as z from 'zod'
 import { RESERVED_ID_FIRST } from '../../wire/telemetry/hop-records.js'
 import { featureKeys } from './features.js'

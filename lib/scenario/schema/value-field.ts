@@ -1,6 +1,6 @@
 /**
- * A single value of a scenario file. It takes what YAML gives and yields a plain number, name…, and says of itself what it takes: in words
- * for the reference page, and as JSON Schema for editors.
+ * The schema of a single value of a scenario file. It converts a YAML value to a number, a name and so on. It
+ * also describes the values that it accepts: in words for the reference page, and as JSON Schema for editors.
  */
 import * as z from 'zod'
 import { MOST, type Value, type ValueKind } from '../../options/option.js'
@@ -8,18 +8,21 @@ import { readValue } from '../../options/read-value.js'
 import { words } from '../../options/value.js'
 import { BYTES_PATTERN, DURATION_PATTERN, FRACTION_PATTERN, RATE_PATTERN } from '../../units/units.js'
 
-/** Messages that go on from the name of their key instead of standing by themselves. */
+/** Messages that continue the name of their key. Other messages are complete sentences. */
 export const ABSENCE = /^(is missing|has no value)/
 
-/** What a field says of itself. */
+/** The description of a field. */
 export interface FieldForm {
-  /** What it takes, for people: `rate, 1Kbps to 4Tbps`. */
+  /** The values that it accepts, for people: `rate, 1Kbps to 4Tbps`. */
   words: string
-  /** The same as JSON Schema. Bounds of quantities with units cannot be said there. */
+  /** The same as JSON Schema, which cannot express bounds of quantities with units. */
   json: Readonly<Record<string, unknown>>
 }
 
-/** A field from a function that throws a WeirError, or a plain Error, saying what is wrong. */
+/**
+ * Returns a field for a function that converts a value. The function throws a WeirError or an Error with the
+ * mistake.
+ */
 export function field<T>(words: string, json: FieldForm['json'], convert: (value: unknown) => T) {
   const form: FieldForm = { words, json }
   return z
@@ -37,12 +40,12 @@ export function field<T>(words: string, json: FieldForm['json'], convert: (value
     .meta({ ...form })
 }
 
-/** The field of a value as options have it. */
+/** Returns the field for the values of an option. */
 export function valueField<T extends Value = Value>(option: ValueKind) {
   return field(words(option), json(option), given => readValue(option, given) as T)
 }
 
-/** What a value looks like to editors. Bounds of quantities with units cannot be said there. */
+/** JSON Schema of the values, which cannot express bounds of quantities with units. */
 function json(option: ValueKind): Readonly<Record<string, unknown>> {
   if (option.kind === 'flag') return { type: 'boolean' }
   if (option.kind === 'choice') return { enum: option.choices }
@@ -75,7 +78,7 @@ function bytesJson(minimum: number, maximum: number) {
   return { type: ['string', 'integer'], pattern, ...bounds }
 }
 
-/** The same quantities but for those of zeros alone. */
+/** Returns the pattern for the same quantities without zero. */
 export function aboveZero(pattern: string): string {
   return `^(?!\\s*[0.]+\\s*[A-Za-z\u00b5\u03bc]*\\s*$)${pattern.slice(1)}`
 }

@@ -21,7 +21,7 @@ export interface Identity {
   mtimeMs: number
 }
 
-export type Line = [key: string, file: Identity]
+type Line = [key: string, file: Identity]
 
 export class DeliveredJournal {
   readonly #path: string

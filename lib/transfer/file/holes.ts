@@ -5,7 +5,7 @@ const BLOCK_BYTES = 4096
 const ZEROS = Buffer.alloc(BLOCK_BYTES)
 
 /** A part of a chunk, from `from` to before `to`. */
-export interface Run {
+interface Run {
   from: number
   to: number
 }

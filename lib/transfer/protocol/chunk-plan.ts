@@ -8,12 +8,12 @@ import { WeirError } from '../../errors.js'
 import type { Nanos } from '../../time/nanos.js'
 
 /** Least and greatest size of a chunk. */
-export const CHUNK_BYTES_MIN = 4096
-export const CHUNK_BYTES_MAX = 16 * 1024 * 1024
+const CHUNK_BYTES_MIN = 4096
+const CHUNK_BYTES_MAX = 16 * 1024 * 1024
 /** Most slots of a ring. */
 export const RING_SLOTS_MAX = 256
 /** Most bytes of a ring: what one transfer may hold in memory at either end. */
-export const RING_BYTES_MAX = 64 * 1024 * 1024
+const RING_BYTES_MAX = 64 * 1024 * 1024
 
 /** A chunk that does not have its digest is moved again so many times, and so many times those of a connection in all. */
 export const REPEATS_OF_CHUNK_MAX = 3
@@ -35,7 +35,7 @@ export function slotsFor(rttNs: Nanos, slotsMax: number): number {
 }
 
 /** Bytes from one slot of a ring to the next. @param digestBytes 0: chunks have no digests */
-export function slotBytesOf(chunkBytes: number, digestBytes: number): number {
+function slotBytesOf(chunkBytes: number, digestBytes: number): number {
   return digestBytes > 0 ? chunkBytes + DIGEST_ROOM_BYTES : chunkBytes
 }
 
@@ -120,7 +120,7 @@ export class ChunkPlan {
 }
 
 /** Throws WEIR_PROTOCOL unless a chunk may have this size. */
-export function checkChunkBytes(chunkBytes: number): void {
+function checkChunkBytes(chunkBytes: number): void {
   if (!Number.isInteger(chunkBytes) || chunkBytes < CHUNK_BYTES_MIN || chunkBytes > CHUNK_BYTES_MAX) {
     throw new WeirError(
       'WEIR_PROTOCOL',

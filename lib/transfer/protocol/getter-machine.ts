@@ -37,7 +37,7 @@ const PIECE_UNIT_BYTES = 4096
 const WINDOW_BYTES_DEFAULT = 64 * 1024
 
 /** A part of a chunk: bytes `offset` to `offset + length` of a slot. */
-export interface Piece {
+interface Piece {
   /** The slot at this end. */
   slot: number
   /** The slot at the server: the same, but for a chunk that is moved again. */

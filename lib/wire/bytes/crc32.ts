@@ -1,10 +1,10 @@
 /**
  * CRC-32 (IEEE 802.3, reflected polynomial 0xedb88320) over pieces of frames.
  *
- * The length chooses one of two ways. A native routine is fast by the byte, but needs a view object of the bytes and a
- * call. A table that takes 16 bytes a step needs neither: it wins for short packets, which is every packet without
- * payload. Frames and regions keep the views of their payloads (`Frame.payloadBytes`), which saves garbage but no
- * time. HACKING.md, "V8", has the figures.
+ * The length decides between two implementations. The native routine is fast per byte, but needs a view
+ * object of the bytes and a call. The table takes 16 bytes a step and needs neither, so it is faster for
+ * short packets, which includes every packet without payload. Frames and regions keep the views of their
+ * payloads (`Frame.payloadBytes`), which saves garbage but no time. HACKING.md, "V8", has the figures.
  */
 import { createRequire } from 'node:module'
 import zlib from 'node:zlib'
@@ -13,41 +13,44 @@ import zlib from 'node:zlib'
 type NativeCrc32 = (bytes: Uint8Array, previous: number) => number
 
 const POLYNOMIAL = 0xedb8_8320
-/** From so many bytes on the native routine is faster. */
+/** From this length on the native routine is faster. */
 export const NATIVE_FROM_BYTES = 384
 
-/** State before the first byte. All states are signed 32-bit numbers: V8 makes no object for these. */
+/**
+ * State before the first byte. All states are signed 32-bit numbers, because V8 allocates no object for
+ * these.
+ */
 export const START = -1
 
 const native = loadNative()
 
-/** Which native routine is in use. */
+/** Name of the native routine in use. */
 export const implementation: string = native.name
 const nativeCrc32: NativeCrc32 = native.crc32
 
-/** Row r, column b: the contribution of byte b with r bytes behind it. */
+/** Row r, column b: the contribution of byte b when r bytes follow it. */
 const table = makeTable()
 
 /**
- * Takes the bytes from `at` to `end` into `state`. `bytes` and `view` are the same memory. The CRC is `finish`
- * of the last state.
+ * Returns the state after the bytes from `at` to `end`. `bytes` and `view` are the same memory. The CRC is
+ * `finish` of the last state.
  */
 export function update(state: number, bytes: Uint8Array, view: DataView, at: number, end: number): number {
   if (end - at < NATIVE_FROM_BYTES) return updateByTable(state, view, at, end)
   return updateByNative(state, new Uint8Array(bytes.buffer, bytes.byteOffset + at, end - at))
 }
 
-/** Takes all of `bytes` into `state` by the native routine, wherever they lie. */
+/** Returns the state after all of `bytes`, by the native routine. The bytes may be in any memory. */
 export function updateByNative(state: number, bytes: Uint8Array): number {
   return ~nativeCrc32(bytes, ~state)
 }
 
-/** The CRC as an unsigned number. */
+/** Returns the CRC as an unsigned number. */
 export function finish(state: number): number {
   return ~state >>> 0
 }
 
-/** Takes the bytes from `at` to `end` into `state`, without a native call. */
+/** Returns the state after the bytes from `at` to `end`, without a native call. */
 export function updateByTable(state: number, view: DataView, at: number, end: number): number {
   let c = state | 0
   let i = at
@@ -79,15 +82,16 @@ export function updateByTable(state: number, view: DataView, at: number, end: nu
 }
 
 /**
- * The state (or difference of states) that becomes `state` when `count` zero bytes are taken in: CRC-32 is
- * linear and its step has an inverse. One multiplication by x^(-8 count), whatever the count.
+ * Returns the state (or difference of states) that `count` zero bytes turn into `state`. CRC-32 is linear and
+ * its step has an inverse, so one multiplication by x^(-8 count) is enough.
+ *
  * @param count 0 to 65,535
  */
 export function unwind(state: number, count: number): number {
   return multiply(inversePower(count), state)
 }
 
-/** x^(-8n) modulo the polynomial, bit 31 = x^0; grown as lengths come up. */
+/** x^(-8n) modulo the polynomial, bit 31 = x^0. The table grows when a longer length is needed. */
 let inversePowers = new Uint32Array(0)
 
 function inversePower(count: number): number {
@@ -102,7 +106,7 @@ function growInversePowers(count: number): void {
   inversePowers = grown
 }
 
-/** Eight steps of the bitwise CRC backwards: bit 31 shows whether the step had folded the polynomial in. */
+/** Inverts eight steps of the bitwise CRC. Bit 31 shows whether the step added the polynomial. */
 function unwindByte(state: number): number {
   let s = state
   for (let bit = 0; bit < 8; bit++) s = s & 0x8000_0000 ? ((s ^ POLYNOMIAL) << 1) | 1 : s << 1

@@ -1,9 +1,13 @@
 /**
- * SipHash-2-4 (Aumasson, Bernstein: SipHash, a fast short-input PRF, 2012): a keyed hash of 64 bits that is quick for short
- * packets. In 32-bit halves, for BigInt would allocate.
+ * SipHash-2-4 (Aumasson, Bernstein: SipHash, a fast short-input PRF, 2012): a keyed hash of 64 bits that is
+ * fast for short packets. It computes in 32-bit halves, because BigInt would allocate.
  */
 
-/** 128 bits of key as four little-endian words. @param key 16 bytes */
+/**
+ * Returns 128 bits of key as four little-endian words.
+ *
+ * @param key 16 bytes
+ */
 export function keyWords(key: Uint8Array): Uint32Array {
   const view = new DataView(key.buffer, key.byteOffset, 16)
   return Uint32Array.of(
@@ -14,7 +18,7 @@ export function keyWords(key: Uint8Array): Uint32Array {
   )
 }
 
-/** The hash of the bytes from `from` to `to`: into `hash[0]` its low 32 bits, into `hash[1]` the high ones. */
+/** Hashes the bytes from `from` to `to`. `hash[0]` gets the low 32 bits, `hash[1]` the high ones. */
 export function sipHash24(
   key: Uint32Array,
   view: DataView,
@@ -31,7 +35,7 @@ export function sipHash24(
   let v3l = key[2]! ^ 0x79746573
   let v3h = key[3]! ^ 0x74656462
   const words = (to - from) >>> 3
-  // After the whole words comes the last one, with the length, and then the finalisation.
+  // The whole words are followed by the last one, which has the length, and by the finalisation.
   for (let n = 0; n <= words + 1; n++) {
     let ml = 0
     let mh = 0
@@ -88,7 +92,7 @@ export function sipHash24(
   hash[1] = v0h ^ v1h ^ v2h ^ v3h
 }
 
-/** The bytes from `from` to `to`, fewer than five, as a word; 0 if there are none. */
+/** Returns the bytes from `from` to `to`, fewer than five, as a word; 0 if there are none. */
 function littleEndian(view: DataView, from: number, to: number): number {
   let word = 0
   for (let at = from, shift = 0; at < to; at++, shift += 8) word |= view.getUint8(at) << shift

@@ -1,6 +1,6 @@
 /**
- * Why a frame cannot be used. A small number, so that whoever drops a frame counts it by indexing an array;
- * 0 means that nothing is wrong. `WIRE_ERROR_NAMES[error]` names it.
+ * Why a frame cannot be used. It is a small number, so that the code that drops a frame can count it in an
+ * array. 0 means that nothing is wrong. `WIRE_ERROR_NAMES[error]` is its name.
  */
 export const WireError = {
   OK: 0,
@@ -37,7 +37,7 @@ export const WIRE_ERROR_NAMES: readonly string[] = Object.keys(WireError).map(na
   name.toLowerCase().replaceAll('_', '-'),
 )
 
-/** True of what a frame that was cut short looks like, if nothing else is wrong with it. */
+/** Returns true if a frame that was cut short has this error, when nothing else is wrong with it. */
 export function isShort(error: WireError): boolean {
   return WIRE_ERROR_NAMES[error]!.startsWith('short-')
 }

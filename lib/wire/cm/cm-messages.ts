@@ -1,4 +1,7 @@
-/** The messages of the connection manager taken together: what kind a datagram is, whether it is sound, one line of it. */
+/**
+ * The messages of the connection manager together: which one a datagram is, whether it is valid, and a
+ * printed line.
+ */
 import * as drep from './drep.js'
 import * as dreq from './dreq.js'
 import { Attribute } from './fields.js'
@@ -24,19 +27,21 @@ const PRINTERS = new Map<number, (view: DataView, at: number) => string>([
   [Attribute.DREP, drep.print],
 ])
 
-/** `REQ`, `REP`…; `attribute 0x0017` for one that is not spoken here (SIDR, LAP, APR). */
+/** Returns `REQ`, `REP`…, or `attribute 0x0017` for one that Weir does not use (SIDR, LAP, APR). */
 export function attributeName(attribute: number): string {
   return NAMES.get(attribute) ?? `attribute 0x${attribute.toString(16).padStart(4, '0')}`
 }
 
-/** Whether bytes `at` to `end` are one of the seven messages. Every field of such a datagram can then be read. */
+/** Checks whether bytes `at` to `end` are one of the seven messages. If they are, every field can be read. */
 export function check(view: DataView, at: number, end: number): MadFault {
   const fault = mad.check(view, at, end)
   if (fault !== MadFault.NONE) return fault
   return NAMES.has(mad.attributeId(view, at)) ? MadFault.NONE : MadFault.ATTRIBUTE
 }
 
-/** One line: the message's fields, or the common header's of any other management datagram, or what is wrong. */
+/**
+ * Prints one line: the message's fields, or the common header of any other management datagram, or the fault.
+ */
 export function print(view: DataView, at: number, end: number): string {
   const fault = check(view, at, end)
   if (fault === MadFault.NONE) return PRINTERS.get(mad.attributeId(view, at))!(view, at)

@@ -1,5 +1,5 @@
 /**
- * The header that the RDMA port spaces put at the head of a REQ's private data: the IP addresses and the active
+ * The header with which a REQ's private data begins in the RDMA port spaces: the IP addresses and the active
  * side's port, 36 bytes (IBA annex A11). The passive side's port is in the service id.
  *
  *     0 version | 1 IP version:4, reserved:4 | 2 source port (2) | 4 source address (16) | 20 destination address (16)
@@ -11,14 +11,14 @@ import { bytes } from './fields.js'
 export const BYTES = 36
 
 /** Upper bits of a service id, before the 16 of the port (IBA annex A11). */
-export const PortSpace = { TCP: 0x0106n, UDP: 0x0111n, IB: 0x013fn } as const
+const PortSpace = { TCP: 0x0106n, UDP: 0x0111n, IB: 0x013fn } as const
 
-/** Service id of a port in RDMA_PS_TCP: 0x0000000001060000 + port. */
+/** Returns the service id of a port in RDMA_PS_TCP: 0x0000000001060000 + port. */
 export function serviceIdOf(port: number): bigint {
   return (PortSpace.TCP << 16n) | BigInt(port)
 }
 
-/** Whether a service id belongs to a port space whose REQs carry this header: TCP or UDP. */
+/** Returns whether a service id belongs to a port space whose REQs carry this header: TCP or UDP. */
 export function isPortSpace(serviceId: bigint): boolean {
   const space = serviceId >> 16n
   return space === PortSpace.TCP || space === PortSpace.UDP
@@ -28,13 +28,13 @@ export function portOf(serviceId: bigint): number {
   return Number(serviceId & 0xffffn)
 }
 
-export interface CmaHeader {
+interface CmaHeader {
   version: number
-  /** 4 or 6; anything else is an error of the peer's. */
+  /** 4 or 6. Anything else is an error of the peer. */
   ipVersion: number
   /** Port of the active side. */
   sourcePort: number
-  /** As GIDs: 16 bytes, an IPv4 address as ::ffff:a.b.c.d. */
+  /** As GIDs: 16 bytes, IPv4 addresses as ::ffff:a.b.c.d. */
   source: Uint8Array
   destination: Uint8Array
 }
@@ -54,7 +54,7 @@ export function read(view: DataView, at: number): CmaHeader {
   }
 }
 
-/** Writes 36 bytes. The addresses' 12 bytes of IPv4 prefix become zero. */
+/** Writes 36 bytes. The 12 bytes before an IPv4 address become zero. */
 export function write(view: DataView, at: number, header: CmaHeader): void {
   const isIpv4 = header.ipVersion === 4
   view.setUint8(at, header.version)

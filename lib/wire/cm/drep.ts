@@ -17,13 +17,13 @@ import {
 } from './fields.js'
 import * as mad from './mad.js'
 
-export const PRIVATE_DATA_BYTES = 224
+const PRIVATE_DATA_BYTES = 224
 const PRIVATE_DATA = 32
 
-export interface Drep {
+interface Drep {
   localCommId: number
   remoteCommId: number
-  /** Up to 224 bytes; read with all of them. */
+  /** Up to 224 bytes when written, 224 when read. */
   privateData: Uint8Array
 }
 
@@ -35,7 +35,7 @@ export function read(view: DataView, at: number): Drep {
   }
 }
 
-/** Writes the whole datagram of 256 bytes, the common header too. */
+/** Writes the whole datagram of 256 bytes, including the common header. */
 export function write(view: DataView, at: number, transactionId: bigint, drep: Drep): void {
   mad.write(view, at, Attribute.DREP, transactionId)
   setLocalCommId(view, at, drep.localCommId)

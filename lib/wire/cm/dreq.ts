@@ -22,12 +22,12 @@ import * as mad from './mad.js'
 export const PRIVATE_DATA_BYTES = 220
 const PRIVATE_DATA = 36
 
-export interface Dreq {
+interface Dreq {
   localCommId: number
   remoteCommId: number
-  /** QPN of the message's receiver, which stays silent when it is another. */
+  /** QPN of the message's receiver. The receiver ignores a message for another QPN. */
   remoteQpn: number
-  /** Up to 220 bytes; read with all of them. */
+  /** Up to 220 bytes when written, 220 when read. */
   privateData: Uint8Array
 }
 
@@ -42,7 +42,7 @@ export function read(view: DataView, at: number): Dreq {
   }
 }
 
-/** Writes the whole datagram of 256 bytes, the common header too. */
+/** Writes the whole datagram of 256 bytes, including the common header. */
 export function write(view: DataView, at: number, transactionId: bigint, dreq: Dreq): void {
   mad.write(view, at, Attribute.DREQ, transactionId)
   setLocalCommId(view, at, dreq.localCommId)

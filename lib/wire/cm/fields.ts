@@ -1,4 +1,7 @@
-/** What the messages of the connection manager share: wide fields, and the two communication ids at their head. */
+/**
+ * Fields that the messages of the connection manager share: wide fields, and the two communication ids at the
+ * beginning.
+ */
 
 /** Attribute ids of the messages (IBA 12.6, table of CM attributes). */
 export const Attribute = {
@@ -12,15 +15,18 @@ export const Attribute = {
 } as const
 export type Attribute = (typeof Attribute)[keyof typeof Attribute]
 
-/** What a REJ or MRA speaks of: its 2-bit field "message rejected" or "message MRAed" (IBA 12.6.6, 12.6.7). */
+/**
+ * The message that a REJ or MRA is about: its 2-bit field "message rejected" or "message MRAed" (IBA 12.6.6,
+ * 12.6.7).
+ */
 export const MessageKind = { REQ: 0, REP: 1, OTHER: 2 } as const
 export type MessageKind = (typeof MessageKind)[keyof typeof MessageKind]
 
-/** The two communication ids that all messages but the REQ begin with. */
+/** The two communication ids at the beginning of all messages but the REQ. */
 export interface CommIds {
-  /** Id that the message's sender gave. */
+  /** Id that the sender of the message chose. */
   localCommId: number
-  /** Id that its receiver gave. */
+  /** Id that its receiver chose. */
   remoteCommId: number
 }
 
@@ -58,7 +64,10 @@ export function bytes(view: DataView, at: number, length: number): Uint8Array {
   return new Uint8Array(view.buffer, view.byteOffset + at, length).slice()
 }
 
-/** Writes `value` into a field of `length` bytes and zeros the rest. What does not fit is a defect of the caller's. */
+/**
+ * Writes `value` into a field of `length` bytes and fills the rest with zeros. A value that does not fit is a
+ * defect of the caller.
+ */
 export function setBytes(view: DataView, at: number, length: number, value: Uint8Array): void {
   const field = new Uint8Array(view.buffer, view.byteOffset + at, length)
   field.fill(0)
@@ -69,7 +78,7 @@ export function hex(value: number | bigint, digits: number): string {
   return `0x${value.toString(16).padStart(digits, '0')}`
 }
 
-/** ` private 4 bytes`, counting up to the last byte that is not zero; empty when all are. */
+/** Prints ` private 4 bytes`, which counts up to the last byte that is not zero. Empty when all are zero. */
 export function printPrivateData(view: DataView, at: number, length: number): string {
   let used = length
   while (used > 0 && view.getUint8(at + used - 1) === 0) used--

@@ -1,13 +1,13 @@
 /**
  * Management datagram: the 24-byte common header of the 256 bytes that travel as one unreliable datagram to QP 1
- * (IBA 13.4.2). Of the management classes only communication management is spoken here.
+ * (IBA 13.4.2). Weir uses only the management class of communication
+ * management.
  *
  *     0 base version 1 | 1 class 0x07 | 2 class version 2 | 3 method (R bit on top)
  *     4 status (2) | 6 class specific (2) | 8 transaction id (8)
  *     16 attribute id (2) | 18 reserved (2) | 20 attribute modifier (4)
  *
- * The two reserved bytes, which Linux sends as 0 and does not read, hold the UDP port at which a Weir host takes datagrams, if that
- * is another one than it sends this datagram to. 0: the two are the same.
+ * The two reserved bytes, which Linux sends as 0 and does not read, hold the UDP port at which a Weir host receives datagrams, if it differs from the one that it sends this datagram to. 0: the two are the same.
  */
 export const BYTES = 256
 
@@ -16,12 +16,12 @@ export const UDP_SOURCE_PORT = 55410
 
 export const BASE_VERSION = 1
 /** Management class of the connection manager (IBA 16.7.1) and its version. */
-export const CLASS_CM = 0x07
-export const CLASS_VERSION_CM = 2
+const CLASS_CM = 0x07
+const CLASS_VERSION_CM = 2
 /** Method Send. The connection manager answers with Send too: the R bit is never set. */
-export const METHOD_SEND = 0x03
+const METHOD_SEND = 0x03
 
-/** Why a datagram is not a management datagram of the connection manager. */
+/** Why a datagram is no management datagram of the connection manager. */
 export const MadFault = {
   NONE: 0,
   LENGTH: 1,
@@ -43,7 +43,9 @@ export const MAD_FAULT_NAMES = [
   'attribute',
 ] as const
 
-/** Whether bytes `at` to `end` are a datagram of the connection manager; says nothing of its attribute. */
+/**
+ * Checks whether bytes `at` to `end` are a datagram of the connection manager. Does not check its attribute.
+ */
 export function check(view: DataView, at: number, end: number): MadFault {
   if (end - at !== BYTES || end > view.byteLength) return MadFault.LENGTH
   if (baseVersion(view, at) !== BASE_VERSION) return MadFault.BASE_VERSION
@@ -53,35 +55,35 @@ export function check(view: DataView, at: number, end: number): MadFault {
   return MadFault.NONE
 }
 
-export function baseVersion(view: DataView, at: number): number {
+function baseVersion(view: DataView, at: number): number {
   return view.getUint8(at)
 }
 
-export function setBaseVersion(view: DataView, at: number, value: number): void {
+function setBaseVersion(view: DataView, at: number, value: number): void {
   view.setUint8(at, value)
 }
 
-export function managementClass(view: DataView, at: number): number {
+function managementClass(view: DataView, at: number): number {
   return view.getUint8(at + 1)
 }
 
-export function setManagementClass(view: DataView, at: number, value: number): void {
+function setManagementClass(view: DataView, at: number, value: number): void {
   view.setUint8(at + 1, value)
 }
 
-export function classVersion(view: DataView, at: number): number {
+function classVersion(view: DataView, at: number): number {
   return view.getUint8(at + 2)
 }
 
-export function setClassVersion(view: DataView, at: number, value: number): void {
+function setClassVersion(view: DataView, at: number, value: number): void {
   view.setUint8(at + 2, value)
 }
 
-export function method(view: DataView, at: number): number {
+function method(view: DataView, at: number): number {
   return view.getUint8(at + 3)
 }
 
-export function setMethod(view: DataView, at: number, value: number): void {
+function setMethod(view: DataView, at: number, value: number): void {
   view.setUint8(at + 3, value)
 }
 
@@ -93,7 +95,7 @@ export function transactionId(view: DataView, at: number): bigint {
   return view.getBigUint64(at + 8)
 }
 
-export function setTransactionId(view: DataView, at: number, value: bigint): void {
+function setTransactionId(view: DataView, at: number, value: bigint): void {
   view.setBigUint64(at + 8, value)
 }
 
@@ -101,11 +103,11 @@ export function attributeId(view: DataView, at: number): number {
   return view.getUint16(at + 16)
 }
 
-export function setAttributeId(view: DataView, at: number, value: number): void {
+function setAttributeId(view: DataView, at: number, value: number): void {
   view.setUint16(at + 16, value)
 }
 
-/** UDP port at which the sender takes datagrams; 0: the one that this datagram was sent to. */
+/** UDP port at which the sender receives datagrams. 0: the one that this datagram was sent to. */
 export function replyPort(view: DataView, at: number): number {
   return view.getUint16(at + 18)
 }
@@ -125,7 +127,10 @@ export function write(view: DataView, at: number, attribute: number, transaction
   setAttributeId(view, at, attribute)
 }
 
-/** `MAD class 0x07 method 0x03 attribute 0x0010 tid 0x0000000235153153`, and the status when it is not 0. */
+/**
+ * Prints `MAD class 0x07 method 0x03 attribute 0x0010 tid 0x0000000235153153`, and the status when it is not
+ * 0.
+ */
 export function print(view: DataView, at: number): string {
   const fault = status(view, at) === 0 ? '' : ` status ${hex(status(view, at), 4)}`
   return (

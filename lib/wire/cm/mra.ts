@@ -19,17 +19,17 @@ import {
 } from './fields.js'
 import * as mad from './mad.js'
 
-export const PRIVATE_DATA_BYTES = 222
+const PRIVATE_DATA_BYTES = 222
 const PRIVATE_DATA = 34
 
-export interface Mra {
+interface Mra {
   localCommId: number
   remoteCommId: number
-  /** 2 bits: a MessageKind, or 3 from a peer in error. */
+  /** 2 bits: a MessageKind, or 3 from an erroneous peer. */
   message: number
   /** 5 bits: the answer may take up to 4.096 us * 2^n. */
   serviceTimeout: number
-  /** Up to 222 bytes; read with all of them. */
+  /** Up to 222 bytes when written, 222 when read. */
   privateData: Uint8Array
 }
 
@@ -46,7 +46,7 @@ export function read(view: DataView, at: number): Mra {
   }
 }
 
-/** Writes the whole datagram of 256 bytes, the common header too. */
+/** Writes the whole datagram of 256 bytes, including the common header. */
 export function write(view: DataView, at: number, transactionId: bigint, mra: Mra): void {
   mad.write(view, at, Attribute.MRA, transactionId)
   setLocalCommId(view, at, mra.localCommId)

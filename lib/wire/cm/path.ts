@@ -8,7 +8,7 @@
 import { bytes, setBytes } from './fields.js'
 
 export interface Path {
-  /** 0xffff with RoCE: there are no LIDs. */
+  /** 0xffff with RoCE, which has no LIDs. */
   localLid: number
   remoteLid: number
   /** 16 bytes; an IPv4 address is ::ffff:a.b.c.d. */
@@ -27,7 +27,7 @@ export interface Path {
   localAckTimeout: number
 }
 
-/** A path that is not there: all zeros. */
+/** Returns an absent path: all zeros. */
 export function none(): Path {
   return {
     localLid: 0,

@@ -19,7 +19,7 @@ import {
 } from './fields.js'
 import * as mad from './mad.js'
 
-export const INFORMATION_BYTES = 72
+const INFORMATION_BYTES = 72
 export const PRIVATE_DATA_BYTES = 148
 const INFORMATION = 36
 const PRIVATE_DATA = 108
@@ -66,7 +66,7 @@ const REASON_NAMES = new Map<number, string>(
   Object.entries(Reason).map(([name, code]) => [code, name.toLowerCase().replaceAll('_', ' ')]),
 )
 
-/** `stale connection` for 10; `reason 77` for a code that the standard does not know. */
+/** Returns `stale connection` for 10, and `reason 77` for a code that the standard does not define. */
 export function reasonName(code: number): string {
   return REASON_NAMES.get(code) ?? `reason ${code}`
 }
@@ -74,20 +74,20 @@ export function reasonName(code: number): string {
 export interface Rej {
   localCommId: number
   remoteCommId: number
-  /** 2 bits: a MessageKind, or 3 from a peer in error. */
+  /** 2 bits: a MessageKind, or 3 from an erroneous peer. */
   message: number
   reason: number
-  /** 7 bits: how many bytes of the information count. A peer in error may claim more than 72. */
+  /** 7 bits: the valid bytes of the information. An erroneous peer may claim more than 72. */
   informationLength: number
-  /** Additional reject information: up to 72 bytes; read with all of them. */
+  /** Additional reject information: up to 72 bytes when written, 72 when read. */
   information: Uint8Array
-  /** Up to 148 bytes; read with all of them. */
+  /** Up to 148 bytes when written, 148 when read. */
   privateData: Uint8Array
 }
 
 export const message = (view: DataView, at: number): number => view.getUint8(at + 32) >>> 6
 export const reason = (view: DataView, at: number): number => view.getUint16(at + 34)
-/** The CA GUID that reason TIMEOUT carries as its information. */
+/** The CA GUID, which is the information of reason TIMEOUT. */
 export const informationGuid = (view: DataView, at: number): bigint => view.getBigUint64(at + INFORMATION)
 
 export function read(view: DataView, at: number): Rej {
@@ -102,7 +102,7 @@ export function read(view: DataView, at: number): Rej {
   }
 }
 
-/** Writes the whole datagram of 256 bytes, the common header too. */
+/** Writes the whole datagram of 256 bytes, including the common header. */
 export function write(view: DataView, at: number, transactionId: bigint, rej: Rej): void {
   mad.write(view, at, Attribute.REJ, transactionId)
   setLocalCommId(view, at, rej.localCommId)

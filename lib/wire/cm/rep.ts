@@ -30,25 +30,25 @@ export interface Rep {
   remoteCommId: number
   localQkey: number
   localQpn: number
-  /** 24 bits of the enhanced connection establishment, 0 without it. */
+  /** 24 bits of the enhanced connection establishment. 0 without it. */
   vendorId: number
   localEecn: number
-  /** First PSN that the receiver of the message will send with. */
+  /** First PSN with which the receiver of this message sends. */
   startingPsn: number
-  /** Incoming READs and atomics that the sender can serve at a time. */
+  /** Incoming READs and atomics that the sender serves at a time. */
   responderResources: number
-  /** READs and atomics that the sender will have outstanding. */
+  /** READs and atomics that the sender has outstanding at a time. */
   initiatorDepth: number
   /** 5 bits, 4.096 us * 2^n. */
   targetAckDelay: number
   /** 2 bits. */
   failoverAccepted: number
   endToEndFlowControl: boolean
-  /** 3 bits, 7 = for ever: what the receiver of the message uses. */
+  /** 3 bits, for the receiver of the message. 7 = without limit. */
   rnrRetry: number
   srq: boolean
   localCaGuid: bigint
-  /** Up to 196 bytes; read with all of them. */
+  /** Up to 196 bytes when written, 196 when read. */
   privateData: Uint8Array
 }
 
@@ -78,7 +78,7 @@ export function read(view: DataView, at: number): Rep {
   }
 }
 
-/** Writes the whole datagram of 256 bytes, the common header too. */
+/** Writes the whole datagram of 256 bytes, including the common header. */
 export function write(view: DataView, at: number, transactionId: bigint, rep: Rep): void {
   mad.write(view, at, Attribute.REP, transactionId)
   setLocalCommId(view, at, rep.localCommId)

@@ -25,7 +25,7 @@ import {
 import * as mad from './mad.js'
 import * as path from './path.js'
 
-/** All 92 bytes; with the RDMA port spaces the first 36 of them are the CMA header. */
+/** The whole private data. With the RDMA port spaces its first 36 bytes are the CMA header. */
 export const PRIVATE_DATA_BYTES = 92
 const PRIMARY = 76
 const ALTERNATE = 120
@@ -36,25 +36,25 @@ export const Transport = { RC: 0, UC: 1, RD: 2, EXTENDED: 3 } as const
 
 export interface Req {
   localCommId: number
-  /** 24 bits of the enhanced connection establishment, 0 without it. */
+  /** 24 bits of the enhanced connection establishment. 0 without it. */
   vendorId: number
   serviceId: bigint
   localCaGuid: bigint
   localQkey: number
   localQpn: number
-  /** Incoming READs and atomics that the sender can serve at a time. */
+  /** Incoming READs and atomics that the sender serves at a time. */
   responderResources: number
   localEecn: number
-  /** READs and atomics that the sender will have outstanding. */
+  /** READs and atomics that the sender has outstanding at a time. */
   initiatorDepth: number
   remoteEecn: number
-  /** 5 bits, 4.096 us * 2^n: how soon the receiver has to answer. */
+  /** 5 bits, 4.096 us * 2^n: the time within which the receiver must answer. */
   remoteCmResponseTimeout: number
   transport: number
   endToEndFlowControl: boolean
-  /** First PSN that the receiver of the message will send with. */
+  /** First PSN with which the receiver of this message sends. */
   startingPsn: number
-  /** 5 bits, 4.096 us * 2^n: how soon the sender answers a REP. */
+  /** 5 bits, 4.096 us * 2^n: the time within which the sender answers a REP. */
   localCmResponseTimeout: number
   /** 3 bits. */
   retryCount: number
@@ -62,16 +62,16 @@ export interface Req {
   /** 4 bits: 1 = 256 bytes … 5 = 4096. */
   pathMtu: number
   rdcExists: boolean
-  /** 3 bits, 7 = for ever. */
+  /** 3 bits, 7 = without limit. */
   rnrRetry: number
-  /** 4 bits: repetitions of a message of the connection manager. */
+  /** 4 bits: retransmissions of a message of the connection manager. */
   maxCmRetries: number
   srq: boolean
   /** 3 bits. */
   extendedTransport: number
   primary: path.Path
   alternate: path.Path
-  /** Up to 92 bytes; read with all of them. */
+  /** Up to 92 bytes when written, 92 when read. */
   privateData: Uint8Array
 }
 
@@ -80,12 +80,12 @@ export const localCaGuid = (view: DataView, at: number): bigint => view.getBigUi
 export const localQpn = (view: DataView, at: number): number => u24(view, at + 56)
 export const startingPsn = (view: DataView, at: number): number => u24(view, at + 68)
 
-/** Bytes of the path MTU with this code, 0 for a code that is none (0 and 6 to 15). */
+/** Returns the bytes of the path MTU with this code, 0 for an invalid code (0 and 6 to 15). */
 export function mtuBytes(code: number): number {
   return code >= 1 && code <= 5 ? 128 << code : 0
 }
 
-/** Code of a path MTU of 256, 512, 1024, 2048 or 4096 bytes, 0 for any other number. */
+/** Returns the code of a path MTU of 256, 512, 1024, 2048 or 4096 bytes, 0 for any other number. */
 export function mtuCode(byteCount: number): number {
   for (let code = 1; code <= 5; code++) if (128 << code === byteCount) return code
   return 0
@@ -126,7 +126,7 @@ export function read(view: DataView, at: number): Req {
   }
 }
 
-/** Writes the whole datagram of 256 bytes, the common header too. */
+/** Writes the whole datagram of 256 bytes, including the common header. */
 export function write(view: DataView, at: number, transactionId: bigint, req: Req): void {
   mad.write(view, at, Attribute.REQ, transactionId)
   setLocalCommId(view, at, req.localCommId)

@@ -1,5 +1,5 @@
 /**
- * RTU, the active side's last word of the handshake: ready to use (IBA 12.6.9).
+ * RTU, the active side's last message of the handshake: ready to use (IBA 12.6.9).
  *
  *     24 local comm id | 28 remote comm id | 32 private data (224)
  */
@@ -17,13 +17,13 @@ import {
 } from './fields.js'
 import * as mad from './mad.js'
 
-export const PRIVATE_DATA_BYTES = 224
+const PRIVATE_DATA_BYTES = 224
 const PRIVATE_DATA = 32
 
-export interface Rtu {
+interface Rtu {
   localCommId: number
   remoteCommId: number
-  /** Up to 224 bytes; read with all of them. */
+  /** Up to 224 bytes when written, 224 when read. */
   privateData: Uint8Array
 }
 
@@ -35,7 +35,7 @@ export function read(view: DataView, at: number): Rtu {
   }
 }
 
-/** Writes the whole datagram of 256 bytes, the common header too. */
+/** Writes the whole datagram of 256 bytes, including the common header. */
 export function write(view: DataView, at: number, transactionId: bigint, rtu: Rtu): void {
   mad.write(view, at, Attribute.RTU, transactionId)
   setLocalCommId(view, at, rtu.localCommId)

@@ -1,7 +1,7 @@
 /**
- * 64-bit fields that Weir handles as numbers: remote virtual addresses. A number is exact below 2^53; real
+ * 64-bit fields that Weir handles as numbers: remote virtual addresses. A number is exact below 2^53. Actual
  * addresses of user memory are below 2^47 on x86-64 and 2^52 on arm64. Larger ones read as NaN, which no
- * memory region contains, so that they end as an access error and never as a wrong address.
+ * memory region contains, so they cause an access error and never a wrong address.
  */
 const HIGH_LIMIT = 0x20_0000
 
@@ -10,13 +10,13 @@ export function readAddress(view: DataView, at: number): number {
   return high < HIGH_LIMIT ? high * 0x1_0000_0000 + view.getUint32(at + 4) : Number.NaN
 }
 
-/** @param address whole number, 0 to 2^53 - 1 */
+/** @param address an integer, 0 to 2^53 - 1 */
 export function writeAddress(view: DataView, at: number, address: number): void {
   view.setUint32(at, Math.floor(address / 0x1_0000_0000))
   view.setUint32(at + 4, address >>> 0)
 }
 
-/** All 64 bits in hex, also where no number is exact. */
+/** Prints all 64 bits in hex, including those that a number cannot hold exactly. */
 export function printAddress(view: DataView, at: number): string {
   const high = view.getUint32(at)
   const low = view.getUint32(at + 4)

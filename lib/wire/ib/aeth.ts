@@ -1,6 +1,6 @@
 /**
  * ACK Extended Transport Header (IBA 9.3.5): syndrome (8 bits) and message sequence number (24), big-endian.
- * The syndrome's bits 6–5 are its kind, bits 4–0 the value (IBA 9.7.5): 000 credit count of an ACK,
+ * Bits 6–5 of the syndrome are its kind, bits 4–0 its value (IBA 9.7.5): 000 credit count of an ACK,
  * 001 RNR timer code, 011 NAK code.
  */
 export const BYTES = 4
@@ -8,7 +8,7 @@ export const BYTES = 4
 const SYNDROME = 0
 
 export const KIND_ACK = 0
-export const KIND_RNR_NAK = 1
+const KIND_RNR_NAK = 1
 export const KIND_RESERVED = 2
 export const KIND_NAK = 3
 
@@ -18,7 +18,7 @@ export const NAK_REMOTE_ACCESS_ERROR = 0x62
 export const NAK_REMOTE_OPERATIONAL_ERROR = 0x63
 export const NAK_INVALID_RD_REQUEST = 0x64
 
-/** Credit field of an ACK from a responder that gives no end-to-end credits. */
+/** Credit field of an ACK from a responder without end-to-end credits. */
 export const CREDITS_UNLIMITED = 0x1f
 /** Syndrome of an ACK without credits. */
 export const ACK_UNLIMITED = 0x1f
@@ -41,12 +41,12 @@ export function write(view: DataView, at: number, syndromeByte: number, messageS
   view.setUint32(at, ((syndromeByte << 24) | (messageSequence & 0xffffff)) >>> 0)
 }
 
-/** KIND_ACK, KIND_RNR_NAK, KIND_RESERVED or KIND_NAK; the reserved top bit is ignored. */
+/** Returns KIND_ACK, KIND_RNR_NAK, KIND_RESERVED or KIND_NAK. Ignores the reserved top bit. */
 export function kind(syndromeByte: number): number {
   return (syndromeByte >>> 5) & 3
 }
 
-/** The low five bits: credit code, RNR timer code or NAK code, as `kind` says. */
+/** Returns the low five bits: credit code, RNR timer code or NAK code, depending on `kind`. */
 export function value(syndromeByte: number): number {
   return syndromeByte & 0x1f
 }
@@ -83,7 +83,7 @@ export const RNR_TIMER_NS = Float64Array.from(
   units => units * 10_000,
 )
 
-/** Receive work requests that an ACK's credit code stands for (IBA 9.7.7.2.4); 31 = no limit. */
+/** Receive work requests for each credit code of an ACK (IBA 9.7.7.2.4). 31 = no limit. */
 export const CREDITS = Float64Array.from([
   0,
   1,
@@ -119,7 +119,10 @@ export const CREDITS = Float64Array.from([
   Number.POSITIVE_INFINITY,
 ])
 
-/** The code of the largest count in the table that does not exceed `credits`: never promises too much. */
+/**
+ * Returns the code of the largest count in the table that does not exceed `credits`, so that it never
+ * promises too much.
+ */
 export function creditCode(credits: number): number {
   let code = 30
   while (code > 0 && CREDITS[code]! > credits) code--

@@ -1,4 +1,6 @@
-/** Atomic ACK Extended Transport Header (IBA 9.3): what the memory held before, 64 bits as two u32. */
+/**
+ * Atomic ACK Extended Transport Header (IBA 9.3): the previous contents of the memory, 64 bits as two u32.
+ */
 import { printAddress } from './address-64.js'
 
 export const BYTES = 8
@@ -11,7 +13,7 @@ export function originalLow(view: DataView, at: number): number {
   return view.getUint32(at + 4)
 }
 
-export function setOriginal(view: DataView, at: number, high: number, low: number): void {
+function setOriginal(view: DataView, at: number, high: number, low: number): void {
   view.setUint32(at, high)
   view.setUint32(at + 4, low)
 }

@@ -8,7 +8,7 @@ const RKEY = 8
 const SWAP_OR_ADD = 12
 const COMPARE = 20
 
-/** Remote virtual address, a multiple of 8; NaN when it is 2^53 or more. */
+/** Remote virtual address, a multiple of 8. NaN when it is 2^53 or more. */
 export function address(view: DataView, at: number): number {
   return readAddress(view, at + ADDRESS)
 }
@@ -51,12 +51,12 @@ export function setCompare(view: DataView, at: number, high: number, low: number
   view.setUint32(at + COMPARE + 4, low)
 }
 
-/** What an atomic asks for; words of 64 bits in halves. */
+/** Operands of an atomic. Each 64-bit word is two halves. */
 export interface AtomicEth {
   /** Virtual address, a multiple of 8. */
   address: number
   rkey: number
-  /** COMPARE AND SWAP: what to put there. FETCH AND ADD: what to add. */
+  /** COMPARE AND SWAP: the new value. FETCH AND ADD: the value to add. */
   swapOrAddHigh: number
   swapOrAddLow: number
   compareHigh: number

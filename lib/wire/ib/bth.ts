@@ -1,4 +1,4 @@
-/** Base Transport Header (IBA 9.2): 12 bytes, big-endian, in front of every RoCEv2 packet. */
+/** Base Transport Header (IBA 9.2): 12 bytes, big-endian, in every RoCEv2 packet. */
 
 import { WireError } from '../bytes/wire-error.js'
 import { Opcode, opcodeName } from './opcode.js'
@@ -6,15 +6,16 @@ import { Opcode, opcodeName } from './opcode.js'
 export const BYTES = 12
 export const DEFAULT_PARTITION_KEY = 0xffff
 /**
- * MigReq of every packet that Weir sends: a queue pair is in the state Migrated from connect on, as Weir has no second path
- * (IBA 17.2.8). Hardware expects it. Linux's rxe sends 0, so what arrives may have either.
+ * MigReq of every packet that Weir sends. A queue pair is in the state Migrated from connect on, because Weir
+ * has no second path (IBA 17.2.8). Hardware expects this. Linux's rxe sends 0, so received packets may have
+ * either.
  */
-export const MIGRATED = true
+const MIGRATED = true
 
 const OPCODE = 0
 const FLAGS = 1
 const PARTITION_KEY = 2
-/** FECN, BECN and six reserved bits (IBA annex A17 for RoCEv2); all of it is masked in the ICRC. */
+/** FECN, BECN and six reserved bits (IBA annex A17 for RoCEv2). The ICRC masks all of them. */
 export const CONGESTION = 4
 const DEST_QPN = 4
 const PSN = 8
@@ -79,16 +80,17 @@ export function psn(view: DataView, at: number): number {
 }
 
 /**
- * How many packets have arrived that had arrived before, modulo 2^7, in an ACK or SACK between two Weir hosts. It stands in seven
- * bits that the standard reserves, which others send as 0 and do not read (IBA 9.2.7).
+ * Number of duplicate packets that have arrived, modulo 2^7, in an ACK or SACK between two Weir hosts. It
+ * uses seven bits that the standard reserves. Other hosts send them as 0 and do not read them (IBA 9.2.7).
  */
 export function duplicates(view: DataView, at: number): number {
   return view.getUint8(at + PSN) & 0x7f
 }
 
 /**
- * Number of the window that a data packet or probe was sent with, modulo 2^7: where the peer works windows out (receiver-based
- * HPCC++), the number of the last RATE that the sender had taken, else 0. It stands in the same reserved bits, in other packets.
+ * Number of the window with which a data packet or probe was sent, modulo 2^7. If the peer computes windows
+ * (receiver-based HPCC++), it is the number of the last RATE that the sender has taken, else 0. It uses the
+ * same reserved bits, in other packets.
  */
 export function windowNumber(view: DataView, at: number): number {
   return duplicates(view, at)
@@ -148,7 +150,7 @@ export function setPsn(view: DataView, at: number, value: number): void {
   view.setUint32(at + PSN, ((view.getUint32(at + PSN) & 0xff00_0000) | (value & 0xffffff)) >>> 0)
 }
 
-/** What a sender says in a BTH. On the packet path: make one, set what changes, and hand it to `write` again and again. */
+/** The fields of a BTH. On the packet path one object is changed and passed to `write` again and again. */
 export class Bth {
   opcode = 0
   solicited = false
@@ -162,7 +164,7 @@ export class Bth {
   /** Modulo 2^24. */
   psn = 0
 
-  /** @param given what is not as above */
+  /** @param given the fields that differ from the defaults above */
   constructor(given: Partial<Bth> = {}) {
     Object.assign(this, given)
   }
@@ -197,7 +199,7 @@ const ACKNOWLEDGEMENTS: readonly number[] = [
   Opcode.STAMPED_SACK,
 ]
 
-/** What Weir hosts say in the reserved bits beside AckReq. */
+/** Prints what Weir hosts put into the reserved bits beside AckReq. */
 function printReserved(view: DataView, at: number): string {
   const value = duplicates(view, at)
   if (value === 0) return ''

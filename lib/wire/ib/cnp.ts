@@ -5,7 +5,7 @@
 import * as bth from './bth.js'
 import { Opcode } from './opcode.js'
 
-/** Reserved bytes behind the BTH. */
+/** Reserved bytes after the BTH. */
 export const BYTES = 16
 
 /** Writes BTH and reserved bytes: 28 in all. */

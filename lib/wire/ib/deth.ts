@@ -1,9 +1,9 @@
 /** Datagram Extended Transport Header (IBA 9.3.2): Q_Key and the sender's QP, big-endian. */
 export const BYTES = 8
 
-/** Q_Key of QP 1, which management datagrams travel to. */
+/** Q_Key of QP 1, to which management datagrams are sent. */
 export const QKEY_GSI = 0x8001_0000
-/** The general services interface: connection management. */
+/** The general services interface, for connection management. */
 export const QPN_GSI = 1
 
 const QKEY = 0

@@ -1,15 +1,15 @@
 /**
  * The invariant CRC at the end of every RoCEv2 packet (IBA 7.8.1, annex A17): CRC-32 over eight 0xff bytes,
- * then the packet from its IP header on, little-endian. What may change on the way counts as ones: IPv4 TOS,
+ * then the packet from its IP header on, little-endian. Fields that may change on the way count as ones: IPv4 TOS,
  * TTL and checksum (IPv6: traffic class, flow label, hop limit), the UDP checksum, and the BTH byte of FECN
  * and BECN. Lengths, identification, ports and pad count as they are on the wire.
  *
- * A native INT shim is left out, since hops write into it; lengths still count it. An echoed shim, which no hop
- * touches, is covered. Of the other encapsulations, which hops make longer, nothing counts: the ICRC is that of the
- * packet without them, with the lengths, the protocol and the port that it has then. Whoever strips them leaves a
- * RoCEv2 packet whose ICRC is right.
+ * The ICRC does not cover a native INT shim, because hops write into it, but lengths include it. It covers an
+ * echoed shim, which no hop changes. Hops make the other encapsulations longer, so the ICRC is that of the
+ * packet without them, with the lengths, the protocol and the port that it has then. A packet from which they
+ * are removed is a RoCEv2 packet with a right ICRC.
  *
- * All functions want a frame whose offsets are filled in (`parseFrame`, or the tx pipeline).
+ * All functions need a frame with its offsets set (`parseFrame`, or the tx pipeline).
  */
 import { WeirError } from '../../errors.js'
 import type { Frame } from '../../frame/frame.js'
@@ -25,19 +25,19 @@ export { implementation } from '../bytes/crc32.js'
 
 export const BYTES = 4
 
-/** IPv4 header with every option, UDP, the largest shim, BTH. */
+/** Has room for an IPv4 header with every option, UDP, the largest shim, and the BTH. */
 const scratch = new Uint8Array(60 + udp.BYTES + intShim.bytes(intShim.FORMAT_WIDE, 255) + bth.BYTES)
 const scratchView = new DataView(scratch.buffer)
 
-/** The state after eight 0xff bytes, which stand for the LRH of InfiniBand. */
+/** The state after eight 0xff bytes, which replace the LRH of InfiniBand. */
 const AFTER_PREFIX = crc32.updateByTable(crc32.START, new DataView(new Uint8Array(8).fill(0xff).buffer), 0, 8)
 
-/** What the ICRC of the frame should be, an unsigned 32-bit number. The frame must be materialised. */
+/** Returns the correct ICRC of the frame, an unsigned 32-bit number. The frame must be materialised. */
 export function compute(frame: Frame): number {
   return computeSigned(frame) >>> 0
 }
 
-/** The same as a signed number: V8 makes no object for it. */
+/** The same as a signed number, for which V8 allocates no object. */
 function computeSigned(frame: Frame): number {
   return computeWith(frame, maskHeaders(frame))
 }
@@ -51,12 +51,12 @@ export function write(frame: Frame): void {
   frame.view.setInt32(packetEnd(frame) - BYTES, computeSigned(frame), true)
 }
 
-/** False if the end of the packet, and with it the ICRC, is not materialised. */
+/** Returns false if the end of the packet, and with it the ICRC, is not materialised. */
 export function isPresent(frame: Frame): boolean {
   return packetEnd(frame) <= frame.length
 }
 
-/** The ICRC that the frame carries. */
+/** Returns the ICRC in the frame. */
 export function read(frame: Frame): number {
   return readSigned(frame) >>> 0
 }
@@ -66,8 +66,8 @@ function readSigned(frame: Frame): number {
 }
 
 /**
- * True if the frame carries the right ICRC. A frame whose payload is not materialised has none and counts as
- * right; one without a BTH counts as wrong.
+ * Returns true if the frame has the right ICRC. A frame without materialised payload has none and counts as
+ * right. A frame without BTH counts as wrong.
  */
 export function verify(frame: Frame): boolean {
   if (frame.bth < 0) return false
@@ -75,8 +75,8 @@ export function verify(frame: Frame): boolean {
 }
 
 /**
- * For two ends that agreed to compute the ICRC with an IPv4 identification of zero, whatever the kernel
- * wrote there.
+ * Verifies the ICRC with an IPv4 identification of zero, whatever the kernel wrote there. Both ends have
+ * agreed on this.
  */
 export function verifyWithZeroId(frame: Frame): boolean {
   if (frame.bth < 0) return false
@@ -87,9 +87,9 @@ export function verifyWithZeroId(frame: Frame): boolean {
 }
 
 /**
- * For receivers that see the identification, and have peers on ordinary sockets. Those peers do not choose it (Linux
- * counts it on connected sockets, and numbers the segments of one send), and compute the ICRC with zero. True if the
- * ICRC is right for the identification on the wire, or for zero.
+ * Verifies the ICRC at receivers that see the identification and have peers on ordinary sockets. Those peers
+ * cannot choose it: Linux counts it on connected sockets, and numbers the segments of one send. They compute
+ * the ICRC with zero. Returns true if the ICRC is right for the identification on the wire, or for zero.
  */
 export function verifyOrWithZeroId(frame: Frame): boolean {
   if (verify(frame)) return true
@@ -102,10 +102,11 @@ export function verifyOrWithZeroId(frame: Frame): boolean {
 }
 
 /**
- * For receivers on a socket that hides the IPv4 identification: true if some identification makes the ICRC
- * right. CRC-32 is linear: changing the identification changes the CRC by a value that depends on the change
- * and on the bytes behind it alone. Taken back over those bytes, the difference must lie within the 16 bits
- * of the field. A corrupted packet passes with probability 2^-16 instead of 2^-32. IPv6 is checked whole.
+ * Verifies the ICRC at receivers whose socket hides the IPv4 identification: returns true if it is right for
+ * some identification. CRC-32 is linear, so a change of the identification changes the CRC by a value that
+ * depends only on the change and on the bytes after it. The difference, unwound over those bytes, must fit in
+ * the 16 bits of the field. A corrupted packet passes with probability 2^-16 instead of 2^-32. IPv6 is
+ * checked completely.
  */
 export function verifyIgnoringId(frame: Frame): boolean {
   if (frame.bth < 0) return false
@@ -116,7 +117,7 @@ export function verifyIgnoringId(frame: Frame): boolean {
   return crc32.unwind(difference, coveredBytes(frame) - 4) >>> 16 === 0
 }
 
-/** Bytes from the IP header on that the ICRC covers. */
+/** Number of bytes from the IP header on that the ICRC covers. */
 function coveredBytes(frame: Frame): number {
   const inUdp = shimCounts(frame) ? 0 : frame.bth - frame.l4 - udp.BYTES
   return packetEnd(frame) - BYTES - frame.l3 - inUdp - (frame.l4 - ipEnd(frame))
@@ -130,25 +131,29 @@ function isIpv4(frame: Frame): boolean {
   return frame.view.getUint8(frame.l3) >>> 4 === 4
 }
 
-/** First byte behind the IP header; UDP does not begin there when there are extension headers, or IFA. */
+/** First byte after the IP header. UDP begins later when there are extension headers, or IFA. */
 function ipEnd(frame: Frame): number {
   return frame.l3 + (isIpv4(frame) ? ipv4.headerBytes(frame.view, frame.l3) : ipv6.BYTES)
 }
 
-/** First byte behind the IP packet. */
+/** First byte after the IP packet. */
 function packetEnd(frame: Frame): number {
   return isIpv4(frame)
     ? frame.l3 + ipv4.totalLength(frame.view, frame.l3)
     : frame.l3 + ipv6.BYTES + ipv6.payloadLength(frame.view, frame.l3)
 }
 
-/** A signed number. @param masked bytes of headers in the scratch */
+/**
+ * Returns a signed number.
+ *
+ * @param masked bytes of headers in the scratch
+ */
 function computeWith(frame: Frame, masked: number): number {
   const state = crc32.updateByTable(AFTER_PREFIX, scratchView, 0, masked)
   return ~takeRest(state, frame, frame.bth + bth.BYTES, packetEnd(frame) - BYTES)
 }
 
-/** What follows the BTH: extended headers, payload, which may lie outside of the slot, and pad. */
+/** Adds what follows the BTH: extended headers, payload, which may be outside the slot, and pad. */
 function takeRest(state: number, frame: Frame, at: number, end: number): number {
   const { view, payload, payloadLength } = frame
   if (payload < at || payloadLength < crc32.NATIVE_FROM_BYTES) {
@@ -164,12 +169,14 @@ function takeRest(state: number, frame: Frame, at: number, end: number): number 
   )
 }
 
-/** True if the packet carries telemetry that the ICRC leaves out, with its lengths, protocol and port. */
+/**
+ * Returns true if the packet carries telemetry that the ICRC leaves out, with its lengths, protocol and port.
+ */
 function isForeign(frame: Frame): boolean {
   return frame.l4 !== ipEnd(frame) || (frame.shim >= 0 && frame.intFormat > intShim.FORMAT_COMPACT)
 }
 
-/** Makes the headers in the scratch those of the packet without telemetry. */
+/** Changes the headers in the scratch to those of the packet without telemetry. */
 function strip(frame: Frame, udpAt: number): void {
   const bytes = frame.l4 - ipEnd(frame) + frame.bth - frame.l4 - udp.BYTES
   if (isIpv4(frame)) {
@@ -183,7 +190,10 @@ function strip(frame: Frame, udpAt: number): void {
   scratchView.setUint16(udpAt + 4, packetEnd(frame) - frame.bth + udp.BYTES)
 }
 
-/** Copies IP to BTH into the scratch, with ones where hops may write. Returns how many bytes that are. */
+/**
+ * Copies the headers from IP to BTH into the scratch, with ones in fields that hops may write. Returns their
+ * length in bytes.
+ */
 function maskHeaders(frame: Frame): number {
   const view = frame.view
   const udpAt = ipEnd(frame) - frame.l3

@@ -1,6 +1,7 @@
 /**
- * BTH opcodes (IBA 9.2.1) and what each implies. High 3 bits: the transport service; low 5: the operation.
- * Tables are columns over the opcode, so that a packet handler needs no branches to know its headers.
+ * BTH opcodes (IBA 9.2.1) and their properties. The high 3 bits are the transport service, the low 5 the
+ * operation. Tables are indexed by the opcode, so that a packet handler needs no branches to know the
+ * headers.
  */
 export const Opcode = {
   RC_SEND_FIRST: 0x00,
@@ -42,35 +43,40 @@ export const Opcode = {
   UD_SEND_ONLY_WITH_IMM: 0x65,
   /** Congestion notification packet of RoCEv2 (IBA annex A17). */
   CNP: 0x81,
-  /** Weir: collects telemetry, carries no data (probe packet of the HPCC++ draft). */
+  /** Weir: collects telemetry and carries no data (probe packet of the HPCC++ draft). */
   PROBE: 0xc0,
-  /** Weir: returns telemetry by itself (the telemetry response of the HPCC++ draft), and acknowledges. */
+  /**
+   * Weir: returns telemetry without an ACK (the telemetry response of the HPCC++ draft), and acknowledges.
+   */
   NOTIFY: 0xc1,
   /** Weir: the window of receiver-based HPCC, and acknowledges. */
   RATE: 0xc2,
   /** Weir: AETH as in an ACK, then a bitmap of the packets received beyond it. */
   SACK: 0xc3,
-  /** Weir: asks the receiver to work out the window. */
+  /** Weir: asks the receiver to compute the window. */
   RATE_REQUEST: 0xc4,
   /**
-   * Weir: telemetry that a congested switch sends by itself (draft-01 of HPCC++, section 6.3). PSN and QPN (its
-   * receiver's) are those of the packet that met the congestion. BECN marks what goes back to that packet's sender,
-   * FECN what goes on to its receiver.
+   * Weir: telemetry that a congested switch sends by itself (draft-01 of HPCC++, section 6.3). PSN and QPN
+   * (its receiver's) are those of the packet that met the congestion. BECN marks a response to that packet's
+   * sender, FECN a response to its receiver.
    */
   DIRECT_NOTIFY: 0xc5,
-  /** Weir: collects telemetry of the path that its source port selects, for path selection; the PSN is its number. */
+  /**
+   * Weir: collects telemetry of the path that its source port selects, for path selection. The PSN is its
+   * number.
+   */
   PATH_PROBE: 0xc6,
   /** Weir: returns that telemetry, with the probe's number. */
   PATH_ANSWER: 0xc7,
-  /** Weir: an ACK that tells how the packet arrived. */
+  /** Weir: an ACK with the arrival of the packet. */
   STAMPED_ACK: 0xc8,
-  /** Weir: a SACK that tells how the packet arrived. */
+  /** Weir: a SACK with the arrival of the packet. */
   STAMPED_SACK: 0xc9,
 } as const
 export type Opcode = (typeof Opcode)[keyof typeof Opcode]
 
-/** Extended headers, in the order in which they follow the BTH. */
-export const ExtendedHeader = {
+/** Extended headers in the order after the BTH. */
+const ExtendedHeader = {
   DETH: 0x01,
   RETH: 0x02,
   ATOMIC_ETH: 0x04,
@@ -101,7 +107,7 @@ const KNOWN = 0x80
 const names: string[] = []
 const headers = new Uint16Array(256)
 const traits = new Uint8Array(256)
-/** Bytes of extended headers behind the BTH, by opcode; 0 for unknown ones. */
+/** Bytes of extended headers after the BTH, by opcode. 0 for unknown opcodes. */
 export const EXTENDED_HEADER_BYTES = new Uint8Array(256)
 
 const HEADER_BYTES = new Map<number, number>([
@@ -147,7 +153,7 @@ define(Opcode.PATH_ANSWER, 'PATH_ANSWER', 0, RESPONSE | ONLY)
 define(Opcode.STAMPED_ACK, 'STAMPED_ACK', AETH | ARRIVAL, RESPONSE | ONLY)
 define(Opcode.STAMPED_SACK, 'STAMPED_SACK', AETH | SACK | ARRIVAL, RESPONSE | ONLY)
 
-/** SEND and RDMA WRITE are numbered alike in RC and UC. */
+/** SEND and RDMA WRITE have the same operation codes in RC and UC. */
 function defineMessages(service: number, prefix: string): void {
   const data = REQUEST | PAYLOAD
   define(service | 0x00, `${prefix}SEND_FIRST`, 0, data | FIRST)
@@ -173,7 +179,7 @@ function define(opcode: number, name: string, headerSet: number, traitSet: numbe
   }
 }
 
-/** The standard's name, or `0x…` for an opcode that is none of these. */
+/** Returns the standard's name, or `0x…` for an unknown opcode. */
 export function opcodeName(opcode: number): string {
   return names[opcode] ?? `0x${opcode.toString(16).padStart(2, '0')}`
 }
@@ -182,27 +188,29 @@ export function isKnown(opcode: number): boolean {
   return (traits[opcode]! & KNOWN) !== 0
 }
 
-/** Sent by the requester of an operation. */
+/** Returns true for packets of the requester of an operation. */
 export function isRequest(opcode: number): boolean {
   return (traits[opcode]! & REQUEST) !== 0
 }
 
-/** Sent by the responder: acknowledgements, READ responses, CNP and Weir's own answers. */
+/**
+ * Returns true for packets of the responder: acknowledgements, READ responses, CNP and Weir's own answers.
+ */
 export function isResponse(opcode: number): boolean {
   return (traits[opcode]! & RESPONSE) !== 0
 }
 
-/** First packet of its message; true for ONLY. */
+/** Returns true for the first packet of a message, including ONLY. */
 export function isFirst(opcode: number): boolean {
   return (traits[opcode]! & FIRST) !== 0
 }
 
-/** Last packet of its message; true for ONLY. */
+/** Returns true for the last packet of a message, including ONLY. */
 export function isLast(opcode: number): boolean {
   return (traits[opcode]! & LAST) !== 0
 }
 
-/** May carry payload. */
+/** Returns true if packets of this opcode may carry payload. */
 export function hasPayload(opcode: number): boolean {
   return (traits[opcode]! & PAYLOAD) !== 0
 }
@@ -255,17 +263,17 @@ export function hasArrival(opcode: number): boolean {
   return (headers[opcode]! & ARRIVAL) !== 0
 }
 
-/** RC SEND of any kind, 0x00–0x05, 0x16, 0x17. */
+/** Returns true for an RC SEND of any kind, 0x00–0x05, 0x16, 0x17. */
 export function isRcSend(opcode: number): boolean {
   return opcode <= 0x05 || opcode === 0x16 || opcode === 0x17
 }
 
-/** RC RDMA WRITE of any kind, 0x06–0x0b. */
+/** Returns true for an RC RDMA WRITE of any kind, 0x06–0x0b. */
 export function isRcWrite(opcode: number): boolean {
   return opcode >= 0x06 && opcode <= 0x0b
 }
 
-/** RC RDMA READ response, 0x0d–0x10. */
+/** Returns true for an RC RDMA READ response, 0x0d–0x10. */
 export function isReadResponse(opcode: number): boolean {
   return opcode >= 0x0d && opcode <= 0x10
 }

@@ -7,7 +7,7 @@ const ADDRESS = 0
 const RKEY = 8
 const LENGTH = 12
 
-/** Remote virtual address; NaN when it is 2^53 or more. */
+/** Remote virtual address. NaN when it is 2^53 or more. */
 export function address(view: DataView, at: number): number {
   return readAddress(view, at + ADDRESS)
 }
@@ -16,12 +16,12 @@ export function rkey(view: DataView, at: number): number {
   return view.getUint32(at + RKEY)
 }
 
-/** Bytes of the whole message, 0 to 2^32 - 1; the standard allows up to 2^31. */
+/** Bytes of the whole message, 0 to 2^32 - 1. The standard allows up to 2^31. */
 export function length(view: DataView, at: number): number {
   return view.getUint32(at + LENGTH)
 }
 
-/** @param value whole number, 0 to 2^53 - 1 */
+/** @param value an integer, 0 to 2^53 - 1 */
 export function setAddress(view: DataView, at: number, value: number): void {
   writeAddress(view, at + ADDRESS, value)
 }

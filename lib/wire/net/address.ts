@@ -4,14 +4,14 @@ import { WeirError } from '../../errors.js'
 export { formatMac, type MacAddress, parseMac } from './mac.js'
 
 /**
- * The address of a host, IPv4 or IPv6, as RoCEv2 sees it: a 16-byte GID, in which IPv4 is the mapped form
- * ::ffff:a.b.c.d (IBA annex A17). For the control path: packet handlers compare raw words instead.
+ * A host's IPv4 or IPv6 address as RoCEv2 uses it: a 16-byte GID, in which IPv4 is the mapped form
+ * ::ffff:a.b.c.d (IBA annex A17). It is for the control path. Packet handlers compare raw words instead.
  */
 export class HostAddress {
   readonly family: 4 | 6
-  /** 16 bytes; not to be written to. */
+  /** 16 bytes. Do not write to them. */
   readonly gid: Uint8Array
-  /** The IPv4 address as an unsigned 32-bit number, 0 for IPv6. */
+  /** The IPv4 address as an unsigned 32-bit number. 0 for IPv6. */
   readonly ipv4: number
 
   private constructor(family: 4 | 6, gid: Uint8Array, ipv4: number) {
@@ -20,7 +20,7 @@ export class HostAddress {
     this.ipv4 = ipv4
   }
 
-  /** Reads an IPv4 or IPv6 address; a mapped one counts as IPv4. Throws WEIR_BAD_ARGUMENT. */
+  /** Parses an IPv4 or IPv6 address. A mapped one counts as IPv4. Throws WEIR_BAD_ARGUMENT. */
   static parse(text: string): HostAddress {
     if (isIPv4(text)) return HostAddress.fromIpv4(parseIpv4(text))
     if (isIPv6(text) && !text.includes('%')) return HostAddress.fromGid(parseIpv6(text), 0)
@@ -40,7 +40,7 @@ export class HostAddress {
     return new HostAddress(4, gid, address >>> 0)
   }
 
-  /** Copies 16 bytes from `bytes` at `at`; throws WEIR_BAD_ARGUMENT when there are fewer. */
+  /** Copies 16 bytes from `bytes` at `at`. Throws WEIR_BAD_ARGUMENT when there are fewer. */
   static fromGid(bytes: Uint8Array, at = 0): HostAddress {
     if (at < 0 || at + 16 > bytes.length) {
       throw new WeirError('WEIR_BAD_ARGUMENT', `a GID has 16 bytes; only ${bytes.length - at} are there`)
@@ -56,7 +56,7 @@ export class HostAddress {
     return true
   }
 
-  /** Dotted quad, or the canonical text of RFC 5952. */
+  /** Returns a dotted quad, or the canonical text of RFC 5952. */
   toString(): string {
     return this.family === 4 ? formatIpv4(this.ipv4) : formatIpv6(this.gid, 0)
   }
@@ -67,7 +67,7 @@ export function formatIpv4(address: number): string {
   return `${address >>> 24}.${(address >>> 16) & 0xff}.${(address >>> 8) & 0xff}.${address & 0xff}`
 }
 
-/** Prints 16 bytes as RFC 5952 wants it: the first longest run of zero groups becomes "::". */
+/** Prints 16 bytes according to RFC 5952: the first longest run of zero groups becomes "::". */
 export function formatIpv6(bytes: Uint8Array, at: number): string {
   const groups: number[] = []
   for (let i = 0; i < 8; i++) groups.push((bytes[at + 2 * i]! << 8) | bytes[at + 2 * i + 1]!)

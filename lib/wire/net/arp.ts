@@ -20,7 +20,7 @@ const ETHERNET_IPV4 = 0x0001_0800
 /** 6 bytes of MAC address, 4 of IPv4 address. */
 const ADDRESS_LENGTHS = 0x0604
 
-/** True for a whole packet of this kind. */
+/** Returns true for a whole packet of this kind. */
 export function check(view: DataView, at: number, end: number): boolean {
   if (end - at < BYTES) return false
   return (
@@ -63,7 +63,9 @@ export function write(
   view.setUint32(at + TARGET_ADDRESS, to)
 }
 
-/** In tcpdump's manner: `ARP who-has 10.0.0.2 tell 10.0.0.1`, `ARP reply 10.0.0.1 is-at 02:00:00:00:00:01`. */
+/**
+ * Prints as tcpdump does: `ARP who-has 10.0.0.2 tell 10.0.0.1`, `ARP reply 10.0.0.1 is-at 02:00:00:00:00:01`.
+ */
 export function print(view: DataView, at: number): string {
   const op = operation(view, at)
   const from = formatIpv4(senderAddress(view, at))

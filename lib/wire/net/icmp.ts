@@ -15,13 +15,15 @@ export function type(view: DataView, at: number): number {
   return view.getUint8(at + TYPE)
 }
 
-/** True for messages that report an error, to which no error may be sent (RFC 1122, section 3.2.2). */
+/**
+ * Returns true for messages that report an error. No error may be sent about them (RFC 1122, section 3.2.2).
+ */
 export function isError(view: DataView, at: number): boolean {
   const what = type(view, at)
   return what === 3 || what === 4 || what === 5 || what === TYPE_TIME_EXCEEDED || what === 12
 }
 
-/** Writes the header of a message whose data, up to `end`, is there already; with its checksum. */
+/** Writes the header, with its checksum, of a message whose data, up to `end`, is already present. */
 export function write(view: DataView, at: number, end: number, messageType: number, code: number): void {
   view.setUint8(at + TYPE, messageType)
   view.setUint8(at + CODE, code)

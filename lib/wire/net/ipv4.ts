@@ -43,7 +43,7 @@ export function version(view: DataView, at: number): number {
   return view.getUint8(at + VERSION_IHL) >>> 4
 }
 
-/** Bytes of header with options, 20 to 60. */
+/** Bytes of the header with options, 20 to 60. */
 export function headerBytes(view: DataView, at: number): number {
   return (view.getUint8(at + VERSION_IHL) & 0x0f) * 4
 }
@@ -78,7 +78,7 @@ export function fragmentOffset(view: DataView, at: number): number {
   return view.getUint16(at + FRAGMENT) & 0x1fff
 }
 
-/** True for any piece of a datagram that was cut up. */
+/** Returns true for any fragment of a datagram. */
 export function isFragment(view: DataView, at: number): boolean {
   return (view.getUint16(at + FRAGMENT) & 0x3fff) !== 0
 }
@@ -103,7 +103,7 @@ export function destination(view: DataView, at: number): number {
   return view.getUint32(at + DESTINATION)
 }
 
-/** The plain setters leave the checksum alone: call `updateChecksum` when done. */
+/** The plain setters do not change the checksum. Call `updateChecksum` after them. */
 export function setTos(view: DataView, at: number, value: number): void {
   view.setUint8(at + TOS, value)
 }
@@ -161,7 +161,7 @@ export function write(view: DataView, at: number, header: Ipv4Header): void {
   updateChecksum(view, at)
 }
 
-/** What the checksum field should hold (RFC 1071). */
+/** Returns the correct value of the checksum field (RFC 1071). */
 export function computeChecksum(view: DataView, at: number): number {
   const end = at + headerBytes(view, at)
   let sum = -view.getUint16(at + CHECKSUM)
@@ -180,8 +180,8 @@ export function verifyChecksum(view: DataView, at: number): boolean {
 }
 
 /**
- * Takes 1 from the TTL and mends the checksum in place (RFC 1624). False when the TTL is 0 or 1: the packet
- * has expired, is left as it was, and must not be forwarded.
+ * Decrements the TTL and updates the checksum in place (RFC 1624). Returns false when the TTL is 0 or 1. Then
+ * the packet has expired, is unchanged, and must not be forwarded.
  */
 export function decrementTtl(view: DataView, at: number): boolean {
   const old = view.getUint16(at + TTL)
@@ -190,25 +190,29 @@ export function decrementTtl(view: DataView, at: number): boolean {
   return true
 }
 
-/** Makes the packet longer and mends the checksum in place. @param bytes total length stays below 65,536 */
+/**
+ * Makes the packet longer and updates the checksum in place.
+ *
+ * @param bytes so many that the total length stays below 65,536
+ */
 export function addLength(view: DataView, at: number, bytes: number): void {
   const old = view.getUint16(at + TOTAL_LENGTH)
   replaceWord(view, at, at + TOTAL_LENGTH, old, old + bytes)
 }
 
-/** Sets the protocol and mends the checksum in place. */
+/** Sets the protocol and updates the checksum in place. */
 export function replaceProtocol(view: DataView, at: number, protocolNumber: number): void {
   const old = view.getUint16(at + TTL)
   replaceWord(view, at, at + TTL, old, (old & 0xff00) | protocolNumber)
 }
 
-/** Sets the ECN codepoint and mends the checksum in place. */
+/** Sets the ECN codepoint and updates the checksum in place. */
 export function setEcn(view: DataView, at: number, codepoint: number): void {
   const old = view.getUint16(at + VERSION_IHL)
   replaceWord(view, at, at + VERSION_IHL, old, (old & 0xfffc) | codepoint)
 }
 
-/** Sets the DSCP, 0 to 63, and mends the checksum in place. */
+/** Sets the DSCP, 0 to 63, and updates the checksum in place. */
 export function setDscp(view: DataView, at: number, codepoint: number): void {
   const old = view.getUint16(at + VERSION_IHL)
   replaceWord(view, at, at + VERSION_IHL, old, (old & 0xff03) | (codepoint << 2))

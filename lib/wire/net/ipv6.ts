@@ -125,7 +125,9 @@ export function write(view: DataView, at: number, header: Ipv6Header): void {
   setDestination(view, at, header.destination)
 }
 
-/** False when the hop limit is 0 or 1: the packet has expired and is left as it was. */
+/**
+ * Decrements the hop limit. Returns false when it is 0 or 1. Then the packet has expired and is unchanged.
+ */
 export function decrementHopLimit(view: DataView, at: number): boolean {
   const hops = hopLimit(view, at)
   if (hops < 2) return false

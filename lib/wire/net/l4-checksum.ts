@@ -1,12 +1,12 @@
 /**
- * The checksum of TCP (RFC 9293, section 3.1), UDP (RFC 768) and ICMPv6 (RFC 4443, section 2.3): over a
- * pseudo-header of addresses, length and protocol (IPv6: RFC 8200, section 8.1), and the packet.
+ * The checksum of TCP (RFC 9293, section 3.1), UDP (RFC 768) and ICMPv6 (RFC 4443, section 2.3). It covers
+ * the packet and a pseudo-header of addresses, length and protocol (IPv6: RFC 8200, section 8.1).
  */
 import * as ipv4 from './ipv4.js'
 import * as ipv6 from './ipv6.js'
 
-export const PROTOCOL_TCP = 6
-export const PROTOCOL_UDP = 17
+const PROTOCOL_TCP = 6
+const PROTOCOL_UDP = 17
 export const PROTOCOL_ICMPV6 = 58
 
 const TCP_CHECKSUM = 16
@@ -14,8 +14,8 @@ const UDP_CHECKSUM = 6
 const ICMPV6_CHECKSUM = 2
 
 /**
- * Ones' complement sum of the 16-bit words from `at` to `end`, an odd byte filled up by 0, onto `sum`; not
- * folded.
+ * Adds the 16-bit words from `at` to `end` to `sum` in ones' complement. An odd byte is padded with 0. The
+ * result is not folded.
  */
 export function sumWords(view: DataView, at: number, end: number, sum: number): number {
   let total = sum
@@ -25,7 +25,7 @@ export function sumWords(view: DataView, at: number, end: number, sum: number): 
   return total
 }
 
-/** The complement of a sum, folded into 16 bits. */
+/** Returns the complement of a sum, folded to 16 bits. */
 export function foldChecksum(sum: number): number {
   let folded = sum
   while (folded > 0xffff) folded = (folded & 0xffff) + Math.floor(folded / 0x1_0000)
@@ -33,8 +33,8 @@ export function foldChecksum(sum: number): number {
 }
 
 /**
- * Computes and writes the checksum of the TCP, UDP or ICMPv6 packet in the IP packet at `l3`. False if there
- * is none: another protocol, a fragment, IPv6 extension headers, or lengths that do not fit before `end`.
+ * Computes and writes the checksum of the TCP, UDP or ICMPv6 packet in the IP packet at `l3`. Returns false
+ * if there is none: another protocol, a fragment, IPv6 extension headers, or lengths that exceed `end`.
  */
 export function writeL4Checksum(view: DataView, l3: number, end: number): boolean {
   const isV4 = ipv4.version(view, l3) === 4
@@ -48,7 +48,7 @@ export function writeL4Checksum(view: DataView, l3: number, end: number): boolea
   const pseudo = sumWords(view, addresses, addresses + (isV4 ? 8 : 32), protocol + (l4End - l4))
   view.setUint16(l4 + field, 0)
   const checksum = foldChecksum(sumWords(view, l4, l4End, pseudo))
-  // In UDP 0 means that there is no checksum (RFC 768).
+  // In UDP a checksum of 0 means that there is none (RFC 768).
   view.setUint16(l4 + field, checksum === 0 && protocol === PROTOCOL_UDP ? 0xffff : checksum)
   return true
 }

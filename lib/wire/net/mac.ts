@@ -1,9 +1,9 @@
 import { WeirError } from '../../errors.js'
 
-/** A MAC address is a 48-bit number throughout: comparable, and no object on the packet path. */
+/** A MAC address as a 48-bit number, which can be compared and needs no object on the packet path. */
 export type MacAddress = number
 
-/** Reads `02:00:00:00:00:01`; throws WEIR_BAD_ARGUMENT for anything else. */
+/** Parses `02:00:00:00:00:01`. Throws WEIR_BAD_ARGUMENT for anything else. */
 export function parseMac(text: string): MacAddress {
   if (!/^[0-9a-f]{2}(:[0-9a-f]{2}){5}$/i.test(text)) {
     throw new WeirError(

@@ -4,16 +4,16 @@
  */
 import { type MacAddress, writeMac } from './mac.js'
 
-export const TYPE_SOLICITATION = 135
-export const TYPE_ADVERTISEMENT = 136
+const TYPE_SOLICITATION = 135
+const TYPE_ADVERTISEMENT = 136
 /** Without options. */
 export const BYTES = 24
 /** With one option: a link-layer address. */
 export const WITH_ADDRESS_BYTES = 32
-/** The hop limit of all of them: a packet with another one has crossed a router. */
+/** The required hop limit: a packet with another one has crossed a router. */
 export const HOP_LIMIT = 255
 
-/** The message answers a solicitation, and replaces what was known. */
+/** Flags: the message answers a solicitation, and replaces what the receiver knew. */
 export const SOLICITED_OVERRIDE = 0x6000_0000
 
 const TYPE_CODE = 0
@@ -24,17 +24,17 @@ const OPTION = 24
 /** Target link-layer address, in units of 8 bytes. */
 const OPTION_TARGET_MAC = 0x0201
 
-/** True for a whole solicitation; the checksum is not looked at. */
+/** Returns true for a whole solicitation. Does not check the checksum. */
 export function isSolicitation(view: DataView, at: number, end: number): boolean {
   return end - at >= BYTES && view.getUint16(at + TYPE_CODE) === TYPE_SOLICITATION << 8
 }
 
-/** Offset of the 16 bytes of the address that is asked for. */
+/** Offset of the 16 bytes of the requested address. */
 export function targetOffset(at: number): number {
   return at + TARGET
 }
 
-/** Writes an advertisement for the target that is there already; the checksum is 0. */
+/** Writes an advertisement for the target address, which is already present. The checksum is 0. */
 export function writeAdvertisement(view: DataView, at: number, flags: number, mac: MacAddress): void {
   view.setUint16(at + TYPE_CODE, TYPE_ADVERTISEMENT << 8)
   view.setUint16(at + CHECKSUM, 0)

@@ -11,8 +11,8 @@ import type { MacAddress } from './mac.js'
 /** The whole frame, padded to Ethernet's minimum, without FCS. */
 export const BYTES = 60
 export const DESTINATION: MacAddress = 0x0180_c200_0001
-export const OPCODE = 0x0101
-export const QUANTUM_BITS = 512
+const OPCODE = 0x0101
+const QUANTUM_BITS = 512
 /** PAUSE of IEEE 802.3x (802.3 annex 31B), which stops a link for all priorities. */
 export const PAUSE_OPCODE = 0x0001
 
@@ -21,7 +21,7 @@ const ENABLE_VECTOR = 16
 const QUANTA = 18
 const QUANTA_END = 34
 
-/** True if the frame is MAC control of the PFC kind: to be consumed by the port, never forwarded. */
+/** Returns true for a PFC frame. The port consumes it and never forwards it. */
 export function isPfc(view: DataView, at: number, end: number): boolean {
   return (
     end - at >= ENABLE_VECTOR &&
@@ -30,7 +30,7 @@ export function isPfc(view: DataView, at: number, end: number): boolean {
   )
 }
 
-/** True if the frame is MAC control of the older kind, for the whole link. */
+/** Returns true for a PAUSE frame, which holds for the whole link. */
 export function isGlobalPause(view: DataView, at: number, end: number): boolean {
   return (
     end - at >= ENABLE_VECTOR &&
@@ -67,12 +67,14 @@ export function setQuanta(view: DataView, at: number, priority: number, value: n
   view.setUint16(at + QUANTA + 2 * priority, value)
 }
 
-/** How long a pause of `quanta` holds on a link of `rateBps`, rounded up to a whole nanosecond. */
+/** Returns how long a pause of `quanta` holds on a link of `rateBps`, rounded up to a whole nanosecond. */
 export function pauseNs(quanta: number, rateBps: number): Nanos {
   return Math.ceil((quanta * QUANTUM_BITS * 1e9) / rateBps)
 }
 
-/** Writes a whole frame of 60 bytes that gives `quantaEach` to every priority in `vector`, 0 to the others. */
+/**
+ * Writes a whole frame of 60 bytes that gives `quantaEach` to every priority in `vector`, 0 to the others.
+ */
 export function write(
   view: DataView,
   at: number,

@@ -1,10 +1,10 @@
-/** UDP header (RFC 768), big-endian, and the ports that Weir speaks on. */
+/** UDP header (RFC 768), big-endian, and the ports that Weir uses. */
 import { WireError } from '../bytes/wire-error.js'
 
 export const BYTES = 8
 /** RoCEv2 (IBA annex A17). */
 export const PORT_ROCE = 4791
-/** RoCEv2 behind an INT shim; Weir's default. */
+/** RoCEv2 after an INT shim, Weir's default. */
 export const PORT_INT = 4792
 /** VXLAN (RFC 7348). */
 export const PORT_VXLAN = 4789
@@ -34,7 +34,7 @@ export function length(view: DataView, at: number): number {
   return view.getUint16(at + LENGTH)
 }
 
-/** 0: none was computed; RoCEv2 sends it so. */
+/** 0: the sender computed none, as RoCEv2 senders do. */
 export function checksum(view: DataView, at: number): number {
   return view.getUint16(at + CHECKSUM)
 }

@@ -1,36 +1,38 @@
 /**
- * Telemetry of one path, decoded: a column per field, a row per hop, reused for every packet.
- * Times in ns, rates in bit/s, sizes in bytes, whatever the units of the encapsulation.
+ * Decoded telemetry of one path: a column per field, a row per hop, reused for every packet. Times are in ns,
+ * rates in bit/s, sizes in bytes, whatever the units of the encapsulation.
  *
- * Counters wrap: `tsModulusNs` and `txModulusBytes` say where, so that a difference is
- * `(new - old + modulus) % modulus`.
+ * Counters wrap at `tsModulusNs` and `txModulusBytes`, so a difference is `(new - old + modulus) % modulus`.
  */
 export const MAX_HOPS = 16
 
-/** Switch ids from this one on are reserved: no switch has them. */
+/** First reserved switch id. No switch has this id or a higher one. */
 export const RESERVED_ID_FIRST = 0xfff0
-/** Id in the record that the receiving host appends for itself: the last hop of a path, port 0. */
+/** Id in the record of the receiving host itself, which is the last hop of a path. Its port is 0. */
 export const HOST_ID = 0xffff
 
 export class HopRecords {
   /** Rows in use. */
   count = 0
-  /** Hops passed, those without a row included, as far as the telemetry says; at least `count`. */
+  /** Hops passed, including those without a row, as far as the telemetry says. At least `count`. */
   passed = 0
-  /** XOR of the ids of the switches passed: changes when the path changes. */
+  /** XOR of the ids of the switches passed. It changes when the path changes. */
   pathId = 0
-  /** Concurrent flows that the receiver reports, 0 = unknown (FNCC). */
+  /** Concurrent flows that the receiver reports (FNCC). 0 = unknown. */
   flows = 0
-  /** True if more hops were passed than there are rows: there were too few slots, or records that cannot be read. */
+  /**
+   * True if the packet passed more hops than there are rows, because of too few slots or of unreadable
+   * records.
+   */
   overflow = false
   /** True if only ratios are meaningful (anonymised telemetry). */
   ratioOnly = false
   /**
-   * True if the receiver has accumulated the queues over several packets: each is a mean of minima of two packets in
-   * a row, so the minimum of two has been taken already.
+   * True if the receiver has accumulated the queues over several packets. Each is a mean over minima of two
+   * consecutive packets, so the controller need not take the minimum of two again.
    */
   accumulated = false
-  /** True if the receiver has sent back only the hop with the highest inflight bytes. */
+  /** True if the receiver has returned only the hop with the most inflight bytes. */
   busiestOnly = false
   /** True if the last row is the receiving host's own. */
   endsAtHost = false
@@ -79,7 +81,7 @@ export class HopRecords {
     this.txModulusBytes[row] = other.txModulusBytes[otherRow]!
   }
 
-  /** Turns the order of the rows around. */
+  /** Reverses the order of the rows. */
   reverse(): void {
     for (let low = 0, high = this.count - 1; low < high; low++, high--) {
       for (const column of this.#columns) {
@@ -90,7 +92,7 @@ export class HopRecords {
     }
   }
 
-  /** The row of a link, -1 if there is none. Compact records name no links. */
+  /** Returns the row of a link, or -1 if there is none. Compact records do not identify links. */
   rowOf(switchId: number, port: number): number {
     for (let i = 0; i < this.count; i++) if (this.switchId[i] === switchId && this.port[i] === port) return i
     return -1

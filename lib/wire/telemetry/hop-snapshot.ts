@@ -1,6 +1,6 @@
 /**
- * What a hop says of one packet at the moment its first bit leaves: one snapshot, reused for every packet. Encapsulations
- * write of it what they have fields for.
+ * The state of a hop at the moment at which a packet's first bit leaves. One object is reused for every
+ * packet. Each encapsulation writes the fields that it has.
  */
 export class HopSnapshot {
   /** u16. */
@@ -11,13 +11,13 @@ export class HopSnapshot {
   egressPort = 0
   /** Rate of the egress link, bit/s. */
   rateBps = 0
-  /** When the packet had arrived, ns. */
+  /** When the packet had arrived completely, ns. */
   arrivalNs = 0
   /** When its first bit leaves, ns. */
   startNs = 0
   /** Bytes that the egress port had sent before this packet. */
   txBytes = 0
-  /** Bytes that wait behind it in the egress port. */
+  /** Bytes that wait behind the packet in the egress port. */
   qlenBytes = 0
   /** Priority of the queue that it leaves, 0 to 7. */
   priority = 0

@@ -34,18 +34,18 @@ import type { HopSnapshot } from './hop-snapshot.js'
 
 /** Bytes of the header before UDP. */
 export const BYTES = 4
-/** Bytes of the metadata header behind UDP. */
+/** Bytes of the metadata header after UDP. */
 export const METADATA_BYTES = 4
-/** What a hop inserts. */
+/** Bytes that a hop inserts. */
 export const HOP_BYTES = 36
 
 const VERSION = 2
-/** The name space is not one for all hops. */
+/** Each hop names its own name space. */
 const GNS_LOCAL = 15
 const VERSION_GNS = 0x2f
 const NEXT_HEADER = 1
 const FLAGS = 2
-/** MF, TS and C: there are more headers, or the metadata lies behind the payload. */
+/** MF, TS and C: there are more headers, or the metadata is after the payload. */
 const FLAGS_ELSEWHERE = 0x19
 const MAX_LENGTH = 3
 const HOP_LIMIT = 2
@@ -59,7 +59,7 @@ const SPEED_IN_RATE = 15
 const SECOND_NS = 1e9
 const TWO_48 = 0x1_0000_0000_0000
 
-/** Checks the header before UDP: version 2, and no flag that puts metadata elsewhere. */
+/** Checks the header before UDP: version 2, and no flag that moves metadata elsewhere. */
 export function check(view: DataView, at: number, end: number): WireError {
   if (end - at < BYTES) return WireError.SHORT_IFA
   const known = view.getUint8(at) >>> 4 === VERSION && (view.getUint8(at + FLAGS) & FLAGS_ELSEWHERE) === 0
@@ -82,7 +82,11 @@ export function metadataBytes(view: DataView, at: number): number {
   return METADATA_BYTES + 4 * view.getUint8(at + CURRENT_LENGTH)
 }
 
-/** Records on top of the stack that this codec reads. @param header of the header before UDP */
+/**
+ * Number of records at the top of the stack that this codec can read.
+ *
+ * @param header offset of the header before UDP
+ */
 export function hopCount(view: DataView, header: number, at: number): number {
   if (!isLocal(view, header)) return 0
   const end = at + metadataBytes(view, at)
@@ -95,40 +99,51 @@ export function hopCount(view: DataView, header: number, at: number): number {
   return count
 }
 
-/** True if every hop says its own name space. */
+/** Returns true if every hop names its own name space. */
 function isLocal(view: DataView, header: number): boolean {
   return (view.getUint8(header) & 0x0f) === GNS_LOCAL
 }
 
-/** The initiator's header before UDP. @param hops records that may be added, 1 to 16 */
+/**
+ * Writes the initiator's header before UDP.
+ *
+ * @param hops records that may be added, 1 to 16
+ */
 export function write(view: DataView, at: number, hops: number): void {
   view.setUint32(at, ((VERSION_GNS << 24) | (NEXT_UDP << 16) | (hops * HOP_WORDS)) >>> 0)
 }
 
-/** The initiator's metadata header, with an empty stack. */
+/** Writes the initiator's metadata header, with an empty stack. */
 export function writeMetadata(view: DataView, at: number): void {
   view.setUint32(at, HOP_LIMIT_FIRST << 8)
 }
 
-/** True if the stack may have one more record of ours. @param header of the header before UDP */
+/**
+ * Returns true if there is room for one more record of Weir's.
+ *
+ * @param header offset of the header before UDP
+ */
 export function hasRoom(view: DataView, header: number, metadata: number): boolean {
   const words = view.getUint8(metadata + CURRENT_LENGTH) + HOP_WORDS
   const limit = view.getUint8(metadata + HOP_LIMIT)
   return isLocal(view, header) && limit > 0 && words <= view.getUint8(header + MAX_LENGTH)
 }
 
-/** A hop that inserts nothing is counted all the same. */
+/** Counts a hop that inserts nothing. */
 export function countHop(view: DataView, metadata: number): void {
   const limit = view.getUint8(metadata + HOP_LIMIT)
   if (limit > 0) view.setUint8(metadata + HOP_LIMIT, limit - 1)
 }
 
-/** A transit hop's part, once HOP_BYTES are free behind the metadata header: writes its metadata there, counts itself. */
+/**
+ * A transit hop's part, after HOP_BYTES were freed behind the metadata header: writes its metadata there and
+ * counts the hop.
+ */
 export function push(view: DataView, metadata: number, hop: HopSnapshot): void {
   countHop(view, metadata)
   view.setUint8(metadata + CURRENT_LENGTH, view.getUint8(metadata + CURRENT_LENGTH) + HOP_WORDS)
   const to = metadata + METADATA_BYTES
-  // Arrival and residence add up to the departure, also where the residence does not fit.
+  // Arrival plus residence equals the departure, also where the residence is clamped.
   const residenceNs = Math.max(0, Math.min(hop.startNs - hop.arrivalNs, 0xffff_ffff))
   const arrivalNs = hop.startNs - residenceNs
   const seconds = Math.floor(arrivalNs / SECOND_NS)
@@ -147,8 +162,8 @@ export function push(view: DataView, metadata: number, hop: HopSnapshot): void {
 }
 
 /**
- * The terminating node's part: decodes the stack, the first hop in row 0. `checkMetadata` has passed. Hops whose records are not read
- * count as an overflow.
+ * The terminating node's part: decodes the stack, the first hop in row 0, after `checkMetadata` has accepted
+ * it. Hops whose records cannot be read count as an overflow.
  */
 export function read(view: DataView, header: number, metadata: number, into: HopRecords): void {
   const hops = hopCount(view, header, metadata)

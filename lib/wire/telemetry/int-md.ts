@@ -31,15 +31,15 @@ import type { HopSnapshot } from './hop-snapshot.js'
 
 /** Shim and metadata header. */
 export const BYTES = 16
-/** What a hop inserts. */
+/** Bytes that a hop inserts. */
 export const HOP_BYTES = 32
 /** The first byte of the shim: type 1, NPT 1. It distinguishes INT-MD from the other encapsulations on the INT port. */
-export const TYPE_NPT = 0x14
+const TYPE_NPT = 0x14
 
-export const INSTRUCTIONS = 0xd400
-/** "WE": an id of the operator's own choice. */
-export const DOMAIN = 0x5745
-export const DS_INSTRUCTIONS = 0xc000
+const INSTRUCTIONS = 0xd400
+/** "WE", an id that the operator chooses. */
+const DOMAIN = 0x5745
+const DS_INSTRUCTIONS = 0xc000
 
 const LENGTH = 1
 const PORT = 2
@@ -51,7 +51,7 @@ const DS_INSTRUCTION = 12
 const DS_FLAGS = 14
 
 const VERSION = 2
-/** The packet is a copy, to be discarded once its telemetry has been taken. */
+/** The packet is a copy. The sink discards it after taking its telemetry. */
 const BIT_D = 0x0800_0000
 const BIT_E = 0x0400_0000
 const BIT_M = 0x0200_0000
@@ -61,14 +61,15 @@ const SHIM_BYTES = 4
 const OCCUPANCY_MAX = 0xff_ffff
 const TWO_48 = 0x1_0000_0000_0000
 
-/** What an instruction asks for, in words; the highest bit first. Reserved ones ask for one. */
+/** Words that each instruction requests, the highest bit first. Reserved ones request one. */
 const INSTRUCTION_WORDS = Uint8Array.of(1, 1, 1, 1, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1)
-/** Bits whose metadata is not baseline, but comes behind that of the domain. */
+/** Bits whose metadata is not baseline and follows that of the domain. */
 const CHECKSUM_COMPLEMENT = 0x0001
 
 /**
- * Checks shim and header, and that the stack ends before `end`. Instructions, domain and reserved bits may be any; what a hop inserts
- * has at least the length that the instructions ask for. A copy that the sink is to discard (D) is no packet for anybody.
+ * Checks shim and header, and that the stack ends before `end`. Any instructions, domain and reserved bits
+ * are accepted. A hop must insert at least as much as the instructions request. A copy that the sink must
+ * discard (D) is rejected.
  */
 export function check(view: DataView, at: number, end: number): WireError {
   if (end - at < BYTES) return WireError.SHORT_INT_MD
@@ -86,14 +87,14 @@ export function check(view: DataView, at: number, end: number): WireError {
   return at + totalBytes(view, at) > end ? WireError.SHORT_INT_MD : WireError.OK
 }
 
-/** True for the first byte of a shim of type 1, NPT 1; its last two bits are reserved. */
+/** Returns true for the first byte of a shim of type 1, NPT 1. Its last two bits are reserved. */
 export function isType(first: number): boolean {
   return (first & 0xfc) === TYPE_NPT
 }
 
 /**
- * What the header says of the stack agrees: every hop has inserted the same number of words, enough for the instructions; and more
- * only the source, of a domain that is not ours ("source-only" metadata).
+ * Checks the length of the stack: every hop has inserted the same number of words, at least those that the
+ * instructions request. In another domain the source may insert more ("source-only" metadata).
  */
 function isStackWhole(view: DataView, at: number): boolean {
   const stackWords = view.getUint8(at + LENGTH) - HEADER_WORDS
@@ -103,7 +104,7 @@ function isStackWhole(view: DataView, at: number): boolean {
   return stackWords === 0 || (words > 0 && stackWords >= words)
 }
 
-/** What the instructions ask for, in words, without those of a domain. */
+/** Words that the instructions request, without those of a domain. */
 function instructionWords(instructions: number): number {
   let words = 0
   for (let bit = 0; bit < 16; bit++) {
@@ -112,12 +113,12 @@ function instructionWords(instructions: number): number {
   return words
 }
 
-/** What every hop inserts, in words. */
+/** Words that every hop inserts. */
 function hopWords(view: DataView, at: number): number {
   return (view.getUint32(at + FIRST_WORD) >>> 8) & 0x1f
 }
 
-/** True if the stack holds what this codec writes: all that a congestion controller needs. */
+/** Returns true if the stack has what this codec writes, which is all that a congestion controller needs. */
 function isOurs(view: DataView, at: number): boolean {
   return (
     view.getUint16(at + INSTRUCTION_BITMAP) === INSTRUCTIONS &&
@@ -137,7 +138,7 @@ export function hopCount(view: DataView, at: number): number {
   return words === 0 ? 0 : Math.floor((view.getUint8(at + LENGTH) - HEADER_WORDS) / words)
 }
 
-/** What the next hop inserts; 0 if it has nothing to insert, or no place. */
+/** Bytes that the next hop inserts. 0 if it has nothing to insert, or no room. */
 export function hopBytes(view: DataView, at: number): number {
   const words = hopWords(view, at)
   const fits = view.getUint8(at + LENGTH) + words <= 0xff
@@ -145,12 +146,15 @@ export function hopBytes(view: DataView, at: number): number {
 }
 
 /** Records that may still be added, 0 to 255. */
-export function remainingHops(view: DataView, at: number): number {
+function remainingHops(view: DataView, at: number): number {
   return view.getUint8(at + REMAINING_HOPS)
 }
 
-/** Hops found no place: the hop count ran out (E), or the packet was as long as the MTU (M). */
-export function isOverflown(view: DataView, at: number): boolean {
+/**
+ * Returns true if hops found no room: the hop count was used up (E), or the packet was as long as the MTU
+ * (M).
+ */
+function isOverflown(view: DataView, at: number): boolean {
   return (view.getUint32(at + FIRST_WORD) & (BIT_E | BIT_M)) !== 0
 }
 
@@ -164,7 +168,11 @@ export function setFlags(view: DataView, at: number, value: number): void {
   if (view.getUint16(at + DOMAIN_ID) === DOMAIN) view.setUint16(at + DS_FLAGS, value)
 }
 
-/** The source's part: shim and header with an empty stack. @param hops 1 to 16; returns the bytes written */
+/**
+ * The source's part: writes shim and header with an empty stack. Returns the bytes written.
+ *
+ * @param hops 1 to 16
+ */
 export function write(view: DataView, at: number, hops: number, flagBits: number): number {
   view.setUint16(at, (TYPE_NPT << 8) | HEADER_WORDS)
   view.setUint16(at + PORT, udp.PORT_ROCE)
@@ -176,7 +184,7 @@ export function write(view: DataView, at: number, hops: number, flagBits: number
   return BYTES
 }
 
-/** A hop that inserts nothing says why: E if the hop count has run out, otherwise M. */
+/** Marks why a hop inserts nothing: E if the hop count is used up, otherwise M. */
 export function refuse(view: DataView, at: number): void {
   if (hopWords(view, at) === 0 && remainingHops(view, at) > 0) return
   const bit = remainingHops(view, at) === 0 ? BIT_E : BIT_M
@@ -184,8 +192,9 @@ export function refuse(view: DataView, at: number): void {
 }
 
 /**
- * A hop's part, once `hopBytes` are free behind the header: writes the metadata that the instructions ask for, in the order of their
- * bits, and counts itself. What this hop does not know, or the domain's metadata if it is not ours, is all ones.
+ * A hop's part, after `hopBytes` were freed behind the header: writes the metadata that the instructions
+ * request, in the order of their bits, and counts the hop. Values that this hop does not know, and metadata
+ * of a foreign domain, are all ones.
  */
 export function push(view: DataView, at: number, hop: HopSnapshot): void {
   const words = hopWords(view, at)
@@ -212,7 +221,7 @@ export function push(view: DataView, at: number, hop: HopSnapshot): void {
   }
 }
 
-/** Metadata of one instruction. Utilization and buffers are not known here, and stay all ones. */
+/** Writes the metadata of one instruction. Utilization and buffers are not known here and remain all ones. */
 function writeInstruction(view: DataView, to: number, bit: number, hop: HopSnapshot): void {
   if (bit === 0) view.setUint32(to, hop.switchId)
   else if (bit === 1) {
@@ -230,8 +239,9 @@ function writeInstruction(view: DataView, to: number, bit: number, hop: HopSnaps
 }
 
 /**
- * The sink's part: decodes the stack, the first hop in row 0. `check` has passed. Of other instructions and domains nothing says how
- * many bytes a link has sent, so their hops have no rows: the path is longer than its records, as after an overflow.
+ * The sink's part: decodes the stack, the first hop in row 0, after `check` has accepted it. Other
+ * instructions and domains do not say how many bytes a link has sent, so their hops have no rows. Then the
+ * path is longer than its records, as after an overflow.
  */
 export function read(view: DataView, at: number, into: HopRecords): void {
   const hops = hopCount(view, at)
@@ -254,7 +264,7 @@ export function read(view: DataView, at: number, into: HopRecords): void {
   into.count = count
 }
 
-/** XOR of the node ids, which come first, if they were asked for. */
+/** XOR of the node ids, which come first, if they were requested. */
 function foreignPath(view: DataView, at: number, hops: number): number {
   if ((view.getUint16(at + INSTRUCTION_BITMAP) & 0x8000) === 0) return 0
   let path = 0

@@ -33,30 +33,30 @@ import {
 
 /** The fixed part. */
 export const BYTES = 8
-export const VERSION = 1
+const VERSION = 1
 export const FORMAT_WIDE = 0
 export const FORMAT_COMPACT = 1
 export const WIDE_SLOT_BYTES = 24
 export const COMPACT_SLOT_BYTES = 8
 
-/** An echo: not to be stamped, and covered by the ICRC. */
+/** An echo. Hops do not stamp it, and the ICRC covers it. */
 export const FLAG_ECHO = 0x80
 /** FNCC: stamp the egress of the port that the packet came in by. */
 export const FLAG_REVERSE = 0x40
-/** The switch may answer the sender directly. */
+/** The switch may send a direct response. */
 export const FLAG_SUBSCRIBED = 0x20
 /** More hops than slots. */
 export const FLAG_OVERFLOW = 0x10
-/** Anonymised: only ratios mean something. */
+/** Anonymised: only ratios are meaningful. */
 export const FLAG_RATIO_ONLY = 0x08
 /**
- * The echo stands for several packets, and each queue is the mean over the time of all of them, of the minimum of
- * each two in a row.
+ * The echo stands for several packets. Each queue is a mean over the time of all of them, of the minima of
+ * two consecutive packets.
  */
 export const FLAG_ACCUMULATED = 0x04
-/** The echo has only the hop with the highest inflight bytes. */
+/** The echo contains only the hop with the most inflight bytes. */
 export const FLAG_BUSIEST_ONLY = 0x02
-/** The echo's last record is the receiving host's own. */
+/** The last record of the echo is the receiving host's own. */
 export const FLAG_HOST = 0x01
 
 const VERSION_FORMAT = 0
@@ -75,8 +75,8 @@ export function bytes(shimFormat: number, slotCount: number): number {
 }
 
 /**
- * Checks version, format, slots (at most 16) and that all slots lie before `end`. The hop count exceeds the
- * slots exactly when the overflow flag says so.
+ * Checks version, format, slots (at most 16) and that all slots are before `end`. The overflow flag must be
+ * set exactly when the hop count exceeds the slots.
  */
 export function check(view: DataView, at: number, end: number): WireError {
   if (end - at < BYTES) return WireError.SHORT_SHIM
@@ -112,7 +112,7 @@ export function isReverse(view: DataView, at: number): boolean {
   return (view.getUint8(at + FLAGS) & FLAG_REVERSE) !== 0
 }
 
-/** Hops passed, 0 to 255; it stays at 255. */
+/** Hops passed, 0 to 255. It saturates at 255. */
 export function hopCount(view: DataView, at: number): number {
   return view.getUint8(at + HOP_COUNT)
 }
@@ -121,7 +121,7 @@ export function slots(view: DataView, at: number): number {
   return view.getUint8(at + SLOTS)
 }
 
-/** XOR of the ids of the switches passed, also of those that found no slot. */
+/** XOR of the ids of the switches passed, including those that found no slot. */
 export function pathId(view: DataView, at: number): number {
   return view.getUint16(at + PATH_ID)
 }
@@ -140,7 +140,7 @@ export function setFlags(view: DataView, at: number, value: number): void {
   view.setUint8(at + FLAGS, value)
 }
 
-/** Sets hop count and slots: whatever lies behind those slots no longer belongs to the shim. */
+/** Sets hop count and slots. Bytes after those slots do not belong to the shim any more. */
 export function setHops(view: DataView, at: number, count: number, slotCount: number): void {
   view.setUint8(at + HOP_COUNT, count)
   view.setUint8(at + SLOTS, slotCount)
@@ -151,7 +151,11 @@ export function setFlows(view: DataView, at: number, value: number): void {
   view.setUint16(at + FLOWS, Math.min(value, 0xffff))
 }
 
-/** Writes an empty shim, its slots zeroed. @param slotCount 0 to 16; returns its bytes */
+/**
+ * Writes an empty shim with zeroed slots. Returns its bytes.
+ *
+ * @param slotCount 0 to 16
+ */
 export function write(
   view: DataView,
   at: number,
@@ -168,8 +172,8 @@ export function write(
 }
 
 /**
- * Copies the shim of a received packet into an answer, with the echo flag set and without the empty slots.
- * `from` must have passed `check`. Returns the bytes written.
+ * Copies the shim of a received packet into an answer, with the echo flag and without the empty slots.
+ * Returns the bytes written. `check` must have accepted `from`.
  */
 export function writeEcho(view: DataView, at: number, from: DataView, fromAt: number): number {
   const filled = Math.min(hopCount(from, fromAt), slots(from, fromAt))
@@ -180,10 +184,10 @@ export function writeEcho(view: DataView, at: number, from: DataView, fromAt: nu
   return total
 }
 
-/** The record that is being written, where none is at hand. */
+/** The record that is written by functions that have none. */
 const row: HopRecord = { switchId: 0, egressPort: 0, rateBps: 0, startNs: 0, txBytes: 0, qlenBytes: 0 }
 
-/** Writes decoded records as an echo of wide slots, at most 16; returns the bytes written. */
+/** Writes decoded records as an echo of wide slots, at most 16. Returns the bytes written. */
 export function writeEchoOf(view: DataView, at: number, hops: HopRecords): number {
   const { count } = hops
   const marks = (hops.overflow ? FLAG_OVERFLOW : 0) | (hops.ratioOnly ? FLAG_RATIO_ONLY : 0)
@@ -206,8 +210,8 @@ export function writeEchoOf(view: DataView, at: number, hops: HopRecords): numbe
 }
 
 /**
- * Appends the receiving host's own record, HOST_ID, to an echo, however many slots the sender gave. There must be
- * room, and fewer than MAX_HOPS records. Returns the echo's bytes.
+ * Appends the receiving host's own record, HOST_ID, to an echo, regardless of the sender's slots. There must
+ * be room, and fewer than MAX_HOPS records. Returns the echo's bytes.
  */
 export function appendHost(
   view: DataView,
@@ -234,18 +238,18 @@ export function appendHost(
   return totalBytes(view, at)
 }
 
-/** What a hop's record says, of what it knows of a packet. */
-export type HopRecord = Pick<
+/** The part of a snapshot that a record contains. */
+type HopRecord = Pick<
   HopSnapshot,
   'switchId' | 'egressPort' | 'rateBps' | 'startNs' | 'txBytes' | 'qlenBytes'
 >
 
 /**
- * A hop's part: appends its record in place, counts the hop and folds its id into the path id. When the
- * slots are full the hop is counted, the overflow flag set and no record written.
+ * A hop's part: appends its record in place, counts the hop and adds its id to the path id. When the slots
+ * are full, it counts the hop and sets the overflow flag, and writes no record.
  *
- * @param end first byte behind the frame's header bytes
- * @returns true if the hop was counted; false for an echo or a malformed shim, which stays as it was
+ * @param end first byte after the frame's header bytes
+ * @returns true if the hop was counted; false for an echo or a malformed shim, which stays unchanged
  */
 export function stamp(view: DataView, at: number, end: number, record: HopRecord): boolean {
   if (check(view, at, end) !== WireError.OK || isEcho(view, at)) return false
@@ -262,7 +266,7 @@ export function stamp(view: DataView, at: number, end: number, record: HopRecord
   return true
 }
 
-/** Decodes the shim into `into`; leaves `into.count` 0 when the shim is malformed. */
+/** Decodes the shim into `into`. `into.count` is 0 when the shim is malformed. */
 export function read(view: DataView, at: number, end: number, into: HopRecords): WireError {
   into.count = 0
   const error = check(view, at, end)

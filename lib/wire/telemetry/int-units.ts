@@ -46,8 +46,8 @@ export const TX_STEPS = 0x10_0000
 export const QLEN_MAX = 0xffff
 
 /**
- * The code of the nearest speed that is not above `rateBps`: a sender may then take a link for slower than
- * it is, never for faster. Below 10 Mbit/s it is code 0.
+ * Returns the code of the nearest speed that is not above `rateBps`. So a sender may underestimate a link,
+ * but never overestimate it. Below 10 Mbit/s the code is 0.
  */
 export function rateCode(rateBps: number): number {
   let code = 15
@@ -55,7 +55,7 @@ export function rateCode(rateBps: number): number {
   return code
 }
 
-/** Links reported as `rateBps`, one of RATE_BPS, are slower than this rate. */
+/** Returns the rate below which a link is that is reported as `rateBps`, one of RATE_BPS. */
 export function rateBoundBps(rateBps: number): number {
   return RATE_BPS[rateCode(rateBps) + 1] ?? Number.POSITIVE_INFINITY
 }

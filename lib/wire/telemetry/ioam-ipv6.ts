@@ -18,8 +18,8 @@ import * as ioamTrace from './ioam-trace.js'
 
 /** Before the IOAM option. */
 export const BYTES = 8
-/** Nodes that one option has room for: its length is one byte. */
-export const NODES_MAX = 7
+/** Nodes for which one option has room, because its length is one byte. */
+const NODES_MAX = 7
 
 const NEXT_HEADER = 0
 const HEADER_LENGTH = 1
@@ -29,7 +29,7 @@ const OPTION_IOAM = 0x31
 const PADN_2 = 0x0100
 const TYPE_PREALLOCATED_TRACE = 0
 
-/** Bytes of a header with room for so many nodes, NODES_MAX at most. */
+/** Bytes of a header with room for this many nodes, at most NODES_MAX. */
 export function bytes(nodes: number): number {
   return BYTES + ioamTrace.bytes(Math.min(nodes, NODES_MAX))
 }
@@ -51,7 +51,10 @@ export function nextHeader(view: DataView, at: number): number {
   return view.getUint8(at + NEXT_HEADER)
 }
 
-/** The offset of the trace option's data, or -1 if the header, which `check` has passed, has none. */
+/**
+ * Returns the offset of the trace option's data, or -1 if the header has none. `check` must have accepted the
+ * header.
+ */
 export function findTrace(view: DataView, at: number): number {
   const end = at + headerBytes(view, at)
   for (let option = at + OPTIONS; option < end; option = after(view, option, end)) {
@@ -64,12 +67,16 @@ export function findTrace(view: DataView, at: number): number {
   return -1
 }
 
-/** First byte behind the trace data that `findTrace` found. */
+/** First byte after the trace data that `findTrace` found. */
 export function traceEnd(view: DataView, trace: number): number {
   return trace + view.getUint8(trace - 3) - 2
 }
 
-/** Writes a header with a trace option without data; returns its bytes. @param next the protocol that follows */
+/**
+ * Writes a header with an empty trace option. Returns its bytes.
+ *
+ * @param next the protocol that follows
+ */
 export function write(view: DataView, at: number, nodes: number, next: number): number {
   const total = bytes(nodes)
   view.setUint8(at + NEXT_HEADER, next)
@@ -82,7 +89,7 @@ export function write(view: DataView, at: number, nodes: number, next: number): 
   return total
 }
 
-/** Where the option after this one begins; beyond `end` if it is not whole. */
+/** Returns where the next option begins. It is beyond `end` if this one is not whole. */
 function after(view: DataView, option: number, end: number): number {
   if (view.getUint8(option) === OPTION_PAD1) return option + 1
   return option + 2 > end ? end + 1 : option + 2 + view.getUint8(option + 1)

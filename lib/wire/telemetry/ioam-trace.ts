@@ -28,11 +28,11 @@ import type { HopSnapshot } from './hop-snapshot.js'
 
 /** Bytes of the option without its nodes. */
 export const BYTES = 8
-export const NODE_BYTES = 32
+const NODE_BYTES = 32
 
-export const NAMESPACE = 0x5745
-/** 24 bits, the first one the highest. */
-export const TRACE_TYPE = 0xf6_2000
+const NAMESPACE = 0x5745
+/** 24 bits, the first one is the highest. */
+const TRACE_TYPE = 0xf6_2000
 
 const LENGTHS = 2
 const TYPE = 4
@@ -44,19 +44,19 @@ const NO_SNAPSHOT = 0x00ff_ffff
 const FLAG_OVERFLOW = 0x0400
 const REMAINING = 0x007f
 const NODE_WORDS = NODE_BYTES / 4
-/** A longer transit delay is written as this: the highest bit says that it does not fit. */
+/** Written in place of a longer transit delay. The highest bit says that the delay does not fit. */
 const DELAY_MAX = 0x8000_0000
 const SECOND_NS = 1e9
 const TWO_48 = 0x1_0000_0000_0000
 
-/** Bytes of an option with room for so many nodes, 1 to 15. */
+/** Bytes of an option with room for this many nodes, 1 to 15. */
 export function bytes(nodes: number): number {
   return BYTES + nodes * NODE_BYTES
 }
 
 /**
- * Checks an option that ends at `end`, as its encapsulation says: the nodes' length is what the trace type asks for, and the data of
- * whole nodes fill what does not remain. Name space, trace type and flags may be any.
+ * Checks an option that its encapsulation ends at `end`: the node length is what the trace type requests, and
+ * the used part has the data of whole nodes. Any name space, trace type and flags are accepted.
  */
 export function check(view: DataView, at: number, end: number): WireError {
   if (end - at < BYTES) return WireError.SHORT_IOAM
@@ -68,14 +68,14 @@ export function check(view: DataView, at: number, end: number): WireError {
   return node === end ? WireError.OK : WireError.BAD_IOAM
 }
 
-/** Nodes that have filled in their data. `check` has passed. */
-export function nodeCount(view: DataView, at: number, end: number): number {
+/** Nodes that have written their data. `check` must have accepted the option. */
+function nodeCount(view: DataView, at: number, end: number): number {
   let count = 0
   for (let node = firstNode(view, at); node < end; node = nextNode(view, at, node, end)) count++
   return count
 }
 
-/** True if the nodes' data are what this codec writes. */
+/** Returns true if the nodes' data have this codec's format. */
 function isOurs(view: DataView, at: number): boolean {
   return view.getUint16(at) === NAMESPACE && traceType(view, at) === TRACE_TYPE
 }
@@ -84,7 +84,10 @@ function traceType(view: DataView, at: number): number {
   return view.getUint32(at + TYPE) >>> 8
 }
 
-/** What the fields of a trace type take, in words; bits 8 to 10 are wide, bits 12 to 21 not defined yet, and one word each. */
+/**
+ * Words of the fields that a trace type requests. Bits 8 to 10 are wide. Bits 12 to 21 are not defined yet,
+ * and have one word each.
+ */
 function fieldWords(type: number): number {
   let words = 0
   for (let bit = 0; bit < SNAPSHOT_BIT; bit++) {
@@ -97,33 +100,39 @@ function isWide(bit: number): boolean {
   return bit >= 8 && bit <= 10
 }
 
-/** What each node fills in, without its opaque snapshot. */
+/** Bytes that each node writes, without its opaque snapshot. */
 function nodeBytes(view: DataView, at: number): number {
   return 4 * (view.getUint16(at + LENGTHS) >>> 11)
 }
 
-/** True if each node's data end with an opaque snapshot of its state, which says its own length. */
+/**
+ * Returns true if each node's data ends with an opaque snapshot of its state, which contains its own length.
+ */
 function hasSnapshot(view: DataView, at: number): boolean {
   return (traceType(view, at) & (FIRST_BIT >>> SNAPSHOT_BIT)) !== 0
 }
 
-/** Where the data of the last node that filled in begin. */
+/** Returns where the data of the last writing node begins. */
 function firstNode(view: DataView, at: number): number {
   return at + BYTES + 4 * (view.getUint16(at + LENGTHS) & REMAINING)
 }
 
-/** Where the data of the node before begin; beyond `end` if those of this one are not whole. */
+/** Returns where the data of the node before begins. It is beyond `end` if that of this one is not whole. */
 function nextNode(view: DataView, at: number, node: number, end: number): number {
   const snapshot = node + nodeBytes(view, at)
   if (!hasSnapshot(view, at)) return snapshot
   return snapshot + 4 > end ? end + 1 : snapshot + 4 + 4 * view.getUint8(snapshot)
 }
 
-export function isOverflown(view: DataView, at: number): boolean {
+function isOverflown(view: DataView, at: number): boolean {
   return (view.getUint16(at + LENGTHS) & FLAG_OVERFLOW) !== 0
 }
 
-/** The encapsulating node's part: an option without data. @param nodes 1 to 15; returns the bytes written */
+/**
+ * The encapsulating node's part: writes an empty option. Returns the bytes written.
+ *
+ * @param nodes 1 to 15
+ */
 export function write(view: DataView, at: number, nodes: number): number {
   view.setUint16(at, NAMESPACE)
   view.setUint16(at + LENGTHS, (NODE_WORDS << 11) | (nodes * NODE_WORDS))
@@ -134,8 +143,9 @@ export function write(view: DataView, at: number, nodes: number): number {
 }
 
 /**
- * A transit node's part: fills in its data in place, or sets the overflow flag when there is no room. What it does not know is all
- * ones. Of another name space it knows nothing, and leaves the option as it is (RFC 9197, section 4.3). `check` has passed.
+ * A transit node's part: writes its data in place, or sets the overflow flag when there is no room. Values
+ * that it does not know are all ones. It leaves options of another name space unchanged (RFC 9197, section
+ * 4.3). `check` must have accepted the option.
  */
 export function push(view: DataView, at: number, hop: HopSnapshot): void {
   if (view.getUint16(at) !== NAMESPACE) return
@@ -180,9 +190,9 @@ function writeField(view: DataView, to: number, bit: number, hop: HopSnapshot): 
 }
 
 /**
- * The decapsulating node's part: decodes the nodes' data, the first node in row 0. `check` has passed. Of other name spaces and trace
- * types nothing says how many bytes a link has sent, so their nodes have no rows: the path is longer than its records, as after an
- * overflow.
+ * The decapsulating node's part: decodes the nodes' data, the first node in row 0. `check` must have accepted
+ * the option. Other name spaces and trace types do not say how many bytes a link has sent, so their nodes
+ * have no rows. Then the path is longer than its records, as after an overflow.
  */
 export function read(view: DataView, at: number, end: number, into: HopRecords): void {
   const nodes = nodeCount(view, at, end)

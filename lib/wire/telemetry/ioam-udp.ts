@@ -14,10 +14,10 @@ import { WireError } from '../bytes/wire-error.js'
 import * as ioamTrace from './ioam-trace.js'
 
 export const BYTES = 4
-/** The first byte: it distinguishes IOAM from the other encapsulations on the INT port. */
+/** The first byte, which distinguishes IOAM from the other encapsulations on the INT port. */
 export const TYPE_PREALLOCATED_TRACE = 0
 
-/** Checks these bytes and the option behind them. */
+/** Checks these bytes and the option after them. */
 export function check(view: DataView, at: number, end: number): WireError {
   if (end - at < BYTES) return WireError.SHORT_IOAM
   if (view.getUint8(at) !== TYPE_PREALLOCATED_TRACE || view.getUint8(at + 3) !== 0) return WireError.BAD_IOAM
@@ -25,12 +25,16 @@ export function check(view: DataView, at: number, end: number): WireError {
   return ioamTrace.check(view, at + BYTES, at + totalBytes(view, at))
 }
 
-/** Bytes of these four and the option. */
+/** Length of these four bytes and the option. */
 export function totalBytes(view: DataView, at: number): number {
   return 4 * view.getUint8(at + 1)
 }
 
-/** Writes these bytes and an option without data. @param nodes 1 to 15; returns the bytes written */
+/**
+ * Writes these bytes and an empty option. Returns the bytes written.
+ *
+ * @param nodes 1 to 15
+ */
 export function write(view: DataView, at: number, nodes: number): number {
   const total = BYTES + ioamTrace.write(view, at + BYTES, nodes)
   view.setUint32(at, (total / 4) << 16)

@@ -1,4 +1,6 @@
-/** A hop's part in in-band telemetry: fills in place, or inserts, as the frame's encapsulation has it. */
+/**
+ * A hop's part of in-band telemetry. It writes in place or inserts, depending on the frame's encapsulation.
+ */
 import type { Frame } from '../../frame/frame.js'
 import * as ipv4 from '../net/ipv4.js'
 import * as ipv6 from '../net/ipv6.js'
@@ -11,15 +13,18 @@ import * as intShim from './int-shim.js'
 import * as ioamTrace from './ioam-trace.js'
 import * as telemetry from './telemetry.js'
 
-/** True if the hop is to report the port that the frame came in by (FNCC); of the native shim alone. */
+/**
+ * Returns true if the hop must report the port that the frame came in by (FNCC). Only the native shim has
+ * this flag.
+ */
 export function isReverse({ view, shim, intFormat, length }: Frame): boolean {
   const isNative = intFormat <= intShim.FORMAT_COMPACT && shim + intShim.BYTES <= length
   return isNative && intShim.isReverse(view, shim)
 }
 
 /**
- * Bytes by which this hop makes the frame longer: 0 where it writes in place, and where there is no room for its record: in what the
- * sender allows, within the MTU, or in the frame's slot.
+ * Returns the bytes by which this hop makes the frame longer. It is 0 where the hop writes in place. It is
+ * also 0 where the record does not fit into the sender's limit, the MTU, or the frame's slot.
  *
  * @param mtuBytes of the IP packets that the egress port may send
  */
@@ -43,9 +48,10 @@ function wantedBytes({ view, shim, l4, intFormat }: Frame): number {
 }
 
 /**
- * Writes this hop's record. IP's and UDP's lengths stay right; a UDP checksum, where there is one, is the caller's.
+ * Writes this hop's record and updates the lengths of IP and UDP. The caller updates a UDP checksum, if there
+ * is one.
  *
- * @param growth what `growthBytes` said
+ * @param growth the result of `growthBytes`
  */
 export function stamp(frame: Frame, hop: HopSnapshot, growth: number): void {
   const { view, shim } = frame
@@ -71,7 +77,7 @@ export function stamp(frame: Frame, hop: HopSnapshot, growth: number): void {
   }
 }
 
-/** Says that the records hold ratios only; IFA and IOAM have no place for that, nor has an echo. */
+/** Marks that the records contain only ratios. IFA, IOAM and echoes have no such mark. */
 export function markRatioOnly(frame: Frame): void {
   if (telemetry.isEcho(frame)) return
   const flags = telemetry.flags(frame) | intShim.FLAG_RATIO_ONLY
@@ -79,7 +85,7 @@ export function markRatioOnly(frame: Frame): void {
   else if (frame.intFormat === telemetry.INT_MD) intMd.setFlags(frame.view, frame.shim, flags)
 }
 
-/** Makes room at `at`, behind the headers of IP and UDP; moves what comes after it, and IP's length. */
+/** Makes room at `at`, after the headers of IP and UDP. Moves what follows, and updates IP's length. */
 function insert(frame: Frame, at: number, bytes: number): void {
   const { view, l3 } = frame
   frame.bytes.copyWithin(at + bytes, at, frame.length)

@@ -29,7 +29,9 @@ import * as ioamUdp from './ioam-udp.js'
 export const FORMAT_NAMES = ['wide', 'compact', 'p4-int-md', 'ifa', 'ioam'] as const
 export type IntFormat = (typeof FORMAT_NAMES)[number]
 
-/** `frame.intFormat` of a received native shim, wide or compact: the shim's first byte says which. */
+/**
+ * `frame.intFormat` of a received native shim, wide or compact. The shim's first byte distinguishes the two.
+ */
 export const NATIVE = intShim.FORMAT_WIDE
 export const INT_MD = 2
 export const IFA = 3
@@ -43,10 +45,14 @@ export function formatOf(name: IntFormat): number {
 /** Bytes of the longest echo. */
 export const ECHO_BYTES_MAX = intShim.bytes(intShim.FORMAT_WIDE, 16)
 
-/** Records of a packet, decoded to be written again as an echo. */
+/** Decoded records of a packet that are written again as an echo. */
 const scratch = new HopRecords()
 
-/** Bytes by which telemetry makes an IPv4 packet longer as it leaves its sender. @param hops 1 to 15 */
+/**
+ * Bytes of telemetry in an IPv4 packet when it leaves its sender.
+ *
+ * @param hops 1 to 15
+ */
 export function senderBytes(format: number, hops: number): number {
   switch (format) {
     case INT_MD:
@@ -66,8 +72,8 @@ export function hopBytes(format: number): number {
 }
 
 /**
- * The sender's part: puts telemetry without records into a frame that has Ethernet, IP and UDP headers and nothing
- * behind them. Telemetry that belongs before UDP moves the UDP header. Returns where the BTH goes.
+ * The sender's part: writes empty telemetry into a frame that has only Ethernet, IP and UDP headers.
+ * Telemetry before UDP moves the UDP header. Returns the offset of the BTH.
  *
  * @param format number of the encapsulation
  * @param hops records that it may collect, 1 to 15
@@ -114,7 +120,7 @@ function beginIoamIpv6(frame: Frame, hops: number): number {
   return frame.l4 + udp.BYTES
 }
 
-/** Moves the UDP header back, with nothing behind it yet; `shim` becomes the offset behind it. */
+/** Moves the UDP header towards the end; nothing follows it yet. Sets `shim` to the offset after it. */
 function moveUdp(frame: Frame, bytes: number): void {
   const { view, l4 } = frame
   view.setUint32(l4 + bytes + 4, view.getUint32(l4 + 4))
@@ -123,29 +129,29 @@ function moveUdp(frame: Frame, bytes: number): void {
   frame.shim = frame.l4 + udp.BYTES
 }
 
-/** The UDP port that a frame goes to, by the telemetry that it carries. */
+/** Returns the UDP destination port of a frame, which depends on its telemetry. */
 export function destinationPort(frame: Frame): number {
   return frame.shim >= 0 && isInUdp(frame) ? udp.PORT_INT : udp.PORT_ROCE
 }
 
-/** Bytes behind the UDP header that UDP's length does not count: IFA's. */
+/** Bytes after the UDP header that UDP's length does not include, which are IFA's. */
 export function foreignBytes(frame: Frame): number {
   return frame.shim >= 0 && frame.intFormat === IFA ? frame.bth - frame.shim : 0
 }
 
-/** True if the telemetry counts in UDP's length and checksum. */
+/** Returns true if the telemetry is included in UDP's length and checksum. */
 export function isInUdp(frame: Frame): boolean {
   return frame.shim > frame.l4 && frame.intFormat !== IFA
 }
 
-/** True if the telemetry has been collected on another packet's way, and is brought back. */
+/** Returns true if another packet has collected the telemetry, and this one returns it. */
 export function isEcho(frame: Frame): boolean {
   return (
     frame.shim >= 0 && frame.intFormat <= intShim.FORMAT_COMPACT && intShim.isEcho(frame.view, frame.shim)
   )
 }
 
-/** FLAG_* of int-shim.ts, 0 where an encapsulation has no place for them. The frame has been parsed. */
+/** FLAG_* of int-shim.ts. 0 where an encapsulation has no such flags. The frame must have been parsed. */
 export function flags(frame: Frame): number {
   if (frame.shim < 0 || frame.intFormat >= IFA) return 0
   const { view, shim } = frame
@@ -153,15 +159,15 @@ export function flags(frame: Frame): number {
 }
 
 /** First byte behind an IOAM trace option. */
-export function ioamEnd(frame: Frame): number {
+function ioamEnd(frame: Frame): number {
   const { view, shim } = frame
   if (shim < frame.l4) return ioamIpv6.traceEnd(view, shim)
   return shim - ioamUdp.BYTES + ioamUdp.totalBytes(view, shim - ioamUdp.BYTES)
 }
 
 /**
- * The receiver's part: decodes the records of a frame that `parseFrame` has accepted, the first hop in row 0. `into`
- * is empty after malformed telemetry.
+ * The receiver's part: decodes the records of a frame that `parseFrame` has accepted, the first hop in row 0.
+ * `into` is empty after malformed telemetry.
  */
 export function read(frame: Frame, into: HopRecords): WireError {
   const { view, shim } = frame
@@ -178,7 +184,7 @@ export function read(frame: Frame, into: HopRecords): WireError {
   return WireError.OK
 }
 
-/** Writes the echo of a frame's telemetry, which `parseFrame` has checked; returns its bytes. */
+/** Writes the echo of a frame's telemetry, which `parseFrame` has accepted. Returns its bytes. */
 export function writeEcho(view: DataView, at: number, from: Frame): number {
   if (from.intFormat <= intShim.FORMAT_COMPACT) return intShim.writeEcho(view, at, from.view, from.shim)
   read(from, scratch)

@@ -4,7 +4,8 @@ import * as ethernet from '../../../lib/wire/net/ethernet.js'
 import type { HostTable } from './host-table.js'
 
 /**
- * Makes an ARP request for another host's address the reply that this host would give. False: nothing is due.
+ * Turns an ARP request for another host's address into the reply that this host would give. Returns false
+ * when no answer is due.
  */
 export function answerArp(frame: Frame, hosts: HostTable): boolean {
   const { view } = frame
@@ -15,7 +16,7 @@ export function answerArp(frame: Frame, hosts: HostTable): boolean {
   const askerAddress = arp.senderAddress(view, at)
   const wanted = arp.targetAddress(view, at)
   const mac = hosts.mac4(wanted)
-  // A host that asks for its own address wants to know whether somebody else has it (RFC 5227).
+  // A host that asks for its own address checks whether another host has it (RFC 5227).
   if (mac < 0 || mac === asker) return false
   arp.write(view, at, arp.REPLY, mac, wanted, asker, askerAddress)
   ethernet.setDestination(view, 0, asker)

@@ -1,7 +1,7 @@
 import type { HostAddress } from '../../../lib/wire/net/address.js'
 import type { MacAddress } from '../../../lib/wire/net/mac.js'
 
-/** The hosts that a switch answers for: MAC by address. */
+/** The hosts for which a switch answers: MAC by address. */
 export class HostTable {
   readonly #v4 = new Map<number, MacAddress>()
   /** By the sixteen bytes in hex. */

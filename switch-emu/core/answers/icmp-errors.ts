@@ -4,22 +4,22 @@ import * as ethernet from '../../../lib/wire/net/ethernet.js'
 import * as icmp from '../../../lib/wire/net/icmp.js'
 import * as ipv4 from '../../../lib/wire/net/ipv4.js'
 
-/** Bytes of the offending packet that go along: its header and enough of what follows. */
+/** Bytes of the offending packet in the report: its header and enough of what follows. */
 const QUOTED_BYTES_MAX = 128
-/** Internetwork control, as RFC 1812, section 4.3.2.5, wants it. */
+/** Internetwork control, according to RFC 1812, section 4.3.2.5. */
 const TOS = 0xc0
 const TTL = 64
 /**
- * Reports that may follow at once, and the time after which there may be one more (RFC 1812, section
+ * Reports that may follow each other at once, and the time after which one more is allowed (RFC 1812, section
  * 4.3.2.8).
  */
 const BURST = 50
 const EVERY_NS: Nanos = 1_000_000
 
-/** Answers the sources of IPv4 packets whose TTL has run out, no more than 1,000 times a second. */
+/** Answers the sources of IPv4 packets whose TTL has expired, at most 1,000 times a second. */
 export class TimeExceeded {
   readonly #address: number
-  /** When the next report would be due if they came evenly; it may lie BURST of them in the past. */
+  /** When the next report would be due if they were evenly spaced. It may be BURST of them in the past. */
   #dueNs: Nanos = 0
 
   /** @param address of the switch */
@@ -27,7 +27,10 @@ export class TimeExceeded {
     this.#address = address
   }
 
-  /** Makes an expired packet the report to its source. False: none is due, and the frame is as it was. */
+  /**
+   * Turns an expired packet into the report to its source. Returns false when none is due, and leaves the
+   * frame unchanged.
+   */
   report(now: Nanos, frame: Frame): boolean {
     if (!mayBeReported(frame)) return false
     const dueNs = Math.max(this.#dueNs, now - BURST * EVERY_NS)
@@ -69,7 +72,10 @@ export class TimeExceeded {
   }
 }
 
-/** RFC 1122, section 3.2.2: no report about errors, later fragments, group addresses, or packets without a source. */
+/**
+ * RFC 1122, section 3.2.2: no report about errors, later fragments, group addresses, or packets without a
+ * source.
+ */
 function mayBeReported(frame: Frame): boolean {
   const { view, l3 } = frame
   if (ipv4.version(view, l3) !== 4 || ipv4.fragmentOffset(view, l3) > 0) return false

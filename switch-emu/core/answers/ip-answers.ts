@@ -7,23 +7,24 @@ import { TimeExceeded } from './icmp-errors.js'
 import { answerSolicitation } from './neighbour-discovery.js'
 
 /**
- * The answers of a switch, so that hosts with ordinary IP stacks can talk across it. Every host takes every
- * other one to be on its link, so the switch answers for them (proxy ARP, RFC 1027; its counterpart of RFC 4861,
- * section 7.2.8), with their own MAC addresses. For traceroute it reports packets whose TTL has run out.
+ * The answers of a switch, with which hosts with ordinary IP stacks can talk across it. Every host assumes
+ * that all others are on its link. So the switch answers for them (proxy ARP, RFC 1027; its counterpart of
+ * RFC 4861, section 7.2.8), with their own MAC addresses. For traceroute it reports packets whose TTL has
+ * expired.
  */
 export class IpAnswers {
   readonly #hosts: HostTable
   readonly #timeExceeded: TimeExceeded
 
-  /** @param switchId 1 to 65519: reports come from 10.255.x.y, whose last two bytes are this number */
+  /** @param switchId 1 to 65519; reports come from 10.255.x.y, whose last two bytes are this number */
   constructor(hosts: HostTable, switchId: number) {
     this.#hosts = hosts
     this.#timeExceeded = new TimeExceeded((0x0aff_0000 | switchId) >>> 0)
   }
 
   /**
-   * Makes a frame that cannot be forwarded, for that reason, the answer to itself, to leave by the port where
-   * it came in. False when none is due: the frame is as it was.
+   * Turns a frame that cannot be forwarded, for that reason, into the answer to it, which leaves by the port
+   * where the frame came in. Returns false when none is due, and leaves the frame unchanged.
    */
   answer(now: Nanos, frame: Frame, reason: DropReason): boolean {
     // Frames without their bytes, as in virtual time, do not come from hosts with IP stacks.

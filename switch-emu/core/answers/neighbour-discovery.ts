@@ -6,8 +6,8 @@ import * as neighbour from '../../../lib/wire/net/neighbour.js'
 import type { HostTable } from './host-table.js'
 
 /**
- * Makes a neighbour solicitation for another host's address the advertisement that this host would give (RFC
- * 4861, section 7.2.4). False: nothing is due.
+ * Turns a neighbour solicitation for another host's address into the advertisement that this host would give
+ * (RFC 4861, section 7.2.4). Returns false when no answer is due.
  */
 export function answerSolicitation(frame: Frame, hosts: HostTable): boolean {
   const { view, l3 } = frame
@@ -16,7 +16,7 @@ export function answerSolicitation(frame: Frame, hosts: HostTable): boolean {
   const end = Math.min(frame.length, at + ipv6.payloadLength(view, l3))
   if (!neighbour.isSolicitation(view, at, end) || ipv6.hopLimit(view, l3) !== neighbour.HOP_LIMIT)
     return false
-  // From the unspecified address a host asks whether somebody has the one that it is about to take (RFC 4862).
+  // A solicitation from the unspecified address checks whether another host has the address (RFC 4862).
   if (isUnspecified(view, l3) || at + neighbour.WITH_ADDRESS_BYTES > frame.bytes.length) return false
   const asker = ethernet.source(view, 0)
   const target = neighbour.targetOffset(at)

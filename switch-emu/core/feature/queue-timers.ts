@@ -8,8 +8,8 @@ export interface TimerOwner {
 }
 
 /**
- * Timers of one feature: one for each port and priority of its switch. A feature that needs one for each port takes that of
- * priority 0.
+ * Timers of one feature: one for each port and priority of its switch. A feature that needs one timer per
+ * port uses that of priority 0.
  */
 export class QueueTimers {
   readonly #deadlines = new DeadlineHeap()
@@ -18,7 +18,7 @@ export class QueueTimers {
     for (let queue = 0; queue < ports * PRIORITIES; queue++) this.#deadlines.add()
   }
 
-  /** Sets a timer; NEVER stops it. A timer fires once, and in `timeout` it may be set to a later time. */
+  /** Sets a timer. NEVER stops it. A timer fires once, and `timeout` may set it again. */
   set(port: number, priority: number, atNs: Nanos): void {
     this.#deadlines.set(port * PRIORITIES + priority, atNs)
   }
@@ -28,7 +28,7 @@ export class QueueTimers {
     return this.#deadlines.firstTime()
   }
 
-  /** Calls `owner` for all timers that are due. A driver that wakes late finds several: each has its own time. */
+  /** Calls `owner` for all expired timers. A driver that wakes late finds several, each with its own time. */
   onTimeout(now: Nanos, owner: TimerOwner): void {
     const deadlines = this.#deadlines
     for (let at = deadlines.firstTime(); at <= now; at = deadlines.firstTime()) {

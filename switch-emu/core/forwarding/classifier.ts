@@ -7,17 +7,15 @@ import { dscp } from './ip-header.js'
 const DSCPS = 64
 const PCPS = 8
 
-/** Maps to priorities; a frame that none of them names has priority 0. */
+/** Maps to priorities. A frame that the maps do not contain has priority 0. */
 export interface ClassifierOptions {
-  /** Priority 0 to 7 by DSCP 0 to 63; those not named have 0. */
+  /** Priority 0 to 7 by DSCP 0 to 63. Others have 0. */
   dscp?: Readonly<Record<number, number>>
-  /** Priority 0 to 7 by PCP 0 to 7 of the VLAN tag; decides for frames that have one, if given. */
+  /** Priority 0 to 7 by PCP 0 to 7 of the VLAN tag. If given, it decides for frames with a tag. */
   pcp?: Readonly<Record<number, number>>
 }
 
-/**
- * Which of the eight priorities a frame belongs to. Everything has priority 0 unless a map says otherwise.
- */
+/** Returns the priority of frames: 0 unless a map says otherwise. */
 export class Classifier {
   readonly #dscp: Uint8Array
   readonly #pcp: Uint8Array | null

@@ -3,23 +3,25 @@ import * as ipv6 from '../../../lib/wire/net/ipv6.js'
 import * as udp from '../../../lib/wire/net/udp.js'
 import { mix32 } from './mix32.js'
 
-/** Buckets of the flow hash: a power of two. */
+/** Buckets of the flow hash, a power of two. */
 export const BUCKETS = 1_024
 
 /**
- * Hash of a frame's flow, 31 bits: a number that V8 need not box. It is symmetric: a packet and its answer
- * have the same value, because addresses and ports are combined without regard to their order.
+ * Returns the hash of a frame's flow, 31 bits, which V8 need not box. It is symmetric: a packet and its
+ * answer have the same value, because the order of addresses and ports does not matter.
  *
- * Both directions of a RoCEv2 connection use the same UDP source port, which is the flow's entropy (IBA
- * annex A17), and a well-known destination port: with or without telemetry, in whatever encapsulation. So of the
- * ports only the source port counts there, and telemetry travels the path of the data.
+ * Both directions of a RoCEv2 connection use the same UDP source port, which is the flow's entropy (IBA annex
+ * A17), and a well-known destination port, which depends on telemetry and encapsulation. So only the source
+ * port counts there, and telemetry travels on the data's path.
  *
- * @param length bytes present; @param l3 offset of the IP header; @param l4 offset of the UDP header or -1:
- * fragments have none, and go by addresses alone, so that all parts of a datagram stay together
+ * @param length bytes present
+ * @param l3 offset of the IP header
+ * @param l4 offset of the UDP header or -1. Fragments have none: only addresses count for them, so that all
+ * parts of a datagram take one path
  */
 export function flowHash(view: DataView, length: number, l3: number, l4: number): number {
   const version4 = ipv4.version(view, l3) === 4
-  // UDP is UDP also behind IFA or hop-by-hop options.
+  // IFA or hop-by-hop options may precede UDP.
   const next = version4 ? ipv4.protocol(view, l3) : ipv6.nextHeader(view, l3)
   const protocol = l4 >= 0 ? ipv4.PROTOCOL_UDP : next
   const addresses = version4
@@ -28,14 +30,14 @@ export function flowHash(view: DataView, length: number, l3: number, l4: number)
   return mix32(mix32(addresses) ^ portKey(view, length, l3, l4, protocol) ^ protocol) >>> 1
 }
 
-/** The bucket of a flow hash, 0 to BUCKETS - 1. */
+/** Returns the bucket of a flow hash, 0 to BUCKETS - 1. */
 export function bucketOf(hash: number): number {
   return hash & (BUCKETS - 1)
 }
 
 /**
- * Deals the buckets out to `ports`, evenly (numbers differ by at most one) and in an order that the seed
- * shuffles: two switches with different seeds choose independently of each other.
+ * Distributes the buckets among `ports` evenly (numbers differ by at most one), in an order that the seed
+ * shuffles. Two switches with different seeds choose independently.
  */
 export function spreadBuckets(ports: readonly number[], seed: number): Uint8Array {
   const buckets = new Uint8Array(BUCKETS)
@@ -70,7 +72,7 @@ function tcpPortKey(view: DataView, length: number, l3: number): number {
   return mix32(view.getUint16(at)) + mix32(view.getUint16(at + 2))
 }
 
-/** An IPv6 address as 32 bits. */
+/** Folds an IPv6 address to 32 bits. */
 function foldAddress(view: DataView, at: number): number {
   let h = mix32(view.getUint32(at))
   h = mix32(h ^ view.getUint32(at + 4))

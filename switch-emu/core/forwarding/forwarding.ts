@@ -5,7 +5,7 @@ import * as ipv4 from '../../../lib/wire/net/ipv4.js'
 import { BUCKETS, bucketOf, flowHash, spreadBuckets } from './ecmp.js'
 import { mix32 } from './mix32.js'
 
-/** Host routes that a table holds at most, of each family. */
+/** Host routes that a table may have, for each family. */
 const ROUTES_MAX = 65_536
 /** Ports are stored as bytes. */
 export const PORTS_MAX = 256
@@ -15,9 +15,8 @@ const NO_GROUP = -1
 const SEVERAL_PORTS = -1
 
 /**
- * The forwarding table of a switch: an exact-match table of hosts (IPv4 and IPv6), each with a group of egress
- * ports that lie on shortest paths. A group is one port per bucket of the flow hash. Lookups allocate
- * nothing.
+ * The forwarding table of a switch: an exact-match table of hosts (IPv4 and IPv6). Each host has a group of
+ * egress ports on shortest paths. A group has one port per bucket of the flow hash. Lookups allocate nothing.
  */
 export class ForwardingTable {
   readonly #v4 = new AddressMap(1)
@@ -29,8 +28,8 @@ export class ForwardingTable {
   readonly #groupByContent = new Map<string, number>()
 
   /**
-   * Sends to `address` by any of `ports`, which the flow hash chooses evenly; the seed decides which flow
-   * goes where.
+   * Routes `address` to all of `ports`. The flow hash distributes flows evenly; the seed decides which flow
+   * takes which port.
    */
   set(address: HostAddress, ports: readonly number[], seed = 0): void {
     if (ports.length < 1 || ports.some(p => !Number.isInteger(p) || p < 0 || p >= PORTS_MAX)) {
@@ -42,7 +41,7 @@ export class ForwardingTable {
     this.setBuckets(address, spreadBuckets(ports, seed))
   }
 
-  /** Sends to `address` by the port of each flow's bucket. */
+  /** Routes `address` to the port of each flow's bucket. */
   setBuckets(address: HostAddress, ports: Uint8Array): void {
     if (ports.length !== BUCKETS) {
       throw new WeirError('WEIR_BAD_ARGUMENT', `route to ${address}: ${BUCKETS} buckets, not ${ports.length}`)
@@ -53,19 +52,22 @@ export class ForwardingTable {
     else this.#v6.set(this.#key, group)
   }
 
-  /** The port of each flow's bucket to `address`, or null if it has no route. */
+  /** Returns the port of each bucket for `address`, or null if there is no route. */
   buckets(address: HostAddress): Uint8Array | null {
     this.#writeKey(address)
     const group = address.family === 4 ? this.#v4.get1(this.#key.getUint32(0)) : this.#v6.get4(this.#key, 0)
     return group === NO_GROUP ? null : this.#groupBuckets.slice(group * BUCKETS, (group + 1) * BUCKETS)
   }
 
-  /** Hosts that have a route. */
+  /** Number of hosts with a route. */
   get size(): number {
     return this.#v4.size + this.#v6.size
   }
 
-  /** Egress port of a frame whose IP header has been found, or -1 if its destination has no route. */
+  /**
+   * Returns the egress port of a frame whose IP header has been found, or -1 if there is no route to its
+   * destination.
+   */
   egressPort(frame: Frame): number {
     const { view, l3 } = frame
     const group =
@@ -82,7 +84,7 @@ export class ForwardingTable {
     else for (let i = 0; i < 16; i++) this.#key.setUint8(i, address.gid[i]!)
   }
 
-  /** The group with exactly these ports; groups are shared by all hosts that have the same one. */
+  /** Returns the group with exactly these ports. Hosts with the same ports share one. */
   #groupOf(ports: Uint8Array): number {
     const content = Buffer.from(ports).toString('latin1')
     const known = this.#groupByContent.get(content)
@@ -101,7 +103,8 @@ export class ForwardingTable {
 }
 
 /**
- * Open addressing with linear probing, at most half full: addresses of one or four words to group numbers.
+ * Open addressing with linear probing, at most half full. It maps addresses of one or four words to group
+ * numbers.
  */
 class AddressMap {
   readonly #words: number
@@ -118,7 +121,7 @@ class AddressMap {
     return this.#size
   }
 
-  /** Group of a key of one word, or -1. */
+  /** Returns the group of a key of one word, or -1. */
   get1(word: number): number {
     const mask = this.#groups.length - 1
     for (let slot = mix32(word) & mask; ; slot = (slot + 1) & mask) {
@@ -127,7 +130,7 @@ class AddressMap {
     }
   }
 
-  /** Group of the key of four words at `at`, or -1. */
+  /** Returns the group of the key of four words at `at`, or -1. */
   get4(view: DataView, at: number): number {
     const a = view.getUint32(at)
     const b = view.getUint32(at + 4)
@@ -143,7 +146,7 @@ class AddressMap {
     }
   }
 
-  /** Adds or replaces; `key` holds the words in network order. */
+  /** Adds or replaces an entry. `key` has the words in network order. */
   set(key: DataView, group: number): void {
     const slot = this.#slotOf(key)
     if (this.#groups[slot] === NO_GROUP) {

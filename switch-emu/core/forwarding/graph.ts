@@ -5,7 +5,7 @@ export interface GraphEnd {
   port: number
 }
 
-export interface GraphLink {
+interface GraphLink {
   a: GraphEnd
   b: GraphEnd
 }
@@ -16,19 +16,19 @@ export interface GraphOptions {
   links: readonly GraphLink[]
 }
 
-/** One way out of a node. */
-export interface Edge {
-  /** The port that it leaves by. */
+/** A link as seen from one of its nodes. */
+interface Edge {
+  /** The node's port. */
   port: number
   /** Index of the node at the other end. */
   neighbour: number
-  /** Index of the link, the same from both ends. */
+  /** Index of the link, the same at both ends. */
   link: number
 }
 
 /**
- * The topology: an undirected graph of switches and hosts. Nodes are numbered in the order given,
- * switches first. Only switches forward: no path leads through a host.
+ * The topology: an undirected graph of switches and hosts. Nodes are numbered in the given order, switches
+ * first. Only switches forward, so no path leads through a host.
  */
 export class Graph {
   readonly names: readonly string[]
@@ -56,7 +56,7 @@ export class Graph {
     for (const edges of this.#edges) edges.sort((x, y) => x.port - y.port)
   }
 
-  /** Index of a node; throws WEIR_BAD_ARGUMENT if there is none of that name. */
+  /** Returns the index of a node. Throws WEIR_BAD_ARGUMENT if there is none of that name. */
   index(name: string): number {
     const index = this.#indexOf.get(name)
     if (index === undefined) throw bad(`there is no node ${name}; there are ${this.names.join(', ')}`)
@@ -67,12 +67,12 @@ export class Graph {
     return node < this.switchCount
   }
 
-  /** The ways out of a node, by port number. */
+  /** Returns the links of a node, by port number. */
   edges(node: number): readonly Edge[] {
     return this.#edges[node]!
   }
 
-  /** Links on a shortest path from each node to `target`; -1 = unreachable. */
+  /** Returns the number of links on a shortest path from each node to `target`; -1 = unreachable. */
   distancesTo(target: number): Int32Array {
     const distances = new Int32Array(this.names.length).fill(-1)
     distances[target] = 0
@@ -90,8 +90,9 @@ export class Graph {
   }
 
   /**
-   * Edges of `node` that are the first link of a shortest path, by port number; `distances` as of
-   * `distancesTo`.
+   * Returns the edges of `node` with which a shortest path begins, by port number.
+   *
+   * @param distances result of `distancesTo`
    */
   nextHops(node: number, distances: Int32Array): Edge[] {
     const nearer = distances[node]! - 1

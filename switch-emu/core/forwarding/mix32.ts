@@ -1,6 +1,6 @@
 /**
- * A bijection of 32-bit words in which every bit of the input changes every bit of the output with
- * probability one half: the finaliser of MurmurHash3. Result unsigned.
+ * The finaliser of MurmurHash3: a bijection of 32-bit words in which every bit of the input changes every bit
+ * of the output with probability one half. The result is unsigned.
  */
 export function mix32(word: number): number {
   let h = word

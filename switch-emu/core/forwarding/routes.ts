@@ -1,14 +1,14 @@
 /**
- * Routes of a whole network, by shortest paths.
+ * Shortest-path routes of a whole network.
  *
- * **Symmetric.** For each bucket of the flow hash every link is given a weight at random, and a flow takes,
- * among all the shortest paths, the one whose weights add up to least. A part of a cheapest path is a
- * cheapest path, so every switch can choose its next hop alone; and the sum is the same from either end. So
- * both directions take one path in every topology, as FNCC needs it (section 3.1). With a hash of its own in
- * each switch, that holds only in special topologies.
+ * **Symmetric.** For each bucket of the flow hash every link has a random weight. A flow takes, among all
+ * shortest paths, the one with the least sum of weights. A part of a cheapest path is a cheapest path, so
+ * every switch can choose its next hop alone. The sum is the same from either end, so both directions take
+ * one path in every topology, as FNCC requires (section 3.1). With a separate hash in each switch, that holds
+ * only in special topologies.
  *
- * **Not polarised.** The weights of different links are independent, so what one switch chose says nothing
- * about what the next one chooses.
+ * **Not polarised.** The weights of different links are independent, so the choice of one switch says nothing
+ * about that of the next.
  */
 import type { HostAddress } from '../../../lib/wire/net/address.js'
 import { BUCKETS } from './ecmp.js'
@@ -16,17 +16,17 @@ import type { ForwardingTable } from './forwarding.js'
 import type { Graph } from './graph.js'
 import { mix32 } from './mix32.js'
 
-export interface RouteOptions {
-  /** Any u32: another seed, another choice among the equal paths. */
+interface RouteOptions {
+  /** Any u32. Another seed makes another choice among the equal paths. */
   seed?: number
 }
 
-export interface RoutedHost {
+interface RoutedHost {
   name: string
   address: HostAddress
 }
 
-/** Fills the forwarding tables of all switches, by name, with routes to all hosts. */
+/** Adds routes to all hosts to the forwarding tables of all switches, which are given by name. */
 export function installRoutes(
   topology: Graph,
   hosts: readonly RoutedHost[],
@@ -54,7 +54,7 @@ export interface Routes {
   egressPorts(switchNode: number, host: number): Uint8Array | null
 }
 
-/** Computes the routes from every switch to the hosts named. */
+/** Returns the routes from every switch to the given hosts. */
 export function computeRoutes(topology: Graph, hosts: readonly string[], options: RouteOptions = {}): Routes {
   const destinations = new Map<number, Destination>()
   for (const name of hosts) {
@@ -80,14 +80,15 @@ export function computeRoutes(topology: Graph, hosts: readonly string[], options
 }
 
 /**
- * Where paths to a host end: at the switch of its only link, so that all hosts of a switch share the work.
+ * Returns where paths to a host end: at the switch of its only link, so that all hosts of a switch share the
+ * result.
  */
 function targetOf(topology: Graph, host: number): number {
   const edges = topology.edges(host)
   return edges.length === 1 && topology.isSwitch(edges[0]!.neighbour) ? edges[0]!.neighbour : host
 }
 
-/** 44 random bits a link: sums over 500 links stay exact, and two of them are practically never equal. */
+/** Each link gets 44 random bits: sums over 500 links are exact, and two sums are practically never equal. */
 function weighLinks(weights: Float64Array, bucket: number, seed: number): void {
   const salt = mix32(mix32(seed) ^ bucket)
   for (let link = 0; link < weights.length; link++) {
@@ -99,7 +100,7 @@ function weighLinks(weights: Float64Array, bucket: number, seed: number): void {
 /** The shortest paths to one node, as a graph that leads to it, and the choices among them. */
 class Destination {
   readonly #target: number
-  /** Switches that have a path, nearest first; of the i-th one, edges #first[i] to #first[i + 1]. */
+  /** Switches with a path, nearest first. The i-th one has edges #first[i] to #first[i + 1]. */
   readonly #order: number[] = []
   readonly #first: number[] = [0]
   readonly #neighbour: number[] = []

@@ -8,12 +8,15 @@ import type { EgressPort } from '../queueing/egress-port.js'
 import { PRIORITIES } from '../queueing/shared-buffer.js'
 import { type EcnOptions, Wred, WredVerdict } from './wred.js'
 
-/** Marking of all queues, or of each priority its own way: the first entry that names a priority counts. */
+/** Marking of all queues, or a list for priorities. The first entry that contains a priority counts. */
 export type MarkingOptions = EcnOptions | readonly EcnOptions[]
 
 /** WRED with ECN at every port of a switch. */
-export class Marking implements SwitchFeature {
-  /** By priority; null: its queues are not marked. All ports are alike, and `Wred` keeps nothing of a queue. */
+class Marking implements SwitchFeature {
+  /**
+   * By priority. Null: its queues are not marked. All ports share them, because `Wred` keeps no state of a
+   * queue.
+   */
   readonly #wreds: readonly (Wred | null)[]
 
   constructor(options: MarkingOptions, { random, losslessMask }: FeatureSwitch) {

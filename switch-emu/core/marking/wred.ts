@@ -5,14 +5,14 @@ import { ecn, markCe } from '../forwarding/ip-header.js'
 
 /** Options of marking. */
 export interface EcnOptions {
-  /** Queue length up to which no frame is marked, bytes. */
+  /** Up to this queue length no frame is marked, bytes. */
   kminBytes: number
-  /** Queue length above which every frame is marked, bytes; at least kminBytes. */
+  /** Above this queue length every frame is marked, bytes, at least kminBytes. */
   kmaxBytes: number
-  /** Probability of marking at kmaxBytes, 0 to 1. */
+  /** Probability of a mark at kmaxBytes, 0 to 1. */
   pmax: number
   /**
-   * Where the length is read and the mark set: as the frame enters the queue (default), or as it leaves it
+   * When the length is read and the mark is set: as the frame enters the queue (default), or as it leaves
    * (Fast ECN).
    */
   at?: 'enqueue' | 'dequeue'
@@ -25,10 +25,10 @@ export type WredVerdict = (typeof WredVerdict)[keyof typeof WredVerdict]
 
 /**
  * Weighted random early detection with ECN, on the instantaneous length of one egress queue (RED of DCQCN,
- * section 3.1; RFC 3168, section 5): nothing happens up to Kmin, everything above Kmax, and between them
- * the probability rises in a straight line from 0 to Pmax. Frames whose transport understands ECN are
- * marked CE, others dropped with the same probability, always as they enter: a frame that has waited is not
- * dropped any more. In a lossless queue nothing is dropped.
+ * section 3.1; RFC 3168, section 5). Up to Kmin nothing happens, above Kmax everything is marked, and between
+ * them the probability rises linearly from 0 to Pmax. Frames whose transport supports ECN are marked CE.
+ * Others are dropped with the same probability, but only as they enter: a frame that has waited is not
+ * dropped. A lossless queue drops nothing.
  */
 export class Wred {
   readonly #kminBytes: number
@@ -55,14 +55,14 @@ export class Wred {
     this.#random = random
   }
 
-  /** Probability that a frame is marked when the queue holds `queueBytes`. */
+  /** Returns the probability of a mark when the queue holds `queueBytes`. */
   probability(queueBytes: number): number {
     if (queueBytes <= this.#kminBytes) return 0
     if (queueBytes > this.#kmaxBytes) return 1
     return (this.#pmax * (queueBytes - this.#kminBytes)) / (this.#kmaxBytes - this.#kminBytes)
   }
 
-  /** A frame is about to enter the queue, which holds `queueBytes` without it. */
+  /** A frame will enter the queue, which holds `queueBytes` without it. */
   onEnqueue(frame: Frame, queueBytes: number): WredVerdict {
     if (queueBytes <= this.#kminBytes) return WredVerdict.PASS
     const codepoint = ecn(frame)
@@ -75,7 +75,7 @@ export class Wred {
     return WredVerdict.MARKED
   }
 
-  /** A frame has left the queue, which holds `queueBytes` now; true if it was marked. */
+  /** A frame has left the queue, which holds `queueBytes` now. Returns true if it was marked. */
   onDequeue(frame: Frame, queueBytes: number): boolean {
     if (!this.#atDequeue || queueBytes <= this.#kminBytes) return false
     const codepoint = ecn(frame)
@@ -86,7 +86,7 @@ export class Wred {
 
   #hits(queueBytes: number): boolean {
     const p = this.probability(queueBytes)
-    // A certain outcome draws no random number, so the run's random numbers go where there is a choice.
+    // A certain outcome draws no random number, so that random numbers are used only for choices.
     return p >= 1 || (p > 0 && this.#random() < p)
   }
 }

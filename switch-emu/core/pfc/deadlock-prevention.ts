@@ -1,18 +1,20 @@
 /**
- * Prevention of PFC deadlocks: packets on high-risk paths change their priority, so that no cycle of queues waits
- * for itself.
+ * Prevention of PFC deadlocks: packets on high-risk paths change their priority, so that no queues wait for
+ * each other in a circle.
  *
- * The operator puts ports that could pass pauses round in a circle into one **port group**: the two ring ports of a switch in a
- * ring, the uplinks of a leaf in a Clos network. A packet that comes in by a port of a group and goes out by one
- * of the same group (the same port counts too) is **high-risk**: traffic in a loop, or hook traffic that comes down to
- * a leaf and goes up again. If its priority is `from`, its DSCP and the PCP of its VLAN tag are rewritten and it is queued with
- * the priority `to`; every switch after this one sees them, whichever it goes by.
+ * The operator puts ports that could pass pauses on in a circle into one **port group**: the two ring ports
+ * of a switch in a ring, the uplinks of a leaf in a Clos network. A packet is **high-risk** if its ingress
+ * and its egress port are in the same group (they may be the same port): traffic in a loop, or hook traffic
+ * that comes down to a leaf and goes up again. If its priority is `from`, the switch rewrites its DSCP and
+ * the PCP of its VLAN tag, and queues it with the priority `to`. Every switch after this one sees the new
+ * values, whichever it uses.
  *
- * If `to` is lossless, the packet's memory stays accounted to `from`, because the sender on its link can only be
- * paused by that priority. So queues of `from` may wait for queues of `to`, but never the other way round, and the
- * cycle is open. If `to` is lossy, its memory is accounted to `to`: it pauses nobody any more.
+ * If `to` is lossless, the packet's memory stays accounted to `from`, because only a pause of that priority
+ * stops the sender on its link. So queues of `from` may wait for queues of `to`, but never the other way
+ * round, and the circle is open. If `to` is lossy, its memory is accounted to `to`, and it pauses nobody.
  *
- * It acts on IP packets only: they carry a DSCP. Source: white paper on lossless networks, "PFC deadlock prevention".
+ * It applies to IP packets only, because they have a DSCP. Source: white paper on lossless networks, "PFC
+ * deadlock prevention".
  */
 import { WeirError } from '../../../lib/errors.js'
 import type { Frame } from '../../../lib/frame/frame.js'
@@ -26,20 +28,20 @@ import { PRIORITIES } from '../queueing/shared-buffer.js'
 
 const PCPS = 8
 
-/** Groups that one switch can have: a port's memberships are bits of a number. */
+/** Groups of one switch. A port's memberships are bits of a number. */
 const PORT_GROUPS_MAX = 31
 
-/** Port groups of one switch, and where high-risk packets move to. */
+/** Port groups of one switch, and the new priority of high-risk packets. */
 export interface DeadlockPreventionOptions {
-  /** Port groups, each of one or more port numbers; a port may be in several. */
+  /** Port groups, each of one or more port numbers. A port may be in several. */
   groups: readonly (readonly number[])[]
-  /** Priority of the packets that may be moved, 0 to 7. */
+  /** Priority of the packets that may move, 0 to 7. */
   from: number
-  /** Priority that high-risk ones get, 0 to 7, not `from`. */
+  /** New priority of high-risk packets, 0 to 7, not `from`. */
   to: number
-  /** DSCP that they get, 0 to 63: one that this switch and those after it map to `to`. */
+  /** Their new DSCP, 0 to 63. This switch and those after it must map it to `to`. */
   dscp: number
-  /** PCP that those with a VLAN tag get, 0 to 7. Default: `to`. */
+  /** New PCP of those with a VLAN tag, 0 to 7. Default: `to`. */
   pcp?: number
 }
 
@@ -49,7 +51,7 @@ export class DeadlockPrevention implements SwitchFeature {
   readonly #to: number
   readonly #dscp: number
   readonly #pcp: number
-  /** By port: bit g = member of group g. */
+  /** By port, bit g: member of group g. */
   readonly #groupsOf = new Int32Array(PORTS_MAX)
   /** By egress port, since the window began. */
   readonly #movedFrames = new Float64Array(PORTS_MAX)
@@ -76,7 +78,7 @@ export class DeadlockPrevention implements SwitchFeature {
     }
   }
 
-  /** Frames for an egress port that have been moved to another priority. */
+  /** Frames for an egress port that moved to another priority. */
   report(_now: Nanos, egress: number): FeatureReport {
     return { movedFrames: this.#movedFrames[egress]! }
   }
@@ -85,12 +87,15 @@ export class DeadlockPrevention implements SwitchFeature {
     this.#movedFrames.fill(0)
   }
 
-  /** The egress priority of a packet that came with `priority`; rewrites its DSCP if that changes. */
+  /**
+   * Returns the egress priority of a packet that came with `priority`. Rewrites its DSCP if the priority
+   * changes.
+   */
   arrive(_now: Nanos, frame: Frame, ingress: number, egress: number, priority: number): number {
     if (priority !== this.#from) return priority
     if ((this.#groupsOf[ingress]! & this.#groupsOf[egress]!) === 0) return priority
     setDscp(frame, this.#dscp)
-    // The next switch may go by the tag, and so may its pauses (802.1Qbb).
+    // The next switch, and its pauses, may use the tag (802.1Qbb).
     if (ethernet.hasVlan(frame.view, 0)) ethernet.setVlanPriority(frame.view, 0, this.#pcp)
     this.#movedFrames[egress]! += 1
     return this.#to
@@ -101,7 +106,7 @@ function isBelow(value: number, bound: number): boolean {
   return Number.isInteger(value) && value >= 0 && value < bound
 }
 
-/** Its port groups are of all switches together: `deadlockPrevention` of a scenario file. */
+/** Its options are port groups of all switches together: `deadlockPrevention` of a scenario file. */
 export const PREVENTION: FeatureEntry = {
   name: 'deadlockPrevention',
   doc: 'Packets on high-risk paths change their priority.',

@@ -2,36 +2,39 @@ import { assert, WeirError } from '../../../lib/errors.js'
 import { DropReason } from '../queueing/counters.js'
 import { PRIORITIES } from '../queueing/shared-buffer.js'
 
-/** Priority flow control of a switch. In brackets what SONiC calls it in BUFFER_PROFILE and PORT_QOS_MAP. */
+/** Options of priority flow control. SONiC's names in BUFFER_PROFILE and PORT_QOS_MAP are in brackets. */
 export interface PfcOptions {
   /** Lossless priorities, each 0 to 7 [pfc_enable]. */
   priorities: readonly number[]
   /** Static threshold: bytes of one port and priority above which its peer is paused [static_th]. */
   xoffBytes?: number
-  /** Dynamic threshold instead: this times the bytes of the shared pool that are free [2^dynamic_th]. */
+  /** Dynamic threshold instead: this factor times the free bytes of the shared pool [2^dynamic_th]. */
   alpha?: number
-  /** The peer may go on once no more bytes than this are left [xon]. Default 0. */
+  /** The peer may resume when at most this many bytes remain [xon]. Default 0. */
   xonBytes?: number
-  /** … or once the threshold is so many bytes away again [xon_offset]. Default: only xonBytes counts. */
+  /**
+   * The peer may also resume when the bytes are this far below the threshold [xon_offset]. Default: only
+   * xonBytes counts.
+   */
   xonOffsetBytes?: number
-  /** Bytes that each port and lossless priority has for itself, within its threshold [size]. Default 0. */
+  /** Bytes reserved for each port and lossless priority, within its threshold [size]. Default 0. */
   reservedBytes?: number
   /** By port: bytes that each lossless priority may take in after its peer was paused [xoff]. */
   headroomBytes: readonly number[]
-  /** Pause time that PFC frames ask of the peer, in 512 bit times, 1 to 65535. Default 65535. */
+  /** Pause time in PFC frames, in 512 bit times, 1 to 65535. Default 65535. */
   quanta?: number
 }
 
 /**
- * The packet memory of a lossless switch, accounted by ingress port. It is divided as SONiC does it on
- * Broadcom's chips, without their rounding to cells:
+ * The packet memory of a lossless switch, accounted by ingress port. It is divided as by SONiC on Broadcom's
+ * chips, without their rounding to cells:
  *
- * - each port and lossless priority (a priority group) has its reserved bytes and its headroom to itself;
- * - everything else is one shared pool, for lossless and lossy frames.
+ * - Each port and lossless priority (a priority group) has its own reserved bytes and headroom.
+ * - The rest is one shared pool, for lossless and lossy frames.
  *
- * A lossless frame that fits below the threshold takes reserved, then shared memory. One that does not goes to the
- * headroom, and the group asks for a pause (xoff) until it has drained (xon): headroom first, reserved last. It is lost only
- * when the headroom is full. A lossy frame is lost when the shared pool is full.
+ * A lossless frame that fits below the threshold uses reserved, then shared memory. Otherwise it uses the
+ * headroom, and the group requests a pause (xoff) until it has drained (xon): headroom first, reserved last.
+ * The frame is lost only when the headroom is full. A lossy frame is lost when the shared pool is full.
  */
 export class IngressAccounting {
   /** Bit p: priority p is lossless. */
@@ -48,11 +51,15 @@ export class IngressAccounting {
   readonly #headroom: Float64Array
   readonly #maxBytes: Float64Array
   readonly #maxHeadroom: Float64Array
-  /** By port, bit p: the peer is to hold priority p. */
+  /** By port, bit p: the peer must hold priority p. */
   readonly #xoff: Uint8Array
   #sharedUsed = 0
 
-  /** @param bufferBytes all packet memory; throws WEIR_BAD_ARGUMENT if nothing of it is left to share */
+  /**
+   * Throws WEIR_BAD_ARGUMENT if no memory remains to share.
+   *
+   * @param bufferBytes all packet memory
+   */
   constructor(options: PfcOptions, bufferBytes: number, ports: number) {
     const { priorities, xoffBytes, alpha, headroomBytes, reservedBytes = 0 } = options
     check(options, ports)
@@ -82,12 +89,12 @@ export class IngressAccounting {
     return this.#sharedUsed
   }
 
-  /** Bit p: the peer of `port` is to hold priority p. */
+  /** Bit p: the peer of `port` must hold priority p. */
   xoffMask(port: number): number {
     return this.#xoff[port]!
   }
 
-  /** Bytes that came in by `port` with a lossless `priority`, headroom included. */
+  /** Bytes that came in by `port` with a lossless `priority`, including headroom. */
   bytesOf(port: number, priority: number): number {
     return this.#bytes[port * PRIORITIES + priority]!
   }
@@ -96,12 +103,12 @@ export class IngressAccounting {
     return this.#headroom[port * PRIORITIES + priority]!
   }
 
-  /** Most bytes that one lossless priority of `port` has held since the window began. */
+  /** The most bytes of one lossless priority of `port` since the window began. */
   maxBytesOf(port: number): number {
     return largest(this.#maxBytes, port)
   }
 
-  /** Most bytes of headroom that one lossless priority of `port` has held since the window began. */
+  /** The most bytes of headroom of one lossless priority of `port` since the window began. */
   maxHeadroomOf(port: number): number {
     return largest(this.#maxHeadroom, port)
   }
@@ -111,13 +118,13 @@ export class IngressAccounting {
     this.#maxHeadroom.set(this.#headroom)
   }
 
-  /** Bytes of a lossless priority and port above which frames go to its headroom, now. */
+  /** Bytes of a lossless priority and port above which frames use its headroom, now. */
   thresholdBytes(): number {
     if (this.#alpha === 0) return this.#xoffBytes
     return this.#reservedBytes + this.#alpha * (this.sharedBytesMax - this.#sharedUsed)
   }
 
-  /** Takes a frame in, or says why there is no room. `xoffMask(port)` may have changed, in either case. */
+  /** Admits a frame, or returns why there is no room. In both cases `xoffMask(port)` may have changed. */
   admit(port: number, priority: number, bytes: number): DropReason {
     if (((this.losslessMask >>> priority) & 1) === 0) {
       if (this.#sharedUsed + bytes > this.sharedBytesMax) return DropReason.BUFFER_FULL
@@ -126,7 +133,7 @@ export class IngressAccounting {
     }
     const at = port * PRIORITIES + priority
     const before = this.#bytes[at]!
-    // Non-zero only above the threshold: then reserved and shared memory do not count.
+    // Headroom is used only above the threshold. Then reserved and shared memory do not matter.
     if (
       this.#headroom[at] === 0 &&
       before + bytes <= this.thresholdBytes() &&
@@ -146,8 +153,8 @@ export class IngressAccounting {
   }
 
   /**
-   * A frame that was admitted has left. `xoffMask(port)` may have changed: the peer goes on once the headroom is empty
-   * again and xon is reached.
+   * An admitted frame has left. `xoffMask(port)` may have changed: the peer resumes once the headroom is
+   * empty and xon is reached.
    */
   release(port: number, priority: number, bytes: number): void {
     if (((this.losslessMask >>> priority) & 1) === 0) {
@@ -167,12 +174,12 @@ export class IngressAccounting {
     }
   }
 
-  /** Bytes of a lossless priority and port at which its peer may go on, now. */
+  /** Bytes of a lossless priority and port at which its peer may resume, now. */
   resumeBytes(): number {
     return Math.max(this.#xonBytes, this.thresholdBytes() - this.#xonOffsetBytes)
   }
 
-  /** False if the pool has no room for `bytes` more of a group that holds `before`. */
+  /** Returns false if the pool has no room for `bytes` more of a group that holds `before`. */
   #takeShared(before: number, bytes: number): boolean {
     const used = this.#sharedUsed + this.#sharedPart(before + bytes) - this.#sharedPart(before)
     if (used > this.sharedBytesMax) return false
@@ -180,13 +187,16 @@ export class IngressAccounting {
     return true
   }
 
-  /** The part of what a group holds outside its headroom that is not covered by its reserved bytes. */
+  /** Bytes of a group outside its headroom that exceed its reserved bytes. */
   #sharedPart(bytes: number): number {
     return bytes > this.#reservedBytes ? bytes - this.#reservedBytes : 0
   }
 }
 
-/** What is left to share of `bufferBytes` once every port and lossless priority has its own; may be below zero. */
+/**
+ * Bytes of `bufferBytes` that remain to share after every port and lossless priority has its own. May be
+ * negative.
+ */
 function sharedBytesOf(
   options: Pick<PfcOptions, 'priorities' | 'reservedBytes' | 'headroomBytes'>,
   bufferBytes: number,

@@ -6,16 +6,19 @@ import type { MacAddress } from '../../../lib/wire/net/mac.js'
 import * as pfc from '../../../lib/wire/net/pfc.js'
 
 const QUANTA_MAX = 0xffff
-/** How long to wait before trying again when no frame was free, ns. */
+/** When no frame was free, the next attempt is after this time, ns. */
 const NO_FRAME_RETRY_NS = 1000
 
 /**
- * Asks the peer of one port to hold priorities, by PFC frames (IEEE 802.1Qbb). What is wanted is a mask; a
- * frame is due when it differs from what the peer knows, and again, while anything is held, half a pause time after the
- * last one, so that no pause runs out by itself.
+ * Asks the peer of one port to hold priorities, by PFC frames (IEEE 802.1Qbb). The wanted state is a mask. A
+ * frame is due when the mask differs from what the peer knows. While any priority is held, a frame is also
+ * due half a pause time after the last one, so that no pause expires by itself.
  */
 export class PfcSender {
-  /** Frames that paused something, repeated ones too; those that only resumed; times that no frame was free. */
+  /**
+   * Frames that paused a priority, repeated ones included; frames that only resumed; failures to get a free
+   * frame.
+   */
   readonly counters = { pauses: 0, resumes: 0, noFrame: 0 }
   readonly #pool: FramePool
   readonly #source: MacAddress
@@ -42,30 +45,33 @@ export class PfcSender {
     this.#repeatNs = Math.floor(pfc.pauseNs(quanta, rateBps) / 2)
   }
 
-  /** When the next frame should go out, or NEVER. */
+  /** When the next frame is due, or NEVER. */
   get dueNs(): Nanos {
     return this.#dueNs
   }
 
-  /** Allows or forbids pauses of a priority, from the next `want` on. Default: allowed, unless a watchdog turns them off. */
+  /**
+   * Allows or forbids pauses of a priority, from the next `want` on. Default: allowed, unless a watchdog
+   * turns them off.
+   */
   allow(priority: number, allowed: boolean): void {
     if (allowed) this.#allowed |= 1 << priority
     else this.#allowed &= ~(1 << priority)
   }
 
-  /** Bit p: priority p is to be held from now on, if that is allowed. True if `dueNs` has changed. */
+  /** Bit p: priority p must be held from now on, if that is allowed. Returns true if `dueNs` has changed. */
   want(now: Nanos, wanted: number): boolean {
     const mask = wanted & this.#allowed
     if (mask === this.#wanted) return false
     this.#wanted = mask
-    // A pause that is over before a frame has said so needs none.
+    // If a pause ends before its frame was sent, no frame is necessary.
     this.#dueNs = mask === this.#told ? this.#repeatAtNs : Math.min(this.#dueNs, now)
     return true
   }
 
   /**
-   * The frame that is due; its first bit leaves at `startNs`. Null when the pool is empty: it is due again a little
-   * later.
+   * Returns the due frame. Its first bit leaves at `startNs`. Returns null when the pool is empty, and is due
+   * again a little later.
    */
   transmit(startNs: Nanos): Frame | null {
     const frame = this.#pool.take()
@@ -76,7 +82,7 @@ export class PfcSender {
     }
     const { view } = frame
     pfc.write(view, 0, this.#source, this.#wanted, this.#quanta)
-    // Time 0 for those that may go on.
+    // Time 0 resumes the others.
     pfc.setEnableVector(view, 0, this.#wanted | this.#told)
     frame.length = pfc.BYTES
     frame.wireLength = pfc.BYTES

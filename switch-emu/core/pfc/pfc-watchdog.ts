@@ -2,24 +2,24 @@
  * Detection and clearance of PFC deadlocks, for the queues (egress port and lossless priority) of one switch.
  *
  * **Detection.** A queue whose peer keeps it paused without a gap for `detectionTimeNs` is deadlocked. Every
- * end of a pause, by XON or by expiry, starts the time again: congestion that moves, however long it lasts, is no
- * deadlock. Whether the queue holds frames makes no difference.
+ * end of a pause, by XON or by expiry, restarts the time. So congestion that moves is no deadlock, however
+ * long it lasts. Whether the queue holds frames makes no difference.
  *
- * **Clearance.** Then, for `restorationTimeNs`, the queue does not obey pauses, nothing is detected, and its frames
- * are sent (`forward`) or thrown away (`drop`: those that wait and those that arrive). `alert` only reports; that
- * deadlock is over when the pause is.
+ * **Clearance.** For `restorationTimeNs` after that, the queue ignores pauses, and nothing is detected. Its
+ * frames are sent (`forward`) or discarded (`drop`: those that wait and those that arrive). `alert` only
+ * reports, and its deadlock ends with the pause.
  *
- * **Restoration.** When that time is over the queue obeys pauses again, whatever its peer says meanwhile: a fixed
- * time, as the white paper has it. A pause that still holds then is obeyed, and its detection begins at that moment.
- * (SONiC waits for a restoration time without pauses; there a peer that never stops keeps a queue lossy for ever,
- * and an upper limit would have nothing to count.)
+ * **Restoration.** After that time the queue obeys pauses again, whatever its peer sent meanwhile. The time
+ * is fixed, as in the white paper. If a pause still holds, the queue obeys it, and its detection begins at
+ * that moment. (SONiC waits for a restoration time without pauses. There a peer that never stops keeps a
+ * queue lossy for ever, and an upper limit would have nothing to count.)
  *
- * **Upper limit.** The deadlock that is the `limit.deadlocks`-th of its queue within `limit.windowNs` turns PFC off for
+ * **Upper limit.** The `limit.deadlocks`-th deadlock of a queue within `limit.windowNs` turns PFC off for
  * this port and priority, until `turnOn`.
  *
- * Times are exact: a detection falls on the nanosecond at which the pause has lasted long enough.
- * Source: white paper on lossless networks, "PFC deadlock detection" and "PFC deadlock clearance". Names of
- * settings: SONiC's `pfcwd` (table PFC_WD).
+ * Times are exact: a detection is at the nanosecond at which the pause has lasted long enough. Source: white
+ * paper on lossless networks, "PFC deadlock detection" and "PFC deadlock clearance". Names of settings are
+ * those of SONiC's `pfcwd` (table PFC_WD).
  */
 import { WeirError } from '../../../lib/errors.js'
 import type { Frame } from '../../../lib/frame/frame.js'
@@ -35,25 +35,25 @@ import { PRIORITIES } from '../queueing/shared-buffer.js'
 import { Pfc } from './pfc.js'
 import { type WatchdogEventKind, WatchdogLog } from './watchdog-log.js'
 
-/** What is done with the frames of a deadlocked queue. */
+/** The action for the frames of a deadlocked queue. */
 export type WatchdogAction = 'drop' | 'forward' | 'alert'
 
-/** Deadlocks of one queue that a limit can count. */
+/** The most deadlocks of one queue that a limit can count. */
 const LIMIT_MAX = 500
 
-/** How many deadlocks of one queue, in how long, turn PFC off for it. */
-export interface WatchdogLimit {
-  /** Deadlocks of one queue, 1 to 500, within… */
+/** How many deadlocks of one queue turn PFC off for it, and within what time. */
+interface WatchdogLimit {
+  /** Deadlocks of one queue, 1 to 500. */
   deadlocks: number
-  /** …this time: PFC is turned off for it. */
+  /** The time within which they occur. */
   windowNs: Nanos
 }
 
 /** Options of a watchdog. */
 export interface WatchdogOptions {
-  /** A pause that lasts so long is a deadlock; above 0. */
+  /** A pause that lasts this long is a deadlock; above 0. */
   detectionTimeNs: Nanos
-  /** So long pauses are ignored then; above 0. */
+  /** The queue ignores pauses for this time after the detection; above 0. */
   restorationTimeNs: Nanos
   action: WatchdogAction
   /** Absent: PFC is never turned off. */
@@ -62,15 +62,15 @@ export interface WatchdogOptions {
   priorities: readonly number[]
 }
 
-/** The queues that a watchdog looks at and acts on: those of a switch. */
-export interface WatchedQueues {
-  /** Since when its peer has paused a queue without a gap, obeyed or not; NEVER if it is not paused. */
+/** The queues of a switch, which the watchdog observes and acts on. */
+interface WatchedQueues {
+  /** Since when its peer has paused a queue without a gap, obeyed or not. NEVER if it is not paused. */
   pausedSinceNs(now: Nanos, port: number, priority: number): Nanos
-  /** When the pause that a queue obeys runs out unless it is renewed; NEVER if it obeys none. */
+  /** When the pause that a queue obeys expires unless it is renewed. NEVER if it obeys none. */
   pausedUntilNs(port: number, priority: number): Nanos
-  /** What is done about pauses of a queue from now on. */
+  /** Sets how a queue reacts to pauses from now on. */
   setPauseAction(now: Nanos, port: number, priority: number, action: PauseAction): void
-  /** Whether the port sends pauses of its own for a priority. */
+  /** Sets whether the port sends pauses for a priority. */
   setPauseSending(now: Nanos, port: number, priority: number, on: boolean): void
 }
 
@@ -92,13 +92,13 @@ const OFF = 5
 
 /** What a watchdog did at one port since the window began, all priorities together. */
 export interface WatchdogReport {
-  /** Deadlocks. */
+  /** Deadlocks that were detected. */
   detected: number
-  /** Deadlocks that are over. */
+  /** Deadlocks that ended. */
   restored: number
-  /** Times that the limit turned PFC off for a priority. */
+  /** How often the limit turned PFC off for a priority. */
   turnedOff: number
-  /** Frames thrown away, by action `drop`. */
+  /** Frames that the action `drop` discarded. */
   droppedFrames: number
   /** Frames that were sent although the peer had paused them. */
   forwardedFrames: number
@@ -116,7 +116,7 @@ export class PfcWatchdog implements SwitchFeature {
   readonly #timers: QueueTimers
   /** Pauses before this time have been handled. */
   readonly #restoredNs: Float64Array
-  /** Times of each queue's last deadlocks, in a ring; made when the first one comes. */
+  /** Times of each queue's last deadlocks, in a ring. The first deadlock creates it. */
   readonly #deadlocks: (Float64Array | null)[]
   readonly #deadlockCounts: Uint32Array
   /** By port. */
@@ -139,7 +139,7 @@ export class PfcWatchdog implements SwitchFeature {
     }
   }
 
-  /** True from a deadlock of this queue to its restoration. */
+  /** True from a deadlock of this queue until its restoration. */
   deadlocked(port: number, priority: number): boolean {
     const state = this.#states[port * PRIORITIES + priority]!
     return state === CLEARING || state === ALERTED
@@ -158,7 +158,7 @@ export class PfcWatchdog implements SwitchFeature {
     else if (state === ALERTED && this.#pausedSinceNs(now, queue) === NEVER) this.#restore(now, queue)
   }
 
-  /** Counts what is sent in spite of a pause. */
+  /** Counts frames that are sent in spite of a pause. */
   start(startNs: Nanos, _frame: Frame, { index, sentPriority }: EgressPort): void {
     const queue = index * PRIORITIES + sentPriority
     const state = this.#states[queue]!
@@ -182,16 +182,16 @@ export class PfcWatchdog implements SwitchFeature {
     return { watchdog }
   }
 
-  /** Starts a new window of reports. The state of every queue stays. */
+  /** Starts a new window of reports. The state of every queue remains. */
   reset(): void {
     this.log.reset()
     this.#forwardedFrames.fill(0)
   }
 
   /**
-   * Restores PFC of a port where the limit has turned it off. Returns the priorities that it was off for.
+   * Turns PFC of a port on again where the limit has turned it off. Returns the affected priorities.
    *
-   * @param only of this priority; default: of all
+   * @param only this priority. Default: all
    */
   turnPortOn(now: Nanos, port: number, only?: number): number[] {
     const off = [...Array(PRIORITIES).keys()].filter(
@@ -201,7 +201,7 @@ export class PfcWatchdog implements SwitchFeature {
     return off
   }
 
-  /** Restores PFC of a port and priority for which the limit has turned it off; without effect on others. */
+  /** Turns PFC of a port and priority on again if the limit has turned it off. Otherwise it has no effect. */
   turnOn(now: Nanos, port: number, priority: number): void {
     const queue = port * PRIORITIES + priority
     if (this.#states[queue] !== OFF) return
@@ -212,7 +212,7 @@ export class PfcWatchdog implements SwitchFeature {
     this.#resume(now, queue)
   }
 
-  /** The end of a detection or restoration time. */
+  /** A detection or restoration time has ended. */
   timeout(at: Nanos, port: number, priority: number): void {
     const queue = port * PRIORITIES + priority
     const state = this.#states[queue]!
@@ -234,7 +234,7 @@ export class PfcWatchdog implements SwitchFeature {
     this.#setTimer(queue, Math.max(sinceNs, this.#restoredNs[queue]!) + this.#options.detectionTimeNs)
   }
 
-  /** A detection time has passed since the pause: decides whether there was a gap. */
+  /** A detection time has passed since the pause. Decides whether there was a gap. */
   #judge(at: Nanos, queue: number): void {
     const sinceNs = Math.max(this.#pausedSinceNs(at, queue), this.#restoredNs[queue]!)
     if (sinceNs + this.#options.detectionTimeNs > at) this.#watch(at, queue)
@@ -295,7 +295,7 @@ export class PfcWatchdog implements SwitchFeature {
     return this.#queues.pausedSinceNs(now, (queue - priority) / PRIORITIES, priority)
   }
 
-  /** Notes a deadlock; true if it is one too many. */
+  /** Records a deadlock. Returns true if it reaches the limit. */
   #limitReached(at: Nanos, queue: number): boolean {
     const { limit } = this.#options
     if (limit === undefined) return false
@@ -304,7 +304,7 @@ export class PfcWatchdog implements SwitchFeature {
     const count = this.#deadlockCounts[queue]! + 1
     this.#deadlockCounts[queue] = count
     times[count % times.length] = at
-    // The next to be overwritten is the oldest of the last so many.
+    // The entry that is overwritten next is the oldest one.
     return count >= times.length && at - times[(count + 1) % times.length]! <= limit.windowNs
   }
 }
@@ -324,7 +324,7 @@ function checkOptions(options: WatchdogOptions): void {
   if (!(limit.windowNs > 0)) throw bad(`limit.windowNs is above 0, not ${limit.windowNs}`)
 }
 
-/** The queues of a switch. */
+/** Adapts a switch to the watchdog. */
 function queuesOf(sw: FeatureSwitch): WatchedQueues {
   return {
     pausedSinceNs: (now, port, priority) => sw.ports[port]!.pause.sinceNs(now, priority),

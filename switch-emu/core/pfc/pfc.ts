@@ -8,29 +8,31 @@ import type { PortFigures } from '../queueing/port-report.js'
 import { IngressAccounting, type PfcOptions } from './ingress-accounting.js'
 import { PfcSender } from './pfc-sender.js'
 
-/** Source of PFC frames: locally administered; then the switch's id, and the port. */
+/** Source address of PFC frames: locally administered, then the switch's id, and the port. */
 const MAC_BASE = 0x02_57_53_00_00_00
 
 /** What PFC adds to the result of a port. */
 export interface PfcReport {
-  /** PFC frames by which this port paused its peer, repeated ones too; resumes do not count. */
+  /** PFC frames by which this port paused its peer, repeated ones included. Resumes do not count. */
   pausesSent: number
   pfc: {
-    /** Pauses that the peer sent, counted by each priority that they named. */
+    /** Pauses that the peer sent, counted for each priority in them. */
     pausesReceived: number
-    /** Time for which the peer had a priority of this port paused, of each priority, 0 to 7. */
+    /** Time for which the peer paused each priority of this port, 0 to 7. */
     pausedNsByPriority: Nanos[]
-    /** Most bytes in the switch that came in by this port with one lossless priority; headroom included. */
+    /**
+     * The most bytes in the switch that came in by this port with one lossless priority, including headroom.
+     */
     maxIngressBytes: number
-    /** Most bytes of headroom that one lossless priority of this port took. */
+    /** The most bytes of headroom that one lossless priority of this port used. */
     maxHeadroomBytes: number
   }
 }
 
 /**
- * Priority flow control of a switch (IEEE 802.1Qbb): a frame of a lossless priority that finds its ingress port's share of the memory
- * used up goes to that port's headroom, and the peer is paused. `PauseState`, and not this class, makes a port
- * obey the pauses of its peer, for the priorities that are lossless.
+ * Priority flow control of a switch (IEEE 802.1Qbb). A frame of a lossless priority that finds its ingress
+ * port's share of the memory used up goes to that port's headroom, and the peer is paused. This class sends
+ * pauses. `PauseState` makes a port obey the pauses of its peer, for the lossless priorities.
  */
 export class Pfc implements SwitchFeature {
   /** Memory by port and priority that frames came in by. */
@@ -63,7 +65,9 @@ export class Pfc implements SwitchFeature {
     this.#tellPeer(now, ingress)
   }
 
-  /** Allows or forbids a port to pause a priority of its peer. Default: allowed, unless a watchdog forbids it. */
+  /**
+   * Allows or forbids a port to pause a priority of its peer. Default: allowed, unless a watchdog forbids it.
+   */
   setPauseSending(now: Nanos, port: number, priority: number, on: boolean): void {
     this.senders[port]!.allow(priority, on)
     this.#tellPeer(now, port)
@@ -87,7 +91,7 @@ export class Pfc implements SwitchFeature {
     return { ...report }
   }
 
-  /** Pauses the priorities of a port's peer that are above their thresholds, and no others. */
+  /** Pauses exactly the priorities of a port's peer that are above their thresholds. */
   #tellPeer(now: Nanos, port: number): void {
     if (this.senders[port]!.want(now, this.accounting.xoffMask(port))) this.#switch.wake(now, port)
   }

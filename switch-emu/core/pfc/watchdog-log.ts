@@ -1,19 +1,22 @@
 import type { Nanos } from '../../../lib/time/nanos.js'
 
-/** What a watchdog did to one queue. `restored` ends a `detected`; `turnedOn` ends a `turnedOff`. */
+/** What a watchdog did to one queue. `restored` ends a `detected`, and `turnedOn` ends a `turnedOff`. */
 export type WatchdogEventKind = 'detected' | 'restored' | 'turnedOff' | 'turnedOn'
 
-export interface WatchdogEvent {
+interface WatchdogEvent {
   atNs: Nanos
   port: number
   priority: number
   event: WatchdogEventKind
 }
 
-/** Events that are kept; later ones are only counted. */
+/** Events that are kept. Later ones are only counted. */
 const WATCHDOG_EVENTS_MAX = 1_000
 
-/** The first events of a watchdog, in the order of their times, and how many there were of each kind and port. */
+/**
+ * The first events of a watchdog, in the order of their times, and the number of events of each kind and
+ * port.
+ */
 export class WatchdogLog {
   readonly #events: WatchdogEvent[] = []
   readonly #counts: Record<WatchdogEventKind, Float64Array>
@@ -41,7 +44,7 @@ export class WatchdogLog {
     if (this.#events.length < WATCHDOG_EVENTS_MAX) this.#events.push({ atNs, port, priority, event })
   }
 
-  /** Forgets everything: a new window of reports begins. */
+  /** Removes everything, for a new window of reports. */
   reset(): void {
     this.#events.length = 0
     for (const counts of Object.values(this.#counts)) counts.fill(0)

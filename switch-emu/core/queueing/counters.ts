@@ -10,7 +10,7 @@ export const DropReason = {
   WRED: 7,
   /** A lossless priority had used up its headroom. */
   HEADROOM_FULL: 8,
-  /** A watchdog drops what is for the queue. */
+  /** A watchdog drops all frames for the queue. */
   PFC_WATCHDOG: 9,
   /** A malformed PFC frame: too short, or sent to another address. */
   BAD_PFC: 10,
@@ -43,9 +43,9 @@ const DROPS = 7
 const COLUMNS = DROPS + DROP_REASON_NAMES.length
 
 /**
- * What one port counted since the beginning. Bytes are those on the wire, without FCS. A frame that is
- * dropped counts at the port whose fault it was: the ingress port if it could not be forwarded at all, the
- * egress port if it found no room there.
+ * Counters of one port since the beginning. Bytes are those on the wire, without FCS. A dropped frame counts
+ * at the port that caused the drop: the ingress port if the frame could not be forwarded at all, the egress
+ * port if there was no room.
  */
 export class SwitchPortCounters {
   readonly #now = new Float64Array(COLUMNS)
@@ -65,7 +65,7 @@ export class SwitchPortCounters {
     this.#now[ECN_MARKS]! += 1
   }
 
-  /** A PAUSE frame of 802.3x, which stops all priorities: counted, and not obeyed. */
+  /** A PAUSE frame of 802.3x, which would stop all priorities. The switch counts it and ignores it. */
   onGlobalPause(): void {
     this.#now[GLOBAL_PAUSES]! += 1
   }
@@ -75,17 +75,17 @@ export class SwitchPortCounters {
     this.#now[DROPPED_BYTES]! += bytes
   }
 
-  /** Bytes whose transmission has started, since the beginning: the txBytes of INT. */
+  /** Bytes whose transmission has started since the beginning: the txBytes of INT. */
   get txBytes(): number {
     return this.#now[TX_BYTES]!
   }
 
-  /** The counts from here on belong to a new window. */
+  /** Starts a new window of counts. */
   resetWindow(): void {
     this.#windowStart.set(this.#now)
   }
 
-  /** What was counted in the window. */
+  /** Returns the counts of the window. */
   window(): WindowCounts {
     const drops: Record<string, number> = {}
     let dropped = 0
@@ -119,7 +119,7 @@ export interface WindowCounts {
   txBytes: number
   /** Frames that this port marked CE. */
   ecnMarks: number
-  /** PAUSE frames of 802.3x that came in. */
+  /** PAUSE frames of 802.3x that arrived. */
   globalPauses: number
   /** All drops of the port. */
   drops: number

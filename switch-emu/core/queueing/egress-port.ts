@@ -15,16 +15,16 @@ export interface PortOptions {
   /** Rate of the link, bit/s. */
   rateBps: number
   /**
-   * Bytes that may wait in each of the port's lossy queues; the whole buffer of the switch when absent. Lossless ones are
-   * bounded where frames come in.
+   * Bytes that may wait in each lossy queue of the port. Default: the whole buffer of the switch. Lossless
+   * queues are bounded at the ingress.
    */
   queueBytesMax?: number
-  /** DWRR weights of priorities 0 to 7, 0 = strict; all strict when absent. */
+  /** DWRR weights of priorities 0 to 7, 0 = strict. Default: all strict. */
   weights?: readonly number[]
 }
 
 /** What a port shares with its switch. */
-export interface PortContext {
+interface PortContext {
   bufferBytes: number
   pool: FramePool
   /** Bit p: priority p is lossless. */
@@ -33,33 +33,45 @@ export interface PortContext {
 
 /** Acts on frames that are about to enter a queue. */
 export interface EnqueueStage {
-  /** The queue has room for the frame, and does not hold it yet. It may mark the frame. Returns a reason to drop it, or NONE. */
+  /**
+   * The queue has room for the frame, and does not contain it yet. It may mark the frame. Returns a reason to
+   * drop it, or NONE.
+   */
   enqueue(now: Nanos, frame: Frame, port: EgressPort, priority: number): DropReason
 }
 
 /** Makes frames longer that leave. */
 export interface GrowStage {
-  /** Bytes by which the feature will make a frame longer as it starts. The line is busy for so much longer. */
+  /**
+   * Bytes by which the feature makes a frame longer when it starts. The line is busy for longer accordingly.
+   */
   grow(frame: Frame): number
 }
 
-/** What features do at the queues and the line of a port, in order. */
-export interface PortStages {
+/** The features at the queues and the line of a port, in order. */
+interface PortStages {
   enqueue: readonly EnqueueStage[]
   grow: readonly GrowStage[]
 }
 
-/** Frames that go ahead of all queues of a port, whatever is paused. */
-export interface UrgentFrames {
-  /** When the next one should go out, or NEVER. */
+/** Frames that precede all queues of a port, whatever is paused. */
+interface UrgentFrames {
+  /** When the next one is due, or NEVER. */
   readonly dueNs: Nanos
-  /** The frame that is due; null if none is free: then `dueNs` is later. @param startNs when its first bit leaves */
+  /**
+   * Returns the due frame. Returns null if no frame is free, and then `dueNs` is later.
+   *
+   * @param startNs when its first bit leaves
+   */
   transmit(startNs: Nanos): Frame | null
 }
 
 const NO_STAGES: PortStages = { enqueue: [], grow: [] }
 
-/** The egress side of one port: eight queues, the pauses that hold them, the scheduler between them, and the line. */
+/**
+ * The egress side of one port: eight queues, the pauses that hold them, the scheduler between them, and the
+ * line.
+ */
 export class EgressPort {
   readonly index: number
   readonly rateBps: number
@@ -69,7 +81,7 @@ export class EgressPort {
   readonly queues: readonly EgressQueue[]
   /** The peer's pauses: which queues may send. */
   readonly pause: PauseState
-  /** Null: nothing goes ahead of the queues. */
+  /** Null: no frames precede the queues. */
   #urgent: UrgentFrames | null = null
   #stages = NO_STAGES
   /** False: no queue is ever held. */
@@ -103,12 +115,12 @@ export class EgressPort {
     )
   }
 
-  /** Has features act at this port, once they are made. */
+  /** Sets the features that act at this port, once they exist. */
   setStages(stages: PortStages): void {
     this.#stages = stages
   }
 
-  /** Lets frames go ahead of all queues. Throws WEIR_BAD_ARGUMENT if another feature does so already. */
+  /** Sets the source of frames that precede all queues. Throws WEIR_BAD_ARGUMENT if there is one already. */
   setUrgent(urgent: UrgentFrames): void {
     if (this.#urgent !== null) {
       throw new WeirError(
@@ -119,7 +131,7 @@ export class EgressPort {
     this.#urgent = urgent
   }
 
-  /** Bytes that wait in all queues of the port; not the frame that is being sent. */
+  /** Bytes that wait in all queues of the port, without the frame in transmission. */
   get queueBytes(): number {
     return this.gauge.bytes
   }
@@ -129,7 +141,10 @@ export class EgressPort {
     return this.#sentBytes[priority]!
   }
 
-  /** What deficit round robin guarantees a priority when all have something to send, bit/s; of a strict one the whole link. */
+  /**
+   * Rate that deficit round robin guarantees a priority when all have frames to send, bit/s. For a strict one
+   * it is that of the whole link.
+   */
   shareBps(priority: number): number {
     return this.#shareBps[priority]!
   }
@@ -139,7 +154,7 @@ export class EgressPort {
     return this.#sentPriority
   }
 
-  /** When the port may begin its next frame, `now` or later, or NEVER if that takes an event. */
+  /** When the port may begin its next frame, `now` or later. NEVER if that needs an event. */
   nextStartNs(now: Nanos): Nanos {
     const waiting = this.#waiting
     const endNs = this.serializer.endNs
@@ -152,7 +167,7 @@ export class EgressPort {
     return at
   }
 
-  /** Queues a frame, unless there is a reason to drop it: then the caller still owns it. */
+  /** Queues a frame, or returns a reason to drop it. Then the caller still owns it. */
   enqueue(now: Nanos, frame: Frame, priority: number): DropReason {
     if (((this.pause.dropMask >>> priority) & 1) === 1) return DropReason.PFC_WATCHDOG
     const queue = this.queues[priority]!
@@ -170,12 +185,12 @@ export class EgressPort {
     return DropReason.NONE
   }
 
-  /** True if at `dueNs`, which `nextStartNs` said, an urgent frame goes first. */
+  /** Returns true if an urgent frame precedes at `dueNs`, the result of `nextStartNs`. */
   isUrgentDue(dueNs: Nanos): boolean {
     return this.#urgent !== null && this.#urgent.dueNs <= dueNs
   }
 
-  /** Starts the urgent frame that is due; null if there is none after all. */
+  /** Starts the due urgent frame. Returns null if there is none. */
   transmitUrgent(dueNs: Nanos): Frame | null {
     const frame = this.#urgent!.transmit(Math.max(dueNs, this.serializer.endNs))
     if (frame === null) return null
@@ -186,11 +201,11 @@ export class EgressPort {
   }
 
   /**
-   * Starts the next frame, at the time at which the line was free, the frame there and its queue not held, which may be
-   * past: `serializer.startNs`. Its last bit leaves at `frame.departNs`. A queue must be ready to send. Features make it as
-   * much longer as they said.
+   * Starts the next frame. Its start is the time at which the line was free, the frame was there and its
+   * queue was not held, and may be past: `serializer.startNs`. Its last bit leaves at `frame.departNs`. A
+   * queue must be ready to send. Features make it longer as announced by `grow`.
    *
-   * @param dueNs what `nextStartNs` said
+   * @param dueNs the result of `nextStartNs`
    */
   transmit(dueNs: Nanos): Frame {
     const held = this.#lossless ? this.pause.heldMask(dueNs) : 0
@@ -202,7 +217,7 @@ export class EgressPort {
     if (empty) this.#waiting &= ~(1 << priority)
     this.#scheduler.onSent(priority, bytes, empty)
     this.#sentPriority = priority
-    // Memory and weights know the frame as it came in; on the line it is as long as it leaves.
+    // Memory and weights count the frame's length at its arrival, the line its length at departure.
     const { grow } = this.#stages
     let growth = 0
     for (let i = 0; i < grow.length; i++) growth += grow[i]!.grow(frame)
@@ -215,7 +230,9 @@ export class EgressPort {
     return frame
   }
 
-  /** Takes the first frame out of a queue without sending it; null when the queue is empty. */
+  /**
+   * Removes and returns the first frame of a queue without sending it. Returns null when the queue is empty.
+   */
   takeOut(now: Nanos, priority: number): Frame | null {
     const queue = this.queues[priority]!
     if (queue.count === 0) return null

@@ -6,8 +6,8 @@ const FRAMES_AT_FIRST = 16
 /**
  * Frames of one priority that wait to leave by one port, first in, first out.
  *
- * Bounded twice: by bytes on the wire (the configured bound: tail drop) and by frames (the pool's capacity:
- * more cannot exist). The ring doubles when it must, up to that bound, and then is reused for ever.
+ * It has two bounds: bytes on the wire (configured: tail drop) and frames (the pool's capacity, because more
+ * cannot exist). The ring doubles up to that bound when necessary, and never shrinks.
  */
 export class EgressQueue {
   readonly bytesMax: number
@@ -17,7 +17,10 @@ export class EgressQueue {
   #count = 0
   #bytes = 0
 
-  /** @param bytesMax bytes that may wait, at least 1; @param framesMax frames that may wait, at least 1 */
+  /**
+   * @param bytesMax bytes that may wait, at least 1
+   * @param framesMax frames that may wait, at least 1
+   */
   constructor(bytesMax: number, framesMax: number) {
     if (!(bytesMax >= 1) || !(framesMax >= 1)) {
       throw new WeirError(
@@ -52,12 +55,12 @@ export class EgressQueue {
     this.#bytes += frame.wireLength
   }
 
-  /** Bytes on the wire of the first frame; the queue must not be empty. */
+  /** Bytes on the wire of the first frame. The queue must not be empty. */
   headBytes(): number {
     return this.#ring[this.#head]!.wireLength
   }
 
-  /** Takes the first frame out; the queue must not be empty. */
+  /** Removes and returns the first frame. The queue must not be empty. */
   shift(): Frame {
     assert(this.#count > 0, 'a frame was taken from an empty egress queue')
     const frame = this.#ring[this.#head]!
@@ -71,7 +74,7 @@ export class EgressQueue {
     return frame
   }
 
-  /** Shows the frames that wait, first to last; for reports, not for the packet path. */
+  /** Visits the waiting frames in order. For reports, not for the packet path. */
   forEach(see: (frame: Frame) => void): void {
     for (let i = 0; i < this.#count; i++) see(this.#ring[(this.#head + i) & (this.#ring.length - 1)]!)
   }

@@ -3,24 +3,24 @@ import { PauseClock } from '../../../lib/time/pause-clock.js'
 import * as pfc from '../../../lib/wire/net/pfc.js'
 import { PRIORITIES } from './shared-buffer.js'
 
-/** What a port does about the pauses that its peer sends for one priority. */
+/** How a port reacts to the pauses that its peer sends for one priority. */
 export const PauseAction = {
-  /** It holds the queue while the pause lasts (802.1Qbb). */
+  /** Hold the queue while the pause lasts (802.1Qbb). */
   OBEY: 0,
-  /** It goes on sending: pauses are noted and have no effect. */
+  /** Ignore pauses, but record them. */
   FORWARD: 1,
-  /** As FORWARD, and whatever is for this queue is dropped. */
+  /** As FORWARD, and drop every frame for this queue. */
   DROP: 2,
 } as const
 export type PauseAction = (typeof PauseAction)[keyof typeof PauseAction]
 
 /**
- * The pauses that one port has received: which of its egress priorities must wait, and until when. A pause lasts its
- * quanta times 512 bit times of the port's rate (802.1Q, clause 36), rounded up to a whole nanosecond, from the
- * arrival of its last bit; the frame that is being sent is finished.
+ * The pauses that one port has received: which of its egress priorities must wait, and until when. A pause
+ * lasts its quanta times 512 bit times of the port's rate (802.1Q, clause 36), rounded up to a whole
+ * nanosecond, from the arrival of its last bit. The frame in transmission is finished.
  *
- * A watchdog sees here what the peer has said (`sinceNs`), whether or not it is obeyed, and decides by
- * `Switch.setPauseAction` whether it is.
+ * A watchdog reads here what the peer has sent (`sinceNs`), whether or not the port obeys it, and decides
+ * that by `Switch.setPauseAction`.
  */
 export class PauseState {
   readonly #rateBps: number
@@ -29,13 +29,15 @@ export class PauseState {
   readonly #received = new Float64Array(PRIORITIES)
   readonly #actions = new Uint8Array(PRIORITIES)
   #dropMask = 0
-  /** Bit p: pauses of priority p have an effect, unless a watchdog says otherwise. */
+  /** Bit p: pauses of priority p have an effect, unless a watchdog changes it. */
   readonly #lossless: number
   #obeyed: number
 
   /**
-   * @param rateBps of the port, bit/s; @param lossless bit p: PFC is on for priority p. Pauses of other priorities are
-   * noted only.
+   * Pauses of priorities without PFC are only recorded.
+   *
+   * @param rateBps of the port, bit/s
+   * @param lossless bit p: PFC is on for priority p
    */
   constructor(rateBps: number, lossless: number) {
     this.#rateBps = rateBps
@@ -43,7 +45,7 @@ export class PauseState {
     this.#obeyed = lossless
   }
 
-  /** A PFC frame says `quanta`, 0 to 65535, for `priority`; 0 resumes. */
+  /** A PFC frame has `quanta`, 0 to 65535, for `priority`. 0 resumes. */
   onPause(now: Nanos, priority: number, quanta: number): void {
     this.#told.pause(now, priority, pfc.pauseNs(quanta, this.#rateBps))
     if (quanta === 0) return
@@ -55,17 +57,17 @@ export class PauseState {
     return this.#told.any ? this.#told.pausedMask(now) & this.#obeyed : 0
   }
 
-  /** The same for a time to come, as far as is known now. */
+  /** The same for a later time, as far as is known now. */
   heldMaskAt(laterNs: Nanos): number {
     return this.#told.any ? this.#told.pausedMaskAt(laterNs) & this.#obeyed : 0
   }
 
-  /** When the first of the queues in `mask` that are held may go on, or NEVER if none is held. */
+  /** Returns when the first of the held queues in `mask` may continue, or NEVER if none is held. */
   firstExpiry(mask: number): Nanos {
     return this.#told.firstExpiry(mask & this.#obeyed)
   }
 
-  /** Since when the peer has paused `priority` without a gap, obeyed or not; NEVER if it is not paused. */
+  /** Since when the peer has paused `priority` without a gap, obeyed or not. NEVER if it is not paused. */
   sinceNs(now: Nanos, priority: number): Nanos {
     return this.#told.sinceNs(now, priority)
   }
@@ -75,17 +77,17 @@ export class PauseState {
     return this.#received[priority]!
   }
 
-  /** Time for which the peer has had `priority` paused, up to `now`. */
+  /** Time for which the peer has paused `priority`, up to `now`. */
   pausedNs(now: Nanos, priority: number): Nanos {
     return this.#told.totalNs(now, priority)
   }
 
-  /** Time for which the peer has had at least one priority paused, up to `now`. */
+  /** Time for which the peer has paused at least one priority, up to `now`. */
   anyPausedNs(now: Nanos): Nanos {
     return this.#told.anyTotalNs(now)
   }
 
-  /** Bit p: what is for the queue of priority p is dropped. */
+  /** Bit p: frames for the queue of priority p are dropped. */
   get dropMask(): number {
     return this.#dropMask
   }
@@ -94,7 +96,7 @@ export class PauseState {
     return this.#actions[priority] as PauseAction
   }
 
-  /** For `Switch.setPauseAction`, which also sees to the queue. */
+  /** Only `Switch.setPauseAction` calls this. It also handles the queue. */
   setAction(priority: number, action: PauseAction): void {
     this.#actions[priority] = action
     const bit = 1 << priority

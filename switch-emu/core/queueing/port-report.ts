@@ -3,7 +3,7 @@ import type { WindowCounts } from './counters.js'
 import type { EgressPort } from './egress-port.js'
 import { PRIORITIES } from './shared-buffer.js'
 
-/** What one port did in a window of time, as it counts itself. */
+/** Figures of one port in a window of time, from its own counters. */
 export interface PortFigures extends WindowCounts {
   switch: string
   port: number
@@ -15,11 +15,11 @@ export interface PortFigures extends WindowCounts {
   maxQueueBytes: number
   /** Weighted by time. */
   meanQueueBytes: number
-  /** Pauses that the peer sent, counted by each priority that they named. */
+  /** Pauses that the peer sent, counted for each priority in them. */
   pausesReceived: number
-  /** Time for which the peer had at least one priority of this port paused. */
+  /** Time for which the peer paused at least one priority of this port. */
   pausedNs: Nanos
-  /** The same of each priority, 0 to 7. */
+  /** The same for each priority, 0 to 7. */
   pausedNsByPriority: Nanos[]
 }
 
@@ -50,7 +50,7 @@ export class PortReporter {
     this.#read(now, this.#before)
   }
 
-  /** What the port did from the start of the window until `now`. */
+  /** Returns the figures from the start of the window until `now`. */
   report(now: Nanos): PortFigures {
     const { counters, gauge, index, rateBps } = this.#port
     this.#read(now, this.#now)

@@ -1,6 +1,6 @@
 import type { Nanos } from '../../../lib/time/nanos.js'
 
-// Columns of the state; doubles, so that no store allocates.
+// Columns of the state. Doubles, so that no store allocates.
 const BYTES = 0
 const LAST_NS = 1 // up to where the integral has been taken
 const INTEGRAL = 2 // byte · ns since the window began
@@ -8,10 +8,10 @@ const WINDOW_NS = 3
 const WINDOW_PEAK = 4
 
 /**
- * The length of one port's queue over time: its value, its exact integral and its peak over a window.
+ * The queue length of one port over time: its value, its exact integral and its peak over a window.
  *
- * What counts is what waits: a frame that has begun to be sent is no longer part of the queue, and a length
- * that lasted for no time at all (a frame that arrived at a free line and left at once) is no peak.
+ * Only waiting frames count, so not a frame in transmission. A length that lasted for no time is no peak, for
+ * example of a frame that arrived at a free line and left at once.
  */
 export class QueueGauge {
   readonly #state = new Float64Array(5)
@@ -22,8 +22,8 @@ export class QueueGauge {
   }
 
   /**
-   * The queue changed by `deltaBytes` at `atNs`. A driver that wakes late reports departures of the past:
-   * they are put right in the integral; the peak is then that of the lengths as they became known.
+   * The queue changed by `deltaBytes` at `atNs`. A driver that wakes late reports past departures. They
+   * correct the integral, and the peak is that of the lengths as they became known.
    */
   change(atNs: Nanos, deltaBytes: number): void {
     const state = this.#state

@@ -3,28 +3,28 @@ import type { EgressQueue } from './egress-queue.js'
 import { PRIORITIES } from './shared-buffer.js'
 
 /**
- * Bytes that the queue of the smallest weight may send in one round: a jumbo frame, so that a round always sends something.
- * The others send in proportion, so rounds are as short as they may be: how long a packet waits for the turns of others
- * is in its sojourn time, and grows with the round.
+ * Bytes that the queue of the smallest weight may send in one round: a jumbo frame, so that a round always
+ * sends something. The others send in proportion. Rounds are as short as possible, because the time in which
+ * a packet waits for other queues is part of its sojourn time and grows with the round.
  */
 export const QUANTUM_BYTES = 9_216
 
 /**
- * Which priority sends next. Queues of weight 0 are strict: the highest number first, before all others.
- * The rest share what is left in proportion to their weights by deficit round robin (Shreedhar and
- * Varghese, 1995).
+ * Decides which priority sends next. Queues of weight 0 are strict: the highest number first, before all
+ * others. The rest share the remaining rate in proportion to their weights by deficit round robin (Shreedhar
+ * and Varghese, 1995).
  *
- * The caller says which queues may send (bit p = priority p), so that a paused priority is simply left out.
+ * The caller says which queues may send (bit p = priority p), and leaves out paused priorities.
  */
 export class QueueScheduler {
   readonly #strictMask: number
   readonly #quantumBytes = new Int32Array(PRIORITIES)
   readonly #deficitBytes = new Int32Array(PRIORITIES)
-  /** The queue whose turn it is, and whether it has had this turn's quantum. */
+  /** The queue whose turn it is, and whether it has got this turn's quantum. */
   #turn = PRIORITIES - 1
   #granted = false
 
-  /** @param weights of priorities 0 to 7, each 0 (strict) or 1 to 100; all strict when absent */
+  /** @param weights of priorities 0 to 7, each 0 (strict) or 1 to 100. Default: all strict */
   constructor(weights: readonly number[] = new Array<number>(PRIORITIES).fill(0)) {
     if (weights.length !== PRIORITIES || weights.some(w => !Number.isInteger(w) || w < 0 || w > 100)) {
       throw new WeirError(
@@ -41,7 +41,7 @@ export class QueueScheduler {
     this.#strictMask = strictMask
   }
 
-  /** The priority to serve; `eligible` names at least one queue, and none that is empty. */
+  /** Returns the priority to serve. `eligible` has at least one queue, and no empty one. */
   pick(eligible: number, queues: readonly EgressQueue[]): number {
     const strict = eligible & this.#strictMask
     if (strict !== 0) return 31 - Math.clz32(strict)
@@ -58,14 +58,14 @@ export class QueueScheduler {
     }
   }
 
-  /** `bytes` of `priority` were sent; `empty`: its queue has nothing more. */
+  /** `bytes` of `priority` were sent. `empty`: its queue has no more frames. */
   onSent(priority: number, bytes: number, empty: boolean): void {
     if (((this.#strictMask >> priority) & 1) === 1) return
     if (!empty) {
       this.#deficitBytes[priority]! -= bytes
       return
     }
-    // A queue without frames saves up no quantum.
+    // A queue without frames accumulates no quantum.
     this.#deficitBytes[priority] = 0
     if (this.#turn === priority) this.#nextTurn()
   }

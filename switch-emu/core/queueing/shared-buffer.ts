@@ -1,12 +1,12 @@
 import { assert, WeirError } from '../../../lib/errors.js'
 
-/** Priorities of a port, 0 to 7; 7 is served first (IEEE 802.1Q). */
+/** Priorities of a port, 0 to 7. 7 is served first (IEEE 802.1Q). */
 export const PRIORITIES = 8
 
 /**
- * Bytes of packet memory in use: of the whole switch, of each ingress port and priority, of each egress
- * port. It holds no frames and takes no decisions beyond "does it fit": `check`, then `update` when a frame
- * is admitted, then `remove` when its transmission starts.
+ * Bytes of packet memory in use: of the whole switch, of each ingress port and priority, of each egress port.
+ * It holds no frames and only decides whether a frame fits: `check`, then `update` when a frame is admitted,
+ * then `remove` when its transmission starts.
  */
 export class SharedBuffer {
   readonly bytesMax: number
@@ -14,7 +14,11 @@ export class SharedBuffer {
   readonly #egress: Float64Array
   #used = 0
 
-  /** Throws WEIR_BAD_ARGUMENT for `bytesMax` below 1. @param bytesMax memory of the whole switch, bytes */
+  /**
+   * Throws WEIR_BAD_ARGUMENT for `bytesMax` below 1.
+   *
+   * @param bytesMax memory of the whole switch, bytes
+   */
   constructor(bytesMax: number, ports: number) {
     if (!Number.isInteger(bytesMax) || bytesMax < 1) {
       throw new WeirError(
@@ -41,7 +45,7 @@ export class SharedBuffer {
     return this.#egress[port]!
   }
 
-  /** True if a frame of `bytes` may be admitted. */
+  /** Returns true if a frame of `bytes` may be admitted. */
   check(bytes: number): boolean {
     return this.#used + bytes <= this.bytesMax
   }
@@ -54,7 +58,7 @@ export class SharedBuffer {
     this.#egress[egress]! += bytes
   }
 
-  /** A frame that was admitted has left the queue. */
+  /** An admitted frame has left the queue. */
   remove(ingress: number, priority: number, egress: number, bytes: number): void {
     const at = ingress * PRIORITIES + priority
     assert(

@@ -1,12 +1,12 @@
 import { WeirError } from '../../../lib/errors.js'
 import { mix32 } from '../forwarding/mix32.js'
 
-/** Hash functions: with so many the filter errs least at one entry in three bits. */
+/** Hash functions. With this number the filter errs least at one entry in three bits. */
 const HASHES = 2
 
 /**
- * A set of 32-bit keys that may take a key for one that it has, never the other way round (Bloom, 1970). It is emptied,
- * not thinned out.
+ * A set of 32-bit keys with false positives and no false negatives (Bloom, 1970). Entries are removed only
+ * all at once.
  */
 export class BloomFilter {
   readonly #words: Int32Array
@@ -24,7 +24,7 @@ export class BloomFilter {
     this.#mask = bits - 1
   }
 
-  /** Adds a key; false if the filter has it already, or takes it for one that it has. */
+  /** Adds a key. Returns false if the filter has it already, or a false positive. */
   add(key: number): boolean {
     let isNew = false
     let hash = mix32(key)

@@ -26,19 +26,25 @@ import { LoadView } from './load-view.js'
 
 /** When a congested switch sends direct responses, and to whom. */
 export interface DirectResponseOptions {
-  /** The switch answers a packet that finds so many bytes in its egress queue, itself included. */
+  /** The switch responds to a packet that finds this many bytes in its egress queue, including itself. */
   thresholdBytes: number
-  /** A flow is answered at most once in this time. Default 10 us. */
+  /** The switch responds to a flow at most once in this time. Default 10 us. */
   intervalNs?: Nanos
   /** Sender-based or receiver-based control. Default sender. */
   to?: 'sender' | 'receiver'
-  /** Every data packet that collects telemetry or asks for answers (default), or only those that ask. */
+  /**
+   * Which data packets get responses: every one that collects telemetry or asks for responses (default), or
+   * only those that ask.
+   */
   of?: 'all' | 'subscribed'
-  /** This DSCP asks too. Default: only the flag of the shim does. */
+  /** Packets with this DSCP ask too. Default: only the flag of the shim does. */
   subscribedDscp?: number
-  /** Authenticates responses, where hosts have a secret: `directKey` of it. Default: they bear no tag. */
+  /**
+   * The key for authenticated responses where hosts have a secret: `directKey` of it. Default: responses
+   * carry no tag.
+   */
   key?: Uint32Array
-  /** Bits of the filter that remembers which flows have been answered, a power of two. Default 4096. */
+  /** Bits of the filter of flows that got a response, a power of two. Default 4096. */
   filterBits?: number
 }
 
@@ -47,19 +53,20 @@ const DEFAULT_FILTER_BITS = 4096
 const TTL = 64
 
 /**
- * Telemetry that a congested switch sends by itself, without the detour by the receiver (draft-01 of HPCC++, section 6.3).
- * It has the number of the packet that met the congestion, the hops that the packet has passed, and this hop as it is now. A
- * Bloom filter that a timer empties prevents a burst of responses to a burst of packets.
+ * Telemetry that a congested switch sends directly, without the detour by the receiver (draft-01 of HPCC++,
+ * section 6.3). A response contains the number of the packet that met the congestion, the hops that the
+ * packet has passed, and this hop as it is now. A Bloom filter that a timer empties prevents a burst of
+ * responses to a burst of packets.
  *
- * A packet names only its receiver's queue pair. So the response does too. With BECN it goes back to the sender, which
- * finds the flow by that queue pair; with FECN it goes on to the receiver.
+ * A packet names only its receiver's queue pair, so the response does too. With BECN it goes back to the
+ * sender, which finds the flow by that queue pair. With FECN it goes on to the receiver.
  */
-export class DirectResponses implements SwitchFeature {
+class DirectResponses implements SwitchFeature {
   readonly #switch: FeatureSwitch
   readonly #options: Required<Omit<DirectResponseOptions, 'subscribedDscp' | 'key'>>
   readonly #subscribedDscp: number
   readonly #key: Uint32Array | null
-  /** Number of the last response that bore a tag. */
+  /** Number of the last response with a tag. */
   #sequence = 0
   readonly #view: LoadView
   readonly #answered: BloomFilter
@@ -67,7 +74,7 @@ export class DirectResponses implements SwitchFeature {
   readonly #hop = new HopSnapshot()
   readonly #header = new bth.Bth({ opcode: Opcode.DIRECT_NOTIFY })
   readonly #records = new HopRecords()
-  /** Responses since the beginning and at the window's start, by the port that was congested. */
+  /** Responses since the beginning and at the window's start, by the congested port. */
   readonly #sent: Float64Array
   readonly #before: Float64Array
 
@@ -95,19 +102,22 @@ export class DirectResponses implements SwitchFeature {
     this.#before.set(this.#sent)
   }
 
-  /** Counted where the congestion is. */
+  /** Counts at the congested port. */
   report(_now: Nanos, port: number): FeatureReport {
     return { directResponses: this.#sent[port]! - this.#before[port]! }
   }
 
-  /** Reports congestion that the frame has met at its egress queue, whether it found room there or not. */
+  /** Reports congestion that the frame has met at its egress queue, whether or not it was queued. */
   offered(now: Nanos, frame: Frame, ingress: number, port: EgressPort, priority: number): void {
     if (!this.#isDue(now, frame, port, priority)) return
     const response = this.#respond(now, frame, port, priority)
     if (response !== null) this.#switch.send(now, response, ingress)
   }
 
-  /** True if the switch is to answer a packet for that queue of the port. The flow then counts as answered. */
+  /**
+   * Returns true if the switch must respond to a packet for that queue of the port. Then the flow counts as
+   * answered.
+   */
   #isDue(now: Nanos, frame: Frame, port: EgressPort, priority: number): boolean {
     if (this.#view.queueBytes(port, priority) < this.#options.thresholdBytes) return false
     if (!this.#isEligible(frame)) return false
@@ -128,7 +138,7 @@ export class DirectResponses implements SwitchFeature {
     return asks || (this.#options.of === 'all' && frame.shim >= 0 && !telemetry.isEcho(frame))
   }
 
-  /** The response to a packet; null if no frame is free. */
+  /** Returns the response to a packet, or null if no frame is free. */
   #respond(now: Nanos, frame: Frame, port: EgressPort, priority: number): Frame | null {
     const into = this.#switch.pool.take()
     if (into === null) return null
@@ -156,7 +166,7 @@ export class DirectResponses implements SwitchFeature {
     into.payload = into.bth + bth.BYTES + delayedAck.BYTES
     into.length = into.payload
     if (this.#key !== null) {
-      // No two responses have the same number, and after a restart the clock is ahead of all earlier ones.
+      // No two responses have the same number. After a restart the clock is ahead of all earlier numbers.
       this.#sequence = Math.max(this.#sequence + 1, Math.floor(now / 1000))
       directTag.seal(into, this.#key, this.#hop.switchId, this.#sequence % directTag.SEQUENCE_MODULUS)
     }
@@ -167,7 +177,7 @@ export class DirectResponses implements SwitchFeature {
     return into
   }
 
-  /** The hops that the packet has passed, then this one. */
+  /** Collects the hops that the packet has passed, then this one. */
   #collect(now: Nanos, frame: Frame, port: EgressPort, priority: number): void {
     const records = this.#records
     const hop = this.#hop
@@ -180,7 +190,7 @@ export class DirectResponses implements SwitchFeature {
     hop.arrivalNs = now
     hop.startNs = now
     this.#view.fill(hop, port, priority, 0)
-    // The packet has not left yet: its sojourn will be as long as what waits before it takes.
+    // The packet has not left yet. Its sojourn will take as long as the bytes that wait before it.
     hop.qlenBytes = this.#view.queueBytes(port, priority)
     this.#view.conceal(hop)
     if (this.#view.ratioOnly) records.ratioOnly = true
@@ -196,7 +206,7 @@ export class DirectResponses implements SwitchFeature {
   }
 }
 
-/** Reused for every answer; lengths follow at its end. */
+/** Reused for every response. The lengths are set at the end. */
 const HEADER_4: ipv4.Ipv4Header = {
   tos: 0,
   totalLength: 0,
@@ -217,7 +227,10 @@ const HEADER_6: ipv6.Ipv6Header = {
   destination: new Uint8Array(16),
 }
 
-/** Ethernet, IP and UDP of a response to a packet: as its receiver would answer, or as its sender goes on. Returns where UDP is. */
+/**
+ * Writes Ethernet, IP and UDP of a response to a packet: to the packet's sender, or to its receiver. Returns
+ * the offset of UDP.
+ */
 function beginHeaders(into: Frame, of: Frame, back: boolean): number {
   const { view } = into
   const from = of.view

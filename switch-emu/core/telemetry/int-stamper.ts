@@ -13,23 +13,24 @@ import type { EgressPort } from '../queueing/egress-port.js'
 import { LoadView, type LoadViewOptions } from './load-view.js'
 
 /**
- * Writes a switch's record into a frame that collects telemetry, at the moment its first bit leaves. All
- * values are one snapshot of that moment: the time, the bytes that the port had sent before this frame, and
- * the bytes that wait behind it (HPCC++ draft, figure 1).
+ * Writes a switch's record into a frame that collects telemetry, when its first bit leaves. All values are of
+ * that moment: the time, the bytes that the port had sent before this frame, and the bytes that wait behind
+ * it (HPCC++ draft, figure 1).
  *
- * A frame with the reverse flag travels against the data whose path it reports: it gets the values of the
- * port that it came in by, which is where that data leaves (FNCC, section 3.2.1).
+ * A frame with the reverse flag travels against the data whose path it reports. It gets the values of the
+ * port that it came in by, by which that data leaves (FNCC, section 3.2.1).
  *
- * A `LoadView` decides which queue and which rate: those of the port, or of the packet's priority.
+ * A `LoadView` decides which queue and which rate are reported: those of the port, or of the packet's
+ * priority.
  */
 export class IntStamper implements SwitchFeature {
   readonly view: LoadView
   readonly #hop = new HopSnapshot()
   readonly #mtuBytes: number
-  /** Bytes that the frame which starts next gets here. */
+  /** Bytes that the next starting frame gets here. */
   #growth = 0
 
-  /** @param options load as telemetry reports it; default: of whole ports and links */
+  /** @param options load in telemetry. Default: of whole ports and links */
   constructor(options: LoadViewOptions, { id, mtuBytes }: FeatureSwitch) {
     this.view = new LoadView(options)
     this.#hop.switchId = id
@@ -63,9 +64,9 @@ export class IntStamper implements SwitchFeature {
 }
 
 /**
- * Telemetry behind UDP is covered by UDP's checksum, if the sending host's kernel has written one. Over IPv4 the
- * frame goes on without a checksum (RFC 768), as Weir's and all RoCEv2 packets may; IPv6 demands one (RFC 8200,
- * section 8.1), so it is computed anew.
+ * UDP's checksum covers telemetry after UDP, if the sending host's kernel has written a checksum. Over IPv4
+ * the checksum is removed (RFC 768), because Weir's and all RoCEv2 packets may have none. IPv6 requires one
+ * (RFC 8200, section 8.1), so it is computed again.
  */
 function mendChecksum({ view, l3, l4, length }: Frame): void {
   if (ipv4.version(view, l3) === 4) udp.setChecksum(view, l4, 0)

@@ -2,42 +2,43 @@ import { WeirError } from '../../../lib/errors.js'
 import type { HopSnapshot } from '../../../lib/wire/telemetry/hop-snapshot.js'
 import type { EgressPort } from '../queueing/egress-port.js'
 
-/** What a switch's telemetry says of an egress port whose queues have priorities. */
+/** What a switch's telemetry reports about an egress port whose queues have priorities. */
 export interface LoadViewOptions {
   /**
-   * The queue length: of all queues of the port (default), of the packet's own queue, or how long the packet itself has
-   * been in the switch, as the bytes that the link sends in that time.
+   * The queue length: of all queues of the port (default), of the packet's own queue, or the time that the
+   * packet has been in the switch, as the bytes that the link sends in that time.
    */
   queue?: 'port' | 'own' | 'sojourn'
   /**
-   * The rate: the link's (default), or for queues in deficit round robin the share that their weight guarantees, with the bytes
-   * and the length of that queue alone.
+   * The rate: the link's (default), or for queues in deficit round robin the share that their weight
+   * guarantees. With the share, bytes and length are those of that queue alone.
    */
   rate?: 'link' | 'share'
   /**
-   * Telemetry has only ratios, for paths across operators (draft-miao-rtgwg-hpccplus, security considerations): each link as if its
-   * rate were RATIO_RATE_BPS, with bytes and queue scaled to it. Default false.
+   * True: telemetry has only ratios, for paths across operators (draft-miao-rtgwg-hpccplus, security
+   * considerations). Each link is reported with RATIO_RATE_BPS as its rate, and with bytes and queue scaled
+   * to it. Default false.
    */
   ratioOnly?: boolean
 }
 
-/** The rate that stands for every link's where telemetry has only ratios. Compact records can name it. */
+/** The reported rate of every link where telemetry has only ratios. Compact records can express it. */
 const RATIO_RATE_BPS = 100e9
 
 /**
- * Load as one priority sees it (draft-miao-rtgwg-hpccplus, discussion of QoS queueing): under priority scheduling a
- * queue's length does not give the time that it takes, the packet's sojourn time does; and deficit round robin guarantees
- * each queue a rate, which can stand for the link's.
+ * Load as one priority sees it (draft-miao-rtgwg-hpccplus, discussion of QoS queueing). Under priority
+ * scheduling a queue's length does not determine its delay, but the packet's sojourn time does. Deficit round
+ * robin guarantees each queue a rate, which can replace the link's.
  *
- * A sojourn time takes the field of the queue length, as qlen = sojourn x rate. So qlen / (B T) of the listing, line 5, is
- * sojourn / T, and senders need not know.
+ * A sojourn time is written into the field of the queue length, as qlen = sojourn x rate. So qlen / (B T) of
+ * the listing, line 5, is sojourn / T, and senders need not know.
  */
 export class LoadView {
   readonly #queue: 'port' | 'own' | 'sojourn'
   readonly #shares: boolean
   readonly ratioOnly: boolean
 
-  /** Throws WEIR_BAD_ARGUMENT for an unknown word. */
+  /** Throws WEIR_BAD_ARGUMENT for an unknown value. */
   constructor({ queue = 'port', rate = 'link', ratioOnly = false }: LoadViewOptions = {}) {
     if (!['port', 'own', 'sojourn'].includes(queue) || !['link', 'share'].includes(rate)) {
       throw new WeirError(
@@ -51,8 +52,9 @@ export class LoadView {
   }
 
   /**
-   * Fills in rate, sent bytes and queue for a priority of a port. The snapshot's times are there already.
-   * @param ownBytes of the packet itself, which has been counted as sent; 0 if it has not
+   * Sets rate, sent bytes and queue for a priority of a port. The snapshot's times are already set.
+   *
+   * @param ownBytes of the packet itself if it counts as sent, else 0
    */
   fill(hop: HopSnapshot, port: EgressPort, priority: number, ownBytes: number): void {
     const shareBps = this.#shares ? port.shareBps(priority) : port.rateBps
@@ -64,7 +66,7 @@ export class LoadView {
     else hop.qlenBytes = this.queueBytes(port, priority)
   }
 
-  /** Reduces a filled-in snapshot to what telemetry may say: the ratios of lines 4 and 5 stay, txBytes / B and qlen / B. */
+  /** Reduces a snapshot to ratios: those of lines 4 and 5 remain, txBytes / B and qlen / B. */
   conceal(hop: HopSnapshot): void {
     if (!this.ratioOnly) return
     const scale = RATIO_RATE_BPS / hop.rateBps
@@ -73,7 +75,7 @@ export class LoadView {
     hop.qlenBytes = Math.round(hop.qlenBytes * scale)
   }
 
-  /** What counts as the queue of a priority. */
+  /** Returns the queue length that a priority reports. */
   queueBytes(port: EgressPort, priority: number): number {
     const whole = this.#queue === 'port' && !(this.#shares && port.shareBps(priority) < port.rateBps)
     return whole ? port.queueBytes : port.queues[priority]!.bytes

@@ -2,7 +2,7 @@
 import type { Fail } from './fail.js'
 
 /** Frames, in the whole network. */
-export interface FrameCounts {
+interface FrameCounts {
   /** Sent by hosts, made by switches, copied or forged on links. */
   sent: number
   made: number
@@ -24,7 +24,7 @@ export function checkBalance(counts: FrameCounts, fail: Fail): void {
 }
 
 /** Frames of all switches. */
-export interface SwitchCounts {
+interface SwitchCounts {
   received: number
   made: number
   sent: number

@@ -6,10 +6,7 @@ import type { Fail } from './fail.js'
 const RATE_SLACK = 1.001
 
 /** Figures of a connection that are looked at. */
-export type Bounded = Pick<
-  ConnectionStats,
-  'windowBytes' | 'rateBps' | 'inFlightBytes' | 'baseRttNs' | 'ackedBytes'
->
+type Bounded = Pick<ConnectionStats, 'windowBytes' | 'rateBps' | 'inFlightBytes' | 'baseRttNs' | 'ackedBytes'>
 
 /** @param lineRateBps of the host's link; @param inFlightMost bytes that the queue pair may have in flight */
 export function checkBounds(stats: Bounded, lineRateBps: number, inFlightMost: number, fail: Fail): void {

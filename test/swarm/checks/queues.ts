@@ -2,7 +2,7 @@
 import type { Fail } from './fail.js'
 
 /** What waits in one switch. */
-export interface QueuedBytes {
+interface QueuedBytes {
   name: string
   /** By egress port, as its gauge and as the memory counts them. */
   gauges: readonly number[]

@@ -1,17 +1,17 @@
-import type { CaptureAmount, PacketDirection, PcapngWriter } from '../lib/capture/pcapng-writer.js'
-import type { Frame } from '../lib/frame/frame.js'
-import type { Nanos } from '../lib/time/nanos.js'
+import type { CaptureAmount, PacketDirection, PcapngWriter } from '../../lib/capture/pcapng-writer.js'
+import type { Frame } from '../../lib/frame/frame.js'
+import type { Nanos } from '../../lib/time/nanos.js'
 
-/** One port's capture: a writer, which may have stopped. */
+/** The capture of one port: a writer, which may have stopped. */
 export class PortCapture {
   readonly port: string
   readonly path: string
-  /** Why it has stopped; empty: it has not. */
+  /** Why it has stopped. Empty: it has not. */
   fault = ''
   readonly #writer: PcapngWriter
   readonly #mayStop: boolean
 
-  /** @param mayStop a file that cannot be written ends the capture, and not what is captured */
+  /** @param mayStop true: a file that cannot be written ends the capture, but not the captured network */
   constructor(port: string, path: string, writer: PcapngWriter, mayStop: boolean) {
     this.port = port
     this.path = path
@@ -55,7 +55,7 @@ export class PortCapture {
     try {
       this.#writer.close()
     } catch {
-      // It is what failed; the file is closed all the same.
+      // The file failed before, and is closed in any case.
     }
   }
 }

@@ -1,11 +1,11 @@
-/** Makes the result of a run, alike for virtual time, the overlay and veth. */
+/** Makes the result of a run. It is the same for virtual time, overlay and veth. */
 import { createHash } from 'node:crypto'
 import os from 'node:os'
-import { packageVersion } from '../lib/daemon/package-version.js'
-import type { WeirError } from '../lib/errors.js'
-import type { Scenario, ScenarioFlow } from '../lib/scenario/model/scenario.js'
-import { settingsOf } from '../lib/scenario/model/settings.js'
-import { idealFctNs, slowdown, Topology } from '../lib/scenario/model/topology.js'
+import { packageVersion } from '../../lib/daemon/package-version.js'
+import type { WeirError } from '../../lib/errors.js'
+import type { Scenario, ScenarioFlow } from '../../lib/scenario/model/scenario.js'
+import { settingsOf } from '../../lib/scenario/model/settings.js'
+import { idealFctNs, slowdown, Topology } from '../../lib/scenario/model/topology.js'
 import type {
   FeedbackResult,
   FlowPathsResult,
@@ -15,14 +15,14 @@ import type {
   RealTimeResult,
   RunResult,
   Series,
-} from '../lib/scenario/result/result.js'
-import { summarise } from '../lib/scenario/result/summary.js'
-import { totalsOf } from '../lib/scenario/result/totals.js'
-import type { Nanos } from '../lib/time/nanos.js'
+} from '../../lib/scenario/result/result.js'
+import { summarise } from '../../lib/scenario/result/summary.js'
+import { totalsOf } from '../../lib/scenario/result/totals.js'
+import type { Nanos } from '../../lib/time/nanos.js'
 
-/** What became of one flow. */
+/** The outcome of one flow. */
 export interface FlowOutcome {
-  /** From its start to its last completion; null if it did not finish. */
+  /** From its start to its last completion. Null if it did not finish. */
   fctNs: Nanos | null
   ackedBytes: number
   retransmittedBytes: number
@@ -34,14 +34,14 @@ export interface FlowOutcome {
   digestEqual?: boolean
 }
 
-/** What the error of one flow says in its result, while the run goes on. */
+/** Returns the members of a flow's result for its error, with which the run continues. */
 export function failureOf(error: WeirError | null): Pick<FlowOutcome, 'refused' | 'failed'> {
   if (error === null) return {}
   return error.code === 'WEIR_NOT_ADMITTED' ? { refused: error.message } : { failed: error.message }
 }
 
-/** The raw outcome of a run, wherever it ran. */
-export interface RunOutcome {
+/** The raw outcome of a run of any kind. */
+interface RunOutcome {
   on: RunResult['on']
   /** How long the run took on its own clock, from the traffic's start. */
   durationNs: Nanos
@@ -55,7 +55,7 @@ export interface RunOutcome {
   events: number
 }
 
-/** @param scenario what was run: with the seed of the run */
+/** @param scenario of the run, with the run's seed */
 export function makeResult(scenario: Scenario, run: RunOutcome): RunResult {
   const topology = new Topology(scenario)
   const ports = [...run.ports]

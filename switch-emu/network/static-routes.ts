@@ -1,17 +1,20 @@
-/** The static routes of a scenario: those that are always there, and those that come and go while the traffic runs. */
-import { assert } from '../lib/errors.js'
-import type { Frame } from '../lib/frame/frame.js'
-import type { Node } from '../lib/frame/node.js'
-import type { StaticRoute } from '../lib/scenario/model/scenario.js'
-import { type Nanos, NEVER } from '../lib/time/nanos.js'
-import type { HostAddress } from '../lib/wire/net/address.js'
-import type { ForwardingTable } from './core/forwarding/forwarding.js'
+/** The static routes of a scenario: permanent ones, and those that change while the traffic runs. */
+import { assert } from '../../lib/errors.js'
+import type { Frame } from '../../lib/frame/frame.js'
+import type { Node } from '../../lib/frame/node.js'
+import type { StaticRoute } from '../../lib/scenario/model/scenario.js'
+import { type Nanos, NEVER } from '../../lib/time/nanos.js'
+import type { HostAddress } from '../../lib/wire/net/address.js'
+import type { ForwardingTable } from '../core/forwarding/forwarding.js'
 
-/** What they are set in: the tables of all switches, which hold the shortest paths, and the addresses of all hosts. */
-export interface StaticRouteContext {
+/**
+ * What routes are set in: the tables of all switches, with the shortest paths, and the addresses of all
+ * hosts.
+ */
+interface StaticRouteContext {
   tables: ReadonlyMap<string, ForwardingTable>
   addresses: ReadonlyMap<string, HostAddress>
-  /** Which flow takes which of parallel links. */
+  /** Decides which flow takes which parallel link. */
   seed: number
 }
 
@@ -21,14 +24,14 @@ interface Change {
   apply(): void
 }
 
-/** A node of the network to which no link leads: it only waits for the times at which routes change. */
+/** A node of the network without links, which only waits for the times at which routes change. */
 export class StaticRoutes implements Node {
-  /** In the order of their times; of equal times, ends go first. */
+  /** In the order of their times. At equal times, ends come first. */
   readonly #changes: Change[]
   #startNs: Nanos = NEVER
   #next = 0
 
-  /** Sets the routes that are always there. */
+  /** Sets the permanent routes. */
   constructor(routes: readonly StaticRoute[], context: StaticRouteContext) {
     for (const route of routes) if (route.startNs === undefined) setRoute(route, context)
     this.#changes = routes
@@ -65,7 +68,7 @@ function setRoute(route: StaticRoute, { tables, addresses, seed }: StaticRouteCo
   tables.get(route.switch)!.set(addresses.get(route.to)!, route.ports, seed)
 }
 
-/** The beginning and the end of a route that is not always there; its end may lie at no time. */
+/** Returns the beginning and the end of a temporary route. Its end may be never. */
 function changesOf(route: StaticRoute, context: StaticRouteContext): Change[] {
   const { startNs, endNs = NEVER } = route
   if (startNs === undefined) return []

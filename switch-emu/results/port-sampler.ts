@@ -1,13 +1,13 @@
-import { WeirError } from '../lib/errors.js'
-import type { Scenario } from '../lib/scenario/model/scenario.js'
-import { portName, Topology } from '../lib/scenario/model/topology.js'
-import type { Series } from '../lib/scenario/result/result.js'
-import { seriesName } from '../lib/scenario/result/series.js'
-import { type Nanos, NEVER } from '../lib/time/nanos.js'
-import type { EgressPort } from './core/queueing/egress-port.js'
-import type { Switch } from './core/switch.js'
+import { WeirError } from '../../lib/errors.js'
+import type { Scenario } from '../../lib/scenario/model/scenario.js'
+import { portName, Topology } from '../../lib/scenario/model/topology.js'
+import type { Series } from '../../lib/scenario/result/result.js'
+import { seriesName } from '../../lib/scenario/result/series.js'
+import { type Nanos, NEVER } from '../../lib/time/nanos.js'
+import type { EgressPort } from '../core/queueing/egress-port.js'
+import type { Switch } from '../core/switch.js'
 
-/** Samples of one run at most: later ones are not taken. */
+/** Samples of one run. Later ones are not taken. */
 const SAMPLES_MAX = 1_000_000
 
 interface Column {
@@ -19,8 +19,8 @@ interface Column {
 
 /**
  * The series of the watched ports: what each queue holds, and what each port has sent, at fixed intervals.
- * Whoever runs the network calls `sample` at `nextTimeout`, after the events of that instant. Between events
- * nothing changes, so a sample taken late but before the next event is exact.
+ * The owner of the network calls `sample` at `nextTimeout`, after the events of that instant. Nothing changes
+ * between events, so a sample that is taken late but before the next event is exact.
  */
 export class PortSampler {
   readonly #columns: Column[]
@@ -48,7 +48,7 @@ export class PortSampler {
     return this.#columns.length > 0 && this.#times.length < SAMPLES_MAX ? this.#nextNs : NEVER
   }
 
-  /** Takes the sample of `nextTimeout`; harmless when called early. */
+  /** Takes the sample of `nextTimeout`. May be called early. */
   sample(now: Nanos): void {
     if (now < this.nextTimeout()) return
     this.#times.push(this.#nextNs - this.#startNs)
@@ -67,7 +67,7 @@ export class PortSampler {
         timesNs: [...this.#times],
         values: [...queueBytes],
       }
-      // Sent in this run: the counter itself goes on since the switch was made.
+      // Sent in this run. The counter itself counts from the start of the switch.
       const before = txBytes[0] ?? 0
       const values = txBytes.map(bytes => bytes - before)
       series[seriesName('tx', name)] = { unit: 'bytes', timesNs: [...this.#times], values }

@@ -1,35 +1,39 @@
 /**
- * Finds queues that wait for each other in a circle by looking at the switches from outside, without timer or watchdog.
+ * Finds queues that wait for each other in a circle. It examines the switches from outside, without timer or
+ * watchdog.
  *
- * A queue that obeys a pause can go on once its peer's memory has drained, which its frames occupy there by
- * ingress port and priority. Those frames wait in queues of the peer. If what waits in queues that are themselves stuck
- * is already more than the peer resumes at, it can never go on. So the search repeatedly leaves out held queues that can go
- * on. What remains is deadlocked (the greatest set in which each waits for others of the set).
+ * A queue that obeys a pause can continue once its peer's memory for that ingress port and priority has
+ * drained. The frames there wait in queues of the peer. If the frames in stuck queues alone exceed the bytes
+ * at which the peer resumes, it can never continue. So the search repeatedly removes held queues that can
+ * continue. The remaining ones are deadlocked: the greatest set in which each waits for others of the set.
  *
- * Pauses from hosts do not count: a host goes on by itself. With dynamic thresholds it is the threshold of this moment
- * that counts.
+ * Pauses from hosts do not count, because a host continues by itself. With dynamic thresholds the current
+ * threshold counts.
  */
-import type { Scenario } from '../lib/scenario/model/scenario.js'
-import type { Nanos } from '../lib/time/nanos.js'
-import { Pfc } from './core/pfc/pfc.js'
-import { PRIORITIES } from './core/queueing/shared-buffer.js'
-import type { Switch } from './core/switch.js'
-import { linksOf } from './node-links.js'
+import type { Scenario } from '../../lib/scenario/model/scenario.js'
+import type { Nanos } from '../../lib/time/nanos.js'
+import { Pfc } from '../core/pfc/pfc.js'
+import { PRIORITIES } from '../core/queueing/shared-buffer.js'
+import type { Switch } from '../core/switch.js'
+import { linksOf } from '../node-links.js'
 
 /** A queue: frames of one priority that wait to leave by one port. */
-export interface DeadlockedQueue {
+interface DeadlockedQueue {
   switch: string
   port: number
   priority: number
 }
 
 interface Held extends DeadlockedQueue {
-  /** The switch that pauses it, and the port there that its frames come in by. */
+  /** The switch that pauses it, and the port there by which its frames come in. */
   peer: Switch
   peerPort: number
 }
 
-/** All queues that are deadlocked at `now`; empty if there is no deadlock. By switch, port and priority. */
+/**
+ * Returns all queues that are deadlocked at `now`, by switch, port and priority. Empty if there is no
+ * deadlock.
+ */
 export function findDeadlock(
   scenario: Pick<Scenario, 'links'>,
   switches: readonly Switch[],
@@ -44,7 +48,7 @@ export function findDeadlock(
   return stuck.map(({ switch: name, port, priority }) => ({ switch: name, port, priority }))
 }
 
-/** Queues of a switch that hold frames, and are paused by another switch. */
+/** Returns the queues of a switch that hold frames and that another switch pauses. */
 function heldQueues(
   scenario: Pick<Scenario, 'links'>,
   switches: readonly Switch[],
@@ -68,7 +72,7 @@ function heldQueues(
   return held
 }
 
-/** Bytes that came over the link of a queue and wait, at its end, in queues that are stuck themselves. */
+/** Bytes that came over the link of a queue and wait at its end in stuck queues. */
 function stuckBytes(queue: Held, stuck: readonly Held[]): number {
   let bytes = 0
   for (const { switch: name, port, priority } of stuck) {
@@ -82,7 +86,7 @@ function stuckBytes(queue: Held, stuck: readonly Held[]): number {
 
 function resumeBytes({ peer, priority, peerPort }: Held): number {
   const accounting = peer.find(Pfc)?.accounting ?? null
-  // The peer has ended the pause already, and its frame is on its way.
+  // The peer has ended the pause, and its frame is on its way.
   const asks = accounting !== null && ((accounting.xoffMask(peerPort) >>> priority) & 1) === 1
   return asks ? accounting.resumeBytes() : Number.POSITIVE_INFINITY
 }

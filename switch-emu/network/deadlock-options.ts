@@ -1,7 +1,7 @@
-import type { Scenario, ScenarioSwitch as SwitchSettings } from '../lib/scenario/model/scenario.js'
-import type { FeatureOptions } from './core/catalogue.js'
+import type { Scenario, ScenarioSwitch as SwitchSettings } from '../../lib/scenario/model/scenario.js'
+import type { FeatureOptions } from '../core/catalogue.js'
 
-/** Options of a switch of the scenario against PFC deadlocks: detection, and prevention by its port groups. */
+/** Returns a switch's options against PFC deadlocks: detection, and prevention by its port groups. */
 export function deadlockOptions(
   scenario: Pick<Scenario, 'deadlockPrevention'>,
   { name, pfc, pcpToTc }: SwitchSettings,
@@ -22,7 +22,10 @@ export function deadlockOptions(
   }
 }
 
-/** The PCP that a switch maps to a priority, the equal one before all others; that one where it maps none. */
+/**
+ * Returns the PCP that a switch maps to a priority, preferably the equal number. If none maps to it, it is
+ * the equal number.
+ */
 function pcpOf(pcpToTc: SwitchSettings['pcpToTc'], priority: number): number {
   if (pcpToTc === undefined || pcpToTc[priority] === priority) return priority
   const found = Object.entries(pcpToTc).find(([, to]) => to === priority)

@@ -1,22 +1,22 @@
-import { WeirError } from '../lib/errors.js'
-import type { FramePool } from '../lib/frame/frame-pool.js'
-import type { Node } from '../lib/frame/node.js'
-import type { Link, Scenario } from '../lib/scenario/model/scenario.js'
-import { Network } from '../lib/sim/network.js'
-import { type Nanos, NEVER } from '../lib/time/nanos.js'
-import { HostAddress } from '../lib/wire/net/address.js'
-import type { IpAnswers } from './core/answers/ip-answers.js'
-import { Graph } from './core/forwarding/graph.js'
-import { installRoutes } from './core/forwarding/routes.js'
-import { PfcWatchdog } from './core/pfc/pfc-watchdog.js'
-import { Switch } from './core/switch.js'
-import { portLinks } from './node-links.js'
+import { WeirError } from '../../lib/errors.js'
+import type { FramePool } from '../../lib/frame/frame-pool.js'
+import type { Node } from '../../lib/frame/node.js'
+import type { Link, Scenario } from '../../lib/scenario/model/scenario.js'
+import { Network } from '../../lib/sim/network.js'
+import { type Nanos, NEVER } from '../../lib/time/nanos.js'
+import { HostAddress } from '../../lib/wire/net/address.js'
+import type { PortCaptures } from '../captures/port-captures.js'
+import type { IpAnswers } from '../core/answers/ip-answers.js'
+import { Graph } from '../core/forwarding/graph.js'
+import { installRoutes } from '../core/forwarding/routes.js'
+import { PfcWatchdog } from '../core/pfc/pfc-watchdog.js'
+import { Switch } from '../core/switch.js'
+import { portLinks } from '../node-links.js'
 import { OperatorEvents } from './operator-events.js'
-import type { PortCaptures } from './port-captures.js'
 import { StaticRoutes } from './static-routes.js'
 import { switchOptions } from './switch-options.js'
 
-export interface FabricOptions {
+interface FabricOptions {
   pool: FramePool
   /** Uniform in [0, 1): for marking. */
   random: () => number
@@ -24,17 +24,17 @@ export interface FabricOptions {
   startNs?: Nanos
   /** Captures of every switch port. Default: nothing is captured. */
   captures?: PortCaptures
-  /** What a switch answers by itself. Default: nothing. */
+  /** Answers of a switch by itself. Default: none. */
   responder?: (switchId: number) => IpAnswers
-  /** Bytes of the longest IP packet that the links take. Default: frames' slots are the bound. */
+  /** Bytes of the longest IP packet on the links. Default: only frames' slots are the bound. */
   mtuBytes?: number
-  /** The nodes that stand for hosts keep the delay of their links themselves, both ways. Default false. */
+  /** True: the nodes of hosts themselves add the delay of their links, both ways. Default false. */
   hostsKeepDelays?: boolean
 }
 
 /**
- * The network of a scenario without its hosts: switches with their routes, joined by links. Hosts are nodes that
- * the caller attaches: NICs themselves in virtual time, the ends of VXLAN links in the overlay.
+ * The network of a scenario without its hosts: switches with their routes, joined by links. The caller
+ * attaches hosts as nodes: NICs in virtual time, ends of VXLAN links in the overlay.
  */
 export class Fabric {
   readonly network: Network
@@ -43,7 +43,7 @@ export class Fabric {
   readonly #links: Link[]
   readonly #hosts: ReadonlySet<string>
   readonly #hostsKeepDelays: boolean
-  /** Node name → its id in the network; hosts once attached. */
+  /** Node name → its id in the network. Hosts are added when they are attached. */
   readonly #ids = new Map<string, number>()
   readonly #staticRoutes: StaticRoutes
   readonly #staticRoutesId: number
@@ -75,15 +75,15 @@ export class Fabric {
     for (const sw of this.switches)
       this.#ids.set(sw.name, this.network.addNode(options.captures?.tap(sw.name, sw) ?? sw))
     this.#plugLinks()
-    // A feature may have set a timer, and no frame has woken it.
+    // A feature may have set a timer before any frame wakes the switch.
     for (const sw of this.switches) {
       if (sw.nextTimeout() !== NEVER) this.network.kick(this.#ids.get(sw.name)!)
     }
   }
 
   /**
-   * Puts a node where the scenario has a host, and plugs in its links. Returns its id in the network, for `kick`.
-   * Throws WEIR_BAD_ARGUMENT for a name that is no host, or a host that is taken.
+   * Attaches a node for a host of the scenario, and its links. Returns its id in the network, for `kick`.
+   * Throws WEIR_BAD_ARGUMENT for a name that is no host, or a host that has a node.
    */
   attach(host: string, node: Node): number {
     if (!this.#hosts.has(host)) {
@@ -109,10 +109,10 @@ export class Fabric {
   }
 
   /**
-   * Restores PFC of ports where the watchdog's limit has turned it off.
+   * Turns PFC of ports on again where the watchdog's limit has turned it off.
    *
-   * @param priority absent: of all priorities
-   * @returns the priorities of each port that PFC was off for
+   * @param priority absent: all priorities
+   * @returns the affected priorities of each port
    */
   turnPfcOn(now: Nanos, name: string, ports: readonly number[], priority?: number): number[][] {
     const sw = this.switches.find(one => one.name === name)
@@ -128,7 +128,7 @@ export class Fabric {
     for (const sw of this.switches) sw.resetWindow(now)
   }
 
-  /** Plugs in every link whose two nodes are there. */
+  /** Connects every link whose two nodes exist. */
   #plugLinks(): void {
     for (let i = 0; i < this.#links.length; ) {
       const { a, b, delayNs } = this.#links[i]!
@@ -146,7 +146,7 @@ export class Fabric {
   }
 }
 
-/** Shortest paths, and what the scenario says instead. */
+/** Sets shortest paths, then the scenario's static routes. */
 function route(scenario: Scenario, switches: readonly Switch[]): StaticRoutes {
   const topology = new Graph({
     switches: scenario.switches.map(sw => sw.name),

@@ -1,11 +1,11 @@
-/** What an operator does to the switches while the traffic runs: `events` of a scenario. */
-import { assert } from '../lib/errors.js'
-import type { Frame } from '../lib/frame/frame.js'
-import type { Node } from '../lib/frame/node.js'
-import type { NetworkEvent } from '../lib/scenario/model/scenario.js'
-import { type Nanos, NEVER } from '../lib/time/nanos.js'
+/** Changes that an operator makes to switches while the traffic runs: `events` of a scenario. */
+import { assert } from '../../lib/errors.js'
+import type { Frame } from '../../lib/frame/frame.js'
+import type { Node } from '../../lib/frame/node.js'
+import type { NetworkEvent } from '../../lib/scenario/model/scenario.js'
+import { type Nanos, NEVER } from '../../lib/time/nanos.js'
 
-/** A node of the network to which no link leads: it only waits for the times of the events. */
+/** A node of the network without links, which only waits for the times of the events. */
 export class OperatorEvents implements Node {
   /** In the order of their times. */
   readonly #events: readonly NetworkEvent[]

@@ -1,12 +1,12 @@
-import { ccIsReceiverBased } from '../lib/cc/catalogue.js'
-import { headroomByPort, longestFrameBytes } from '../lib/scenario/model/headroom.js'
-import { dscpMap } from '../lib/scenario/model/priorities.js'
-import type { EcnSettings, Scenario, ScenarioSwitch } from '../lib/scenario/model/scenario.js'
-import { directKey } from '../lib/wire/weir/direct-tag.js'
-import type { FeatureOptions } from './core/catalogue.js'
-import type { ClassifierOptions } from './core/forwarding/classifier.js'
-import type { EcnOptions } from './core/marking/wred.js'
-import type { SwitchOptions } from './core/switch.js'
+import { ccIsReceiverBased } from '../../lib/cc/catalogue.js'
+import { headroomByPort, longestFrameBytes } from '../../lib/scenario/model/headroom.js'
+import { dscpMap } from '../../lib/scenario/model/priorities.js'
+import type { EcnSettings, Scenario, ScenarioSwitch } from '../../lib/scenario/model/scenario.js'
+import { directKey } from '../../lib/wire/weir/direct-tag.js'
+import type { FeatureOptions } from '../core/catalogue.js'
+import type { ClassifierOptions } from '../core/forwarding/classifier.js'
+import type { EcnOptions } from '../core/marking/wred.js'
+import type { SwitchOptions } from '../core/switch.js'
 import { deadlockOptions } from './deadlock-options.js'
 
 /** A link as the port at one end of it sees it. */
@@ -15,7 +15,11 @@ interface PortLink {
   delayNs: number
 }
 
-/** The options of one switch, from its scenario. @param links of the switch, by port */
+/**
+ * Returns the options of one switch of a scenario.
+ *
+ * @param links of the switch, by port
+ */
 export function switchOptions(
   scenario: Pick<Scenario, 'transport' | 'int' | 'telemetry' | 'cc' | 'deadlockPrevention'>,
   sw: ScenarioSwitch,
@@ -54,7 +58,7 @@ export function switchOptions(
   }
 }
 
-/** What a switch reports of load, and what it sends by itself. */
+/** Returns what a switch reports as load, and what it sends by itself. */
 function telemetryOptions(
   {
     telemetry: { subscribe, subscribeDscp },
@@ -74,7 +78,7 @@ function telemetryOptions(
   return { telemetry: load, direct: { ...direct, to, subscribedDscp, key } }
 }
 
-/** How a switch distinguishes priorities. */
+/** Returns how a switch distinguishes priorities. */
 export function classifierOptions(sw: Pick<ScenarioSwitch, 'dscpToTc' | 'pcpToTc'>): ClassifierOptions {
   return { dscp: dscpMap(sw), ...(sw.pcpToTc && { pcp: sw.pcpToTc }) }
 }

@@ -1,36 +1,42 @@
 import { join } from 'node:path'
-import { type CaptureAmount, PcapngWriter } from '../lib/capture/pcapng-writer.js'
-import { WeirError } from '../lib/errors.js'
-import type { Node } from '../lib/frame/node.js'
-import { makeFolder } from '../lib/make-folder.js'
-import type { Scenario } from '../lib/scenario/model/scenario.js'
-import { portName, Topology } from '../lib/scenario/model/topology.js'
-import { MILLISECOND, type Nanos, NEVER } from '../lib/time/nanos.js'
+import { type CaptureAmount, PcapngWriter } from '../../lib/capture/pcapng-writer.js'
+import { WeirError } from '../../lib/errors.js'
+import type { Node } from '../../lib/frame/node.js'
+import { makeFolder } from '../../lib/make-folder.js'
+import type { Scenario } from '../../lib/scenario/model/scenario.js'
+import { portName, Topology } from '../../lib/scenario/model/topology.js'
+import { MILLISECOND, type Nanos, NEVER } from '../../lib/time/nanos.js'
+import { linksOf } from '../node-links.js'
 import { CaptureTap } from './capture-tap.js'
-import { linksOf } from './node-links.js'
 import { PortCapture } from './port-capture.js'
 
-/** Open files at a time: what systems allow a process by default. */
+/** Files that may be open at a time, which is the usual limit of a process. */
 const PORTS_MAX = 900
 /** How long a packet may wait in memory in real time. */
 const FLUSH_NS: Nanos = 500 * MILLISECOND
 
-/** Where captures go, and how much of each frame. */
+/** Where captures are written, and how much of each frame. */
 export interface CapturePlace {
-  /** Folder of the captures; made if it is not there. */
+  /** Folder of the captures. It is made if it does not exist. */
   folder: string
   /** Bytes kept of each frame, 64 to 65,535. Default: all. */
   snapBytes?: number
-  /** Bytes on disk for each port, beyond which the oldest packets go: see PcapngWriterOptions. Default: no bound. */
+  /**
+   * Bytes on disk for each port. The oldest packets are removed beyond that: see PcapngWriterOptions.
+   * Default: no bound.
+   */
   bytesMax?: number
-  /** When a file cannot be written, its capture alone stops, and `files` says so. Default: that is an error. */
+  /**
+   * True: when a file cannot be written, only its capture stops, and `files` says so. Default false: it is an
+   * error.
+   */
   mayStop?: boolean
 }
 
-export interface PortCaptureOptions extends CapturePlace {
-  /** Nanoseconds since 1970 that time 0 of the run's clock stands for. Default 0. */
+interface PortCaptureOptions extends CapturePlace {
+  /** Nanoseconds since 1970 at time 0 of the run's clock. Default 0. */
   epochNs?: bigint
-  /** The frames have neither payload nor ICRC: see PcapngWriterOptions. Default false. */
+  /** True: the frames have neither payload nor ICRC: see PcapngWriterOptions. Default false. */
   virtual?: boolean
 }
 
@@ -39,23 +45,26 @@ export interface CaptureFile extends CaptureAmount {
   /** "s1:s2" */
   port: string
   path: string
-  /** Why it has stopped; empty: it has not. */
+  /** Why it has stopped. Empty: it has not. */
   fault: string
 }
 
 /**
- * The captures of a run or a lab: one pcapng file for every port of every switch, `s1--s2.pcapng` for the port of s1
- * towards s2 (`s1--s2.0.pcapng`, `s1--s2.1.pcapng` where links are parallel). Files of those names are replaced.
+ * The captures of a run or a lab: one pcapng file for every port of every switch. `s1--s2.pcapng` is for the
+ * port of s1 towards s2 (`s1--s2.0.pcapng`, `s1--s2.1.pcapng` for parallel links). Existing files are
+ * replaced.
  *
- * A run that is interrupted leaves valid files. Of a process that was killed they lack up to 72 KiB, in real time what
- * came within the last half second.
+ * A run that is interrupted leaves valid files. After a kill they lack up to 72 KiB; in real time, the
+ * packets of the last half second.
  */
 export class PortCaptures {
   readonly #ports = new Map<string, PortCapture[]>()
-  /** When what is buffered goes to the files, or NEVER. */
+  /** When the buffers are written to the files, or NEVER. */
   #flushNs: Nanos = NEVER
 
-  /** Throws WEIR_NO_FILE when a file cannot be made, WEIR_BAD_ARGUMENT for more ports than files can be open. */
+  /**
+   * Throws WEIR_NO_FILE when a file cannot be made, WEIR_BAD_ARGUMENT for more ports than files can be open.
+   */
   constructor(scenario: Scenario, options: PortCaptureOptions) {
     const topology = new Topology(scenario)
     const ports = scenario.switches.flatMap(({ name }) =>
@@ -84,7 +93,7 @@ export class PortCaptures {
     }
   }
 
-  /** The switch of that name with its captures around it. */
+  /** Returns the node of that name, wrapped in its captures. */
   tap(name: string, node: Node): Node {
     return new CaptureTap(node, this.#ports.get(name) ?? [], now => this.#onWritten(now))
   }
@@ -94,7 +103,7 @@ export class PortCaptures {
     return this.#all().map(({ port, path, fault, amount }) => ({ port, path, fault, ...amount }))
   }
 
-  /** For real time: hands to the operating system what has waited for half a second. */
+  /** For real time: writes what has been in the buffers for half a second. */
   onTimeout(now: Nanos): void {
     if (now < this.#flushNs) return
     this.#flushNs = NEVER
@@ -105,7 +114,7 @@ export class PortCaptures {
     return this.#flushNs
   }
 
-  /** Writes what is buffered, and closes all files; may be called again. */
+  /** Writes the buffers and closes all files. May be called again. */
   close(): void {
     for (const capture of this.#all()) capture.close()
   }
@@ -119,7 +128,7 @@ export class PortCaptures {
   }
 }
 
-/** File name of the capture of a port: `s1:s2#1` is in `s1--s2.1.pcapng`. No two ports share one. */
+/** Returns the file name of a port's capture: `s1:s2#1` is in `s1--s2.1.pcapng`. No two ports share one. */
 export function captureFile(port: string): string {
   return `${port.replace(':', '--').replace('#', '.')}.pcapng`
 }

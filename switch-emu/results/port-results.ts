@@ -1,12 +1,15 @@
-import type { Scenario } from '../lib/scenario/model/scenario.js'
-import { portName, Topology } from '../lib/scenario/model/topology.js'
-import type { PortResult } from '../lib/scenario/result/result.js'
-import type { Nanos } from '../lib/time/nanos.js'
-import type { Switch } from './core/switch.js'
+import type { Scenario } from '../../lib/scenario/model/scenario.js'
+import { portName, Topology } from '../../lib/scenario/model/topology.js'
+import type { PortResult } from '../../lib/scenario/result/result.js'
+import type { Nanos } from '../../lib/time/nanos.js'
+import type { Switch } from '../core/switch.js'
+import { linksOf } from '../node-links.js'
 import { findDeadlock } from './find-deadlock.js'
-import { linksOf } from './node-links.js'
 
-/** What every port of every switch did from the start of the window until `now`, by switch and port number. */
+/**
+ * Returns the results of every port of every switch from the start of the window until `now`, by switch and
+ * port number.
+ */
 export function portResults(scenario: Scenario, switches: readonly Switch[], now: Nanos): PortResult[] {
   const topology = new Topology(scenario)
   const deadlocked = findDeadlock(scenario, switches, now)
