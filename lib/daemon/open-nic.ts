@@ -172,7 +172,7 @@ interface LoopHooks {
 }
 
 /** What somebody hears of a NIC's defects. */
-export interface DefectHooks {
+interface DefectHooks {
   /** Called once if the NIC throws: it has stopped. */
   onStopped: (error: unknown) => void
   /** Called with each defect that has ended one connection, or dropped one datagram: the NIC goes on. Default: nobody. */

@@ -27,14 +27,14 @@ export const CHUNK = 4096
 export const SLOTS = 4
 
 /** What a test asks of a transfer. */
-export interface Asked {
+interface Asked {
   as?: string
   overwrite?: boolean
   /** Default true. */
   start?: boolean
 }
 
-export interface BenchOptions {
+interface BenchOptions {
   /** Chunks of the end that decides: it receives, or gets. */
   chunkBytes?: number
   /** Wraps where files go. */

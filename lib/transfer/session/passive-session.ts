@@ -30,7 +30,7 @@ export interface PassiveSessionConfig extends SessionConfig {
 }
 
 /** What the session is to do, and how. */
-export interface PassiveWay {
+interface PassiveWay {
   /** Receives to keep posted: messages and immediates that the peer may have on the way. */
   receives: number
   /** For messages: this end cannot 'read' a file, others are being 'served'. */
