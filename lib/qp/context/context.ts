@@ -5,7 +5,7 @@ import type { WorkStatus } from '../queues/work-status.js'
 import type { QpSettings } from './config.js'
 import { QpCounters } from './counters.js'
 import type { QpObserver } from './observer.js'
-import { QpState, STATE_TABLE } from './states.js'
+import { QpState, STATE_TABLE, type StateRule } from './states.js'
 
 /** What the two halves of a queue pair share: settings, state, work queues, counters. */
 export class QpContext {
@@ -15,7 +15,9 @@ export class QpContext {
   readonly counters = new QpCounters()
   readonly sendQueue: SendQueue
   readonly receiveQueue: ReceiveQueue
-  state: QpState = QpState.RESET
+  #state: QpState = QpState.RESET
+  /** The row of that state. */
+  #rule: StateRule = STATE_TABLE[QpState.RESET]!
   remoteQpn = 0
   /** Request packets and READ responses sent so far: numbers them, from 0. */
   transmissions = 0
@@ -34,19 +36,28 @@ export class QpContext {
     this.receiveQueue = new ReceiveQueue(settings.qpn, settings.receiveQueueDepth, settings.receiveCq)
   }
 
+  get state(): QpState {
+    return this.#state
+  }
+
+  set state(state: QpState) {
+    this.#state = state
+    this.#rule = STATE_TABLE[state]!
+  }
+
   /** Requests of the peer are carried out. */
   get responds(): boolean {
-    return STATE_TABLE[this.state]!.responds
+    return this.#rule.responds
   }
 
   /** Responses of the peer are taken, and requests are sent. */
   get requests(): boolean {
-    return STATE_TABLE[this.state]!.requests
+    return this.#rule.requests
   }
 
   /** Work requests that have not begun may begin. */
   get begins(): boolean {
-    return STATE_TABLE[this.state]!.begins
+    return this.#rule.begins
   }
 
   /**

@@ -18,7 +18,8 @@ export function qpStateName(state: QpState): string {
   return NAMES[state]
 }
 
-interface StateRule {
+/** What a state allows. */
+export interface StateRule {
   /** States that `modify` may go to from here; RESET and ERR may always be gone to. */
   next: readonly QpState[]
   /** `postReceive` is allowed. */

@@ -67,7 +67,7 @@ export class TailProbe {
   /**
    * A request packet has left.
    * @param lastSeq the last PSN that its answer acknowledges: of a READ, that of its last response
-   * @param transportNs timeout of the transport timer
+   * @param transportNs timeout of the transport timer, if it asks
    */
   onSent(now: Nanos, lastSeq: number, asks: boolean, transportNs: Nanos): void {
     if (this.pending) {

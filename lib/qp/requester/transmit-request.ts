@@ -55,8 +55,11 @@ export function transmitRequest(
   else writeMessage(requester, slot, seq, repairs, frame, at)
   count(requester, now, seq, isNew, frame.payloadLength)
   requester.outbound.trips.onSent(now, seq, isNew)
-  const lastSeq = slot.awaitsResponse ? slot.lastSeq : seq
-  requester.tail?.onSent(now, lastSeq, bth.ackRequest(frame.view, at), requester.timers.timeoutNs)
+  if (requester.tail !== null) {
+    const lastSeq = slot.awaitsResponse ? slot.lastSeq : seq
+    const asks = bth.ackRequest(frame.view, at)
+    requester.tail.onSent(now, lastSeq, asks, asks ? requester.timers.timeoutNs : 0)
+  }
   if (!repairs) advance(requester, now, slot)
   return true
 }

@@ -30,59 +30,112 @@ import { Inbound } from './inbound.js'
 import { keep } from './keep.js'
 import { RequestState } from './states.js'
 
+/** As constants of this module: V8 would load a member of an imported object at each comparison. */
+const {
+  CHECK_PSN,
+  CHECK_SEQUENCE,
+  CHECK_LENGTH,
+  CHECK_RIGHTS,
+  CHECK_KEY,
+  CHECK_MESSAGE,
+  CHECK_RESOURCES,
+  CHECK_MEMORY,
+  EXECUTE,
+  COMPLETE,
+  ADVANCE,
+  DUPLICATE,
+  KEEP,
+  ACKNOWLEDGE,
+  ACKNOWLEDGE_AGAIN,
+  RESPOND,
+  SACK_IN_TIME,
+  SACK,
+  NAK_SEQUENCE,
+  NAK_NOT_READY,
+  DONE,
+} = RequestState
+
 /**
- * The responder's table of states: handles a request packet in `state`, and returns the next one. Most packets of a message pass
+ * The responder's table of states, for a packet that is the one expected: each handler returns the next state. Most packets of a
+ * message pass
  *
  *     CHECK_PSN  CHECK_SEQUENCE  CHECK_LENGTH  CHECK_MESSAGE (WRITE)  CHECK_MEMORY  EXECUTE  ADVANCE  ACKNOWLEDGE
  *
  * the first one what its memory or its receive has to be checked for, and the last one COMPLETE.
  */
-function next(inbound: Inbound, state: RequestState, now: Nanos, frame: Frame, opcode: number): RequestState {
+function run(inbound: Inbound, first: RequestState, now: Nanos, frame: Frame, opcode: number): void {
+  for (let state = first; state !== DONE; ) {
+    switch (state) {
+      // The checks: IBA 9.7.4.1, in its order.
+      case CHECK_PSN:
+        state = checkPsn(inbound, frame)
+        break
+      case CHECK_SEQUENCE:
+        state = checkSequence(inbound, opcode)
+        break
+      case CHECK_LENGTH:
+        state = checkLength(inbound, frame, opcode)
+        break
+      case CHECK_RIGHTS: // IBA 10.6.3
+        state = checkRights(inbound, frame, opcode)
+        break
+      case CHECK_KEY: // IBA 10.6.3, 9.4.3 to 9.4.5
+        state = checkKey(inbound, frame, opcode)
+        break
+      case CHECK_MESSAGE:
+        state = checkMessage(inbound, frame, opcode)
+        break
+      case CHECK_RESOURCES: // IBA 9.7.5.2.8 for receives
+        state = checkResources(inbound, opcode)
+        break
+      case CHECK_MEMORY:
+        state = checkMemory(inbound, frame, opcode)
+        break
+
+      case EXECUTE: // IBA 9.4.1, 9.4.3 to 9.4.5
+        state = execute(inbound, now, frame, opcode)
+        break
+      case COMPLETE:
+        state = complete(inbound, frame, opcode)
+        break
+      case ADVANCE:
+        state = advance(inbound, frame, opcode)
+        break
+      case ACKNOWLEDGE: // IBA 9.7.5.1
+        state = acknowledge(inbound, frame, opcode)
+        break
+      default:
+        state = aside(inbound, state, now, frame, opcode)
+    }
+  }
+}
+
+/** The rest of the table: packets that are not the one expected, and what else this end may owe. */
+function aside(
+  inbound: Inbound,
+  state: RequestState,
+  now: Nanos,
+  frame: Frame,
+  opcode: number,
+): RequestState {
   switch (state) {
-    // The checks: IBA 9.7.4.1, in its order.
-    case RequestState.CHECK_PSN:
-      return checkPsn(inbound, frame)
-    case RequestState.CHECK_SEQUENCE:
-      return checkSequence(inbound, opcode)
-    case RequestState.CHECK_LENGTH:
-      return checkLength(inbound, frame, opcode)
-    case RequestState.CHECK_RIGHTS: // IBA 10.6.3
-      return checkRights(inbound, frame, opcode)
-    case RequestState.CHECK_KEY: // IBA 10.6.3, 9.4.3 to 9.4.5
-      return checkKey(inbound, frame, opcode)
-    case RequestState.CHECK_MESSAGE:
-      return checkMessage(inbound, frame, opcode)
-    case RequestState.CHECK_RESOURCES: // IBA 9.7.5.2.8 for receives
-      return checkResources(inbound, opcode)
-    case RequestState.CHECK_MEMORY:
-      return checkMemory(inbound, frame, opcode)
-
-    case RequestState.EXECUTE: // IBA 9.4.1, 9.4.3 to 9.4.5
-      return execute(inbound, now, frame, opcode)
-    case RequestState.COMPLETE:
-      return complete(inbound, frame, opcode)
-    case RequestState.ADVANCE:
-      return advance(inbound, frame, opcode)
-
-    case RequestState.DUPLICATE: // IBA 9.7.4.1, 9.7.5.1
+    case DUPLICATE: // IBA 9.7.4.1, 9.7.5.1
       return duplicate(inbound, now, frame, opcode)
-    case RequestState.KEEP:
+    case KEEP:
       return keep(inbound, frame)
 
     // The answers: IBA 9.7.5.
-    case RequestState.ACKNOWLEDGE: // IBA 9.7.5.1
-      return acknowledge(inbound, frame, opcode)
-    case RequestState.ACKNOWLEDGE_AGAIN:
+    case ACKNOWLEDGE_AGAIN:
       return acknowledgeAgain(inbound)
-    case RequestState.RESPOND:
+    case RESPOND:
       return respond(inbound)
-    case RequestState.SACK_IN_TIME:
+    case SACK_IN_TIME:
       return sackInTime(inbound)
-    case RequestState.SACK:
+    case SACK:
       return sack(inbound)
-    case RequestState.NAK_SEQUENCE: // IBA 9.7.5.2
+    case NAK_SEQUENCE: // IBA 9.7.5.2
       return nakSequence(inbound)
-    case RequestState.NAK_NOT_READY: // IBA 9.7.5.2.8
+    case NAK_NOT_READY: // IBA 9.7.5.2.8
       return nakNotReady(inbound)
     default: // IBA 9.9.3
       return refuse(inbound, now, state)
@@ -113,15 +166,9 @@ export class Responder {
   onRequest(now: Nanos, frame: Frame, opcode: number): void {
     const { inbound } = this
     const { expectedSeq, kept } = inbound
-    this.#run(RequestState.CHECK_PSN, now, frame, opcode)
+    run(inbound, CHECK_PSN, now, frame, opcode)
     if (kept !== null && kept.count > 0 && inbound.seq === expectedSeq) this.#runKept(kept, now, expectedSeq)
     inbound.check()
-  }
-
-  #run(first: RequestState, now: Nanos, frame: Frame, opcode: number): void {
-    const { inbound } = this
-    let state = first
-    while (state !== RequestState.DONE) state = next(inbound, state, now, frame, opcode)
   }
 
   /** The request expected has come, with PSN `from`: those kept behind it follow, as far as they go. */
@@ -132,7 +179,7 @@ export class Responder {
       const seq = inbound.expectedSeq
       const frame = kept.take(seq)
       if (frame === null) break
-      this.#run(RequestState.CHECK_SEQUENCE, now, frame, bth.opcode(frame.view, frame.bth))
+      run(inbound, CHECK_SEQUENCE, now, frame, bth.opcode(frame.view, frame.bth))
       if (inbound.expectedSeq === seq && context.responds) {
         // No receive is posted for it: the peer knows, and will retransmit it. What has arrived is kept
         // nevertheless.

@@ -1,7 +1,7 @@
 import * as aeth from '../../wire/ib/aeth.js'
 import { WorkStatus } from '../queues/work-status.js'
 
-/** The states that a request packet of the peer passes through: `next` in responder.ts says who handles each. */
+/** The states that a request packet of the peer passes through: `run` in responder.ts says who handles each. */
 export const RequestState = {
   /** Where does the packet stand in the peer's stream? */
   CHECK_PSN: 0,
