@@ -11,28 +11,28 @@ import { MILLISECOND, type Nanos } from '../time/nanos.js'
 import { Arrivals } from './file/arrivals.js'
 import type { FileStore, SharedFiles } from './file/file.js'
 import { NOTHING_SHARED } from './file/share.js'
+import type { RealTime } from './mover/real-time.js'
+import { RingPool } from './mover/ring-pool.js'
 import { checkRing, ringBytesOf } from './protocol/chunk-plan.js'
 import { briefly } from './protocol/failure.js'
 import { GET_PRIVATE_DATA, TRANSFER_PORT } from './protocol/messages.js'
-import { ActiveTransfer } from './session/active-transfer.js'
-import { withAdvice } from './session/advice.js'
 import { Attempts } from './session/attempts.js'
-import { Gauges } from './session/gauges.js'
-import { type GetOptions, GetTask } from './session/get-task.js'
 import { newReceiveSession, newServeSession } from './session/new-session.js'
 import type { PassiveOutcome, PassiveSession } from './session/passive-session.js'
 import { Places } from './session/places.js'
-import type { RealTime } from './session/real-time.js'
-import { peerName } from './session/resolve.js'
-import { RingPool } from './session/ring-pool.js'
-import { type SendOptions, SendTask } from './session/send-task.js'
-import type { Common, TaskOptions } from './session/task-options.js'
+import { ActiveTransfer } from './task/active-transfer.js'
+import { withAdvice } from './task/advice.js'
+import { Gauges } from './task/gauges.js'
+import { type GetOptions, GetTask } from './task/get-task.js'
+import { peerName } from './task/resolve.js'
+import { type SendOptions, SendTask } from './task/send-task.js'
+import type { Common, TaskOptions } from './task/task-options.js'
 import {
   PassiveTransfer,
   type Transfer,
   type TransferDirection,
   type TransferResult,
-} from './session/transfer.js'
+} from './task/transfer.js'
 
 const CHUNK_BYTES_DEFAULT = 1 << 20
 /** However short this end's chunks are, a peer's of the default size have room. */
