@@ -6,7 +6,7 @@ import type { SourceChunks } from '../protocol/source-chunks.js'
 import { ChunksUnderWay } from './chunks-under-way.js'
 import type { FileSource } from './file.js'
 
-export interface FileFeedConfig {
+interface FileFeedConfig {
   chunks: SourceChunks
   source: FileSource
   digest: Digest

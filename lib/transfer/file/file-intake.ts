@@ -21,7 +21,7 @@ import type { FileSink, FileStore, FileUser } from './file.js'
 
 const NOTHING_TO_WRITE = Promise.resolve()
 
-export interface FileIntakeConfig {
+interface FileIntakeConfig {
   machine: SinkMachine
   store: FileStore
   /** Who the file is for. */

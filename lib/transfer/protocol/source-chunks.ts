@@ -17,7 +17,7 @@ import { advanceCount, latestCount } from './wrapped-count.js'
 export type SourceState = 'streaming' | 'committing'
 
 /** What the other end has said of the chunks before the first of them is read. */
-export interface SourceBeginning {
+interface SourceBeginning {
   plan: ChunkPlan
   /** Slots of the local ring. */
   slots: number

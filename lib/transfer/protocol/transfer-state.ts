@@ -3,7 +3,7 @@ import { WeirError } from '../../errors.js'
 import { TransferFailure } from './failure.js'
 import type { TransferMessage } from './messages.js'
 
-export type EndState = 'done' | 'failed'
+type EndState = 'done' | 'failed'
 
 export class TransferState<State extends string> {
   readonly #inTurn: Readonly<Record<State, readonly string[]>>

@@ -29,7 +29,7 @@ export interface ActiveSessionConfig extends SessionConfig {
 }
 
 /** What the session is to do, and how. */
-export interface ActiveWay {
+interface ActiveWay {
   /** Private data of the connection: what the other end is to do. Default: empty, it is to receive. */
   privateData?: Uint8Array
   /** For messages: this end cannot 'send' a file, others are being 'sent'. */

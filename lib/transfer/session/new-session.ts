@@ -13,10 +13,10 @@ const SPARE_RECEIVES = 8
 /** Receives at a server for the getter's messages: at most one of each kind is in flight, and there are Pings. */
 const SERVER_RECEIVES = 16
 
-export type SendSessionConfig = ActiveSessionConfig & SendMoverConfig
+type SendSessionConfig = ActiveSessionConfig & SendMoverConfig
 export type GetSessionConfig = ActiveSessionConfig & GetMoverConfig
-export type ReceiveSessionConfig = PassiveSessionConfig & ReceiveMoverConfig
-export type ServeSessionConfig = PassiveSessionConfig & ServeMoverConfig
+type ReceiveSessionConfig = PassiveSessionConfig & ReceiveMoverConfig
+type ServeSessionConfig = PassiveSessionConfig & ServeMoverConfig
 
 /** Sends a file to another host. Throws WEIR_FULL when no ring is free. */
 export function newSendSession(config: SendSessionConfig): ActiveSession {

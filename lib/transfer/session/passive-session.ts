@@ -11,7 +11,7 @@ import { type SessionConfig, TransferEndpoint } from '../mover/endpoint.js'
 import type { PassiveMover, PassiveMoverHost } from '../mover/mover.js'
 import { TransferFailure } from '../protocol/failure.js'
 import type { SenderFigures, TransferMessage } from '../protocol/messages.js'
-import type { Attempt, Attempts } from './attempts.js'
+import type { Attempts } from './attempts.js'
 import { Exchange, type ExchangeEnding } from './exchange.js'
 import type { Holder, Places } from './places.js'
 
@@ -30,7 +30,7 @@ export interface PassiveSessionConfig extends SessionConfig {
 }
 
 /** What the session is to do, and how. */
-export interface PassiveWay {
+interface PassiveWay {
   /** Receives to keep posted: messages and immediates that the peer may have on the way. */
   receives: number
   /** For messages: this end cannot 'read' a file, others are being 'served'. */
@@ -47,7 +47,7 @@ export interface PassiveOutcome {
   failure: WeirError | null
 }
 
-export class PassiveSession implements ConnectionHandler, PassiveMoverHost, ExchangeEnding, Holder, Attempt {
+export class PassiveSession implements ConnectionHandler, PassiveMoverHost, ExchangeEnding, Holder {
   readonly domain: DomainId
   readonly mover: PassiveMover
   /** Resolves when the connection is established, or never will be. */

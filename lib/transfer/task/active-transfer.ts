@@ -25,7 +25,7 @@ export interface Task {
   close(): Promise<void>
 }
 
-export interface ActiveTransferConfig {
+interface ActiveTransferConfig {
   id: string
   direction: 'send' | 'get'
   peer: string
