@@ -9,7 +9,7 @@ import {
 } from '../../lib/client/daemon-client.js'
 import { WeirError } from '../../lib/errors.js'
 import { printable } from '../../lib/printable.js'
-import { RETRIES_MAX } from '../../lib/transfer/session/retries.js'
+import { RETRIES_MAX } from '../../lib/transfer/task/retries.js'
 import { formatBytes, formatDuration, formatRate } from '../../lib/units/units.js'
 import { cancelOnSignal } from '../cancel-on-signal.js'
 import { whole } from './option-values.js'

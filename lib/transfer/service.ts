@@ -8,31 +8,31 @@ import type { Logger } from '../log.js'
 import type { ConnectionHandler, ConnectionRequest, Listener, Verbs } from '../nic/types.js'
 import { printable } from '../printable.js'
 import { MILLISECOND, type Nanos } from '../time/nanos.js'
-import type { HostAddress } from '../wire/net/address.js'
 import { Arrivals } from './file/arrivals.js'
 import type { FileStore, SharedFiles } from './file/file.js'
 import { NOTHING_SHARED } from './file/share.js'
+import type { RealTime } from './mover/real-time.js'
+import { RingPool } from './mover/ring-pool.js'
 import { checkRing, ringBytesOf } from './protocol/chunk-plan.js'
 import { briefly } from './protocol/failure.js'
 import { GET_PRIVATE_DATA, TRANSFER_PORT } from './protocol/messages.js'
-import { ActiveTransfer } from './session/active-transfer.js'
 import { Attempts } from './session/attempts.js'
-import { type GetOptions, GetTask } from './session/get-task.js'
-import { Meter } from './session/meter.js'
 import { newReceiveSession, newServeSession } from './session/new-session.js'
 import type { PassiveOutcome, PassiveSession } from './session/passive-session.js'
 import { Places } from './session/places.js'
-import type { RealTime } from './session/real-time.js'
-import { isLoopback, peerName } from './session/resolve.js'
-import { RingPool } from './session/ring-pool.js'
-import { type SendOptions, SendTask } from './session/send-task.js'
-import type { Common, TaskOptions } from './session/task-options.js'
+import { ActiveTransfer } from './task/active-transfer.js'
+import { withAdvice } from './task/advice.js'
+import { Gauges } from './task/gauges.js'
+import { type GetOptions, GetTask } from './task/get-task.js'
+import { peerName } from './task/resolve.js'
+import { type SendOptions, SendTask } from './task/send-task.js'
+import type { Common, TaskOptions } from './task/task-options.js'
 import {
   PassiveTransfer,
   type Transfer,
   type TransferDirection,
   type TransferResult,
-} from './session/transfer.js'
+} from './task/transfer.js'
 
 const CHUNK_BYTES_DEFAULT = 1 << 20
 /** However short this end's chunks are, a peer's of the default size have room. */
@@ -80,7 +80,7 @@ export class TransferService implements Listener {
   readonly #attempts = new Attempts()
   readonly #places: Readonly<Record<'receive' | 'serve', Places>>
   readonly #transfers = new Map<string, Transfer>()
-  readonly #gauges = new WeakMap<Transfer, { meter: Meter; goodputBps: number }>()
+  readonly #gauges = new Gauges()
   #timer: NodeJS.Timeout | null = null
   #lastId = 0
   #closing = false
@@ -180,7 +180,7 @@ export class TransferService implements Listener {
 
   /** What has arrived of the transfer per second, lately; 0 in its first moments. */
   goodputBps(transfer: Transfer): number {
-    return this.#gauges.get(transfer)?.goodputBps ?? 0
+    return this.#gauges.goodputBps(transfer)
   }
 
   /**
@@ -208,6 +208,7 @@ export class TransferService implements Listener {
     return { verbs, time, rings: this.#rings[direction], transfer: randomBytes(TRANSFER_NAME_BYTES) }
   }
 
+  /** Throws WEIR_CANCELLED, or WEIR_BAD_STATE once the daemon shuts down. */
   #checkOpen(signal: AbortSignal): void {
     if (signal.aborted) throw new WeirError('WEIR_CANCELLED', 'cancelled')
     if (this.#closing) throw new WeirError('WEIR_BAD_STATE', SHUTTING_DOWN)
@@ -250,7 +251,7 @@ export class TransferService implements Listener {
     } catch (error) {
       const { attempts, damagedChunks } = transfer
       log.warn({ ...about, attempts, damagedChunks, error: briefly(error) }, `${direction} failed`)
-      throw this.#explain(error, task.remote, transfer.deliveredBytes > 0)
+      throw withAdvice(error, this.#config.verbs.address, task.remote, transfer.deliveredBytes > 0)
     } finally {
       signal.removeEventListener('abort', onAbort)
       this.#remove(transfer)
@@ -292,28 +293,9 @@ export class TransferService implements Listener {
     const now = this.#config.time.now()
     for (const transfer of this.#transfers.values()) {
       transfer.tick(now)
-      this.#gauge(now, transfer)
+      this.#gauges.tick(now, transfer)
     }
     if (this.#transfers.size > 0) this.#config.time.wake()
-  }
-
-  #gauge(now: Nanos, transfer: Transfer): void {
-    const gauge = this.#gauges.get(transfer)
-    if (gauge) gauge.goodputBps = gauge.meter.sample(now, transfer.deliveredBytes)
-    else this.#gauges.set(transfer, { meter: new Meter(now, transfer.deliveredBytes), goodputBps: 0 })
-  }
-
-  /** Says how to mend what a user can. */
-  #explain(error: unknown, remote: HostAddress, someArrived: boolean): unknown {
-    if (!(error instanceof WeirError)) return error
-    const local = this.#config.verbs.address
-    let advice = ''
-    // A daemon on loopback reaches nobody else: the most likely reason deserves a word.
-    if (error.code === 'WEIR_UNREACHABLE' && isLoopback(local) && !isLoopback(remote))
-      advice = `this daemon has the address ${local} only; start it with --address of an interface`
-    else if (error.code === 'WEIR_CONNECTION_LOST' && someArrived)
-      advice = 'start the transfer again, it goes on where it stopped'
-    return advice === '' ? error : new WeirError(error.code, `${error.message}: ${advice}`, { cause: error })
   }
 }
 

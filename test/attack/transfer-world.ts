@@ -9,7 +9,7 @@ import { MILLISECOND } from '../../lib/time/nanos.js'
 import { Inbox } from '../../lib/transfer/file/inbox.js'
 import { Share } from '../../lib/transfer/file/share.js'
 import { TransferService } from '../../lib/transfer/service.js'
-import type { TransferResult } from '../../lib/transfer/session/transfer.js'
+import type { TransferResult } from '../../lib/transfer/task/transfer.js'
 import * as icrc from '../../lib/wire/ib/icrc.js'
 import { makePair, pattern } from '../nic/pair.js'
 

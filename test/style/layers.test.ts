@@ -65,7 +65,7 @@ const ROOMS: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['nic.ts'],
   ],
   'lib/scenario': [['model'], ['schema'], ['read'], ['result'], ['repeat.ts']],
-  'lib/transfer': [['protocol'], ['file'], ['session'], ['service.ts']],
+  'lib/transfer': [['protocol'], ['file'], ['mover'], ['session'], ['task'], ['service.ts']],
 }
 const ROOM_README_LINES_MAX = 15
 

@@ -9,6 +9,7 @@ import type { FileSink, FileStore } from '../../lib/transfer/file/file.js'
 import { openSource } from '../../lib/transfer/file/file-source.js'
 import { Inbox } from '../../lib/transfer/file/inbox.js'
 import { NOTHING_SHARED, Share } from '../../lib/transfer/file/share.js'
+import { RingPool } from '../../lib/transfer/mover/ring-pool.js'
 import { ringBytesOf } from '../../lib/transfer/protocol/chunk-plan.js'
 import { createDigest } from '../../lib/transfer/protocol/digest.js'
 import { type DigestKind, GET_PRIVATE_DATA, TRANSFER_PORT } from '../../lib/transfer/protocol/messages.js'
@@ -20,7 +21,6 @@ import {
   newServeSession,
 } from '../../lib/transfer/session/new-session.js'
 import type { PassiveOutcome, PassiveSession } from '../../lib/transfer/session/passive-session.js'
-import { RingPool } from '../../lib/transfer/session/ring-pool.js'
 import { type FakeVerbs, fakePair, realTime } from './fake-verbs.js'
 
 export const CHUNK = 4096

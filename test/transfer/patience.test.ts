@@ -5,6 +5,7 @@ import type { Connection, ConnectionHandler } from '../../lib/nic/types.js'
 import { WorkOpcode } from '../../lib/qp/queues/work.js'
 import { SECOND } from '../../lib/time/nanos.js'
 import type { FileSink, FileSource, FileStore } from '../../lib/transfer/file/file.js'
+import { RingPool } from '../../lib/transfer/mover/ring-pool.js'
 import { ringBytesOf } from '../../lib/transfer/protocol/chunk-plan.js'
 import { createDigest } from '../../lib/transfer/protocol/digest.js'
 import {
@@ -21,7 +22,6 @@ import {
   newServeSession,
 } from '../../lib/transfer/session/new-session.js'
 import type { PassiveSession } from '../../lib/transfer/session/passive-session.js'
-import { RingPool } from '../../lib/transfer/session/ring-pool.js'
 import { type FakeVerbs, fakePair } from '../support/fake-verbs.js'
 
 const CHUNK = 4096

@@ -1,8 +1,8 @@
-/** The digests of the chunks that the other end may ask for again, at the end that states them. */
+/** Digests of the last chunks: the other end may ask for any of these chunks again. */
 import { assert } from '../../errors.js'
 import { RING_SLOTS_MAX } from './chunk-plan.js'
 
-/** Chunks that have been loaded and may not have been found right yet are not as many. */
+/** More than the chunks that are loaded and that the other end has not found right yet. */
 const MOST = 4 * RING_SLOTS_MAX
 
 export class ChunkDigests {

@@ -6,8 +6,8 @@
  *
  * A chunk's slot at the server is free once it has been read, its local slot once it is in the file.
  *
- * A chunk is READ in pieces, so that no more bytes are on their way than the server's window lets out: READ
- * responses are answered by nothing (IBA 9.7.6), and the responder could not hold them back by itself.
+ * The getter READs a chunk in pieces, so that no more bytes are in flight than the server's window allows. Nothing acknowledges
+ * READ responses (IBA 9.7.6), so the responder could not hold them back by itself.
  */
 import type { WeirError } from '../../errors.js'
 import { ChunkPlan } from './chunk-plan.js'
@@ -29,11 +29,11 @@ const IN_TURN: Record<State, readonly string[]> = {
   committing: ['again', 'fail'],
 }
 
-/** Pieces that a window is cut into: while one is written by the server, others are on their way. */
+/** Pieces of a window: while the server writes one, others are in flight. */
 const PIECES_OF_WINDOW = 4
 /** Pieces are a multiple of this, the greatest path MTU: only the last packet of a chunk is short. */
 const PIECE_UNIT_BYTES = 4096
-/** When the server does not say. */
+/** Window before the server has stated one. */
 const WINDOW_BYTES_DEFAULT = 64 * 1024
 
 /** A part of a chunk: bytes `offset` to `offset + length` of a slot. */
@@ -60,7 +60,7 @@ export class GetterMachine implements SinkMachine {
   /** Bytes that have come of the chunk after those that have arrived. */
   #arrivedBytes = 0
   #inFlightBytes = 0
-  /** The chunk that is awaited again stands in the server's ring, and how much of it was asked for and has come. */
+  /** The awaited chunk stands in the server's ring again; how many of its bytes were asked for, and how many have come. */
   #mayReread = false
   #rereadAskedBytes = 0
   #rereadBytes = 0
@@ -92,12 +92,12 @@ export class GetterMachine implements SinkMachine {
     return this.#digest
   }
 
-  /** How the way stands, by the server's last message of it; null before one has come. */
+  /** State of the path by the server's last message about it; null before one has come. */
   get figures(): SenderFigures | null {
     return this.#figures
   }
 
-  /** Bytes asked for that have not come. */
+  /** Bytes that were asked for and have not come. */
   get inFlightBytes(): number {
     return this.#inFlightBytes
   }

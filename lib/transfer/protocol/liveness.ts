@@ -1,6 +1,6 @@
 /**
- * Finds a peer that has died while there is nothing to send to it: after a silence a Ping goes out, and when
- * the transport does not get it acknowledged, the queue pair fails, which ends the session. No clock.
+ * Finds a peer that has died while there is nothing to send to it. After a silence a Ping goes out. If the peer does not
+ * acknowledge it, the queue pair fails, and that ends the session. No clock.
  */
 import { type Nanos, SECOND } from '../../time/nanos.js'
 

@@ -4,7 +4,7 @@ import { MessageCodec, messageType } from '../../proto/proto.js'
 
 /** CM port number (RDMA_PS_TCP) on which a daemon accepts transfers. */
 export const TRANSFER_PORT = 4793
-/** Private data of a connection that is to get a file; of one that is to send a file it is empty. */
+/** Private data of a connection that is to get a file. That of one that is to send a file is empty. */
 export const GET_PRIVATE_DATA = Uint8Array.of(0x47)
 /** Version of the protocol that this code speaks. */
 export const TRANSFER_VERSION = 1
@@ -85,7 +85,7 @@ export interface Filled {
   path: SenderFigures | null
 }
 
-/** How the way that a file's bytes take stands, as the end that sends them sees it. A window of 0 is not known. */
+/** State of the path that a file's bytes take, as the end that sends them sees it. A window of 0 is not known. */
 export type SenderFigures = Pick<
   ConnectionStats,
   | 'rateBps'

@@ -1,10 +1,10 @@
-/** The chunk that is moved again because it did not have its digest, at the end that has the file: one at a time. */
+/** The chunk that the end with the file moves again, because it arrived without its digest: one at a time. */
 export class Repeat {
   #wanted = -1
   #stage: 'idle' | 'loading' | 'loaded' | 'posted' = 'idle'
   #chunk = -1
 
-  /** The other end asks for a chunk. Returns false if it has not had the one before. */
+  /** The other end asks for a chunk. Returns false if the one before has not left. */
   ask(chunk: number): boolean {
     if (this.#wanted >= 0 || this.#stage === 'loading' || this.#stage === 'loaded') return false
     this.#wanted = chunk

@@ -92,8 +92,8 @@ export class SinkChunks {
   }
 
   /**
-   * Bytes from the file's first on that are worth keeping where chunks were damaged too often: what was there of them that has
-   * been looked at is right. Infinity: all. 0 where the transfer has failed otherwise.
+   * Bytes from the file's first on that are worth keeping after a failure by damaged chunks: the intake has found the part up to
+   * there right. Infinity: all bytes. 0: none, the transfer has failed otherwise.
    */
   get worthBytes(): number {
     return this.#worthBytes
@@ -166,7 +166,7 @@ export class SinkChunks {
     return wrapped(this.#credited)
   }
 
-  /** Chunks whose slots at the other end's disposal are free. */
+  /** Chunks whose slots the other end may fill again. */
   get #creditable(): number {
     return this.#creditedOnce === 'written' ? this.#written : this.#arrived
   }

@@ -5,11 +5,11 @@ import type { DomainId } from '../../qp/memory/memory.js'
 import type { Completion } from '../../qp/queues/completion-queue.js'
 import { type Nanos, SECOND } from '../../time/nanos.js'
 import type { HostAddress } from '../../wire/net/address.js'
+import { type SessionConfig, TransferEndpoint } from '../mover/endpoint.js'
+import type { ActiveMover, DeliveredFile, MoverHost } from '../mover/mover.js'
 import { TransferFailure } from '../protocol/failure.js'
 import { type SenderFigures, TRANSFER_PORT, type TransferMessage } from '../protocol/messages.js'
-import { type SessionConfig, TransferEndpoint } from './endpoint.js'
 import { Exchange, type ExchangeEnding } from './exchange.js'
-import type { ActiveMover, DeliveredFile, MoverHost } from './mover.js'
 
 /** Receives for the peer's messages: at most one of each kind is in flight, and there are Pings. */
 const RECEIVES = 16

@@ -9,11 +9,11 @@ import { WeirError } from '../../errors.js'
 import type { Completion } from '../../qp/queues/completion-queue.js'
 import { WorkStatus } from '../../qp/queues/work-status.js'
 import type { Nanos } from '../../time/nanos.js'
+import type { TransferEndpoint } from '../mover/endpoint.js'
+import type { Mover } from '../mover/mover.js'
 import { Challenge } from '../protocol/challenge.js'
 import { TransferFailure } from '../protocol/failure.js'
 import { Liveness } from '../protocol/liveness.js'
-import type { TransferEndpoint } from './endpoint.js'
-import type { Mover } from './mover.js'
 import { StepRunner } from './step-runner.js'
 
 /** What the two kinds of session do differently when an exchange ends. */

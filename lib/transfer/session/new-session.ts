@@ -1,11 +1,12 @@
 /** The four kinds of session: for each way of a file, a mover at the end that a user asked and one at the other end. */
+
+import { GetMover, type GetMoverConfig } from '../mover/get-mover.js'
+import { ReceiveMover, type ReceiveMoverConfig } from '../mover/receive-mover.js'
+import { SendMover, type SendMoverConfig } from '../mover/send-mover.js'
+import { ServeMover, type ServeMoverConfig } from '../mover/serve-mover.js'
 import { GET_PRIVATE_DATA } from '../protocol/messages.js'
 import { ActiveSession, type ActiveSessionConfig } from './active-session.js'
-import { GetMover, type GetMoverConfig } from './get-mover.js'
 import { PassiveSession, type PassiveSessionConfig } from './passive-session.js'
-import { ReceiveMover, type ReceiveMoverConfig } from './receive-mover.js'
-import { SendMover, type SendMoverConfig } from './send-mover.js'
-import { ServeMover, type ServeMoverConfig } from './serve-mover.js'
 
 /** Receives at a receiver beyond one a slot: for messages. */
 const SPARE_RECEIVES = 8

@@ -7,12 +7,12 @@ import type { Connection, ConnectionHandler } from '../../nic/types.js'
 import type { DomainId } from '../../qp/memory/memory.js'
 import type { Completion } from '../../qp/queues/completion-queue.js'
 import { type Nanos, SECOND } from '../../time/nanos.js'
+import { type SessionConfig, TransferEndpoint } from '../mover/endpoint.js'
+import type { PassiveMover, PassiveMoverHost } from '../mover/mover.js'
 import { TransferFailure } from '../protocol/failure.js'
 import type { SenderFigures, TransferMessage } from '../protocol/messages.js'
-import type { Attempt, Attempts } from './attempts.js'
-import { type SessionConfig, TransferEndpoint } from './endpoint.js'
+import type { Attempts } from './attempts.js'
 import { Exchange, type ExchangeEnding } from './exchange.js'
-import type { PassiveMover, PassiveMoverHost } from './mover.js'
 import type { Holder, Places } from './places.js'
 
 /** How long the peer may take to say what it wants. */
@@ -47,7 +47,7 @@ export interface PassiveOutcome {
   failure: WeirError | null
 }
 
-export class PassiveSession implements ConnectionHandler, PassiveMoverHost, ExchangeEnding, Holder, Attempt {
+export class PassiveSession implements ConnectionHandler, PassiveMoverHost, ExchangeEnding, Holder {
   readonly domain: DomainId
   readonly mover: PassiveMover
   /** Resolves when the connection is established, or never will be. */

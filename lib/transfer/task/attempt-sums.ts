@@ -1,7 +1,7 @@
 /** What all attempts of a transfer together have repeated: a user sees one transfer, and not its attempts. */
 import { MendedChunks } from '../protocol/mended.js'
 import type { SenderFigures } from '../protocol/messages.js'
-import type { ActiveSession, TransferOutcome } from './active-session.js'
+import type { ActiveSession, TransferOutcome } from '../session/active-session.js'
 
 export class AttemptSums {
   #retransmittedBytes = 0

@@ -120,7 +120,7 @@ export class GetMover implements ActiveMover, FileUser {
     return this.#host.hasEnded
   }
 
-  /** The server has nothing to do with who has the file here. */
+  /** The server hears nothing of it: both users of the file are at this end. */
   onHeld(): void {}
 
   async goesOn(): Promise<boolean> {

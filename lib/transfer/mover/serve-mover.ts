@@ -12,7 +12,6 @@ import { FileFeed } from '../file/file-feed.js'
 import { createDigest, DIGEST_BYTES, type Digest } from '../protocol/digest.js'
 import {
   type Offer,
-  type Ring,
   type SenderFigures,
   TRANSFER_VERSION,
   type TransferMessage,
@@ -129,7 +128,7 @@ export class ServeMover implements PassiveMover {
   }
 }
 
-function offerOf(source: FileSource, digest: Digest, ring: Ring): Offer {
+function offerOf(source: FileSource, digest: Digest, ring: Offer['ring']): Offer {
   const { name, size, allocatedBytes, mode, mtimeMs } = source
   return {
     version: TRANSFER_VERSION,

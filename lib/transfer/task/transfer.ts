@@ -1,8 +1,8 @@
 /** A running transfer as a daemon lists it. This host or another one has begun it, in either direction. */
 import type { Nanos } from '../../time/nanos.js'
 import type { SenderFigures } from '../protocol/messages.js'
-import type { ActiveSession, TransferOutcome } from './active-session.js'
-import type { PassiveSession } from './passive-session.js'
+import type { ActiveSession, TransferOutcome } from '../session/active-session.js'
+import type { PassiveSession } from '../session/passive-session.js'
 
 export type TransferDirection = 'send' | 'receive' | 'get' | 'serve'
 

@@ -1,4 +1,4 @@
-import type { SessionConfig } from './endpoint.js'
+import type { SessionConfig } from '../mover/endpoint.js'
 
 /** What a user may choose about a transfer, in either direction. */
 export interface TaskOptions {
