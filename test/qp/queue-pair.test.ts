@@ -1,4 +1,7 @@
-/** The queue pair as the NIC sees it: sequence numbers, bytes in flight, kinds of packets, what its observer hears. */
+/**
+ * The queue pair from the NIC's point of view: sequence numbers, bytes in flight, kinds of packets, reports
+ * to its observer.
+ */
 import t from 'tap'
 import { Frame } from '../../lib/frame/frame.js'
 import { type QpConfig, TxKind } from '../../lib/qp/queue-pair.js'

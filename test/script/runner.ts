@@ -89,7 +89,7 @@ class Player {
     this.#host.qp.onPacket(this.#now, frame)
   }
 
-  /** Writes down all that the queue pair has to say. */
+  /** Records everything that the queue pair produces. */
   #observe(): void {
     while (!this.#held && this.#transmit()) {}
     const got = this.#completion
@@ -133,7 +133,7 @@ class Player {
     else qp.postSend(this.#now, this.#work(name, words))
   }
 
-  /** The bytes of the region as they are: `= memory OFFSET: FIRST…LAST`, in hex. */
+  /** The bytes of the region: `= memory OFFSET: FIRST…LAST`, in hex. */
   #memory(offset: number, length: number): void {
     this.#event(
       `= memory ${offset} ${this.#regions.good!.buffer!.subarray(offset, offset + length).toString('hex')}`,

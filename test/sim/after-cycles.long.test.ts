@@ -1,4 +1,7 @@
-/** Who begins first on a long path has more for many seconds, with CUBIC of any kind. In the end Weir and TCP share it. */
+/**
+ * The flow that begins first on a long path has more for many seconds, with any CUBIC. In the end Weir and
+ * TCP share it.
+ */
 import t from 'tap'
 import { jainIndex } from '../../lib/scenario/result/fairness.js'
 import { MILLISECOND } from '../../lib/time/nanos.js'

@@ -1,10 +1,13 @@
-/** Paths with much under way: windows, logs and buffers hold it, and a receive buffer that is small beside it does not keep the path empty. */
+/**
+ * Paths with a large bandwidth-delay product: windows, logs and buffers are large enough, and a receive
+ * buffer that is small in comparison does not leave the path empty.
+ */
 import t from 'tap'
 import type { NicConfig } from '../../lib/nic/config.js'
 import { MILLISECOND, SECOND } from '../../lib/time/nanos.js'
 import { MTU, type PathOptions, write } from './bottleneck.js'
 
-/** As a daemon has it. */
+/** As in a daemon. */
 const DAEMON: Partial<NicConfig> = {
   packetsInFlightMax: 32_768,
   reorderPackets: 65_536,
@@ -16,7 +19,7 @@ const DAEMON: Partial<NicConfig> = {
   baseRttWindowNs: 10 * SECOND,
 }
 
-/** Goodput of what is written beyond the first `skipped` bytes, as a share of the line's payload rate. */
+/** Goodput after the first `skipped` bytes, as a share of the line's payload rate. */
 function share(path: PathOptions, config: Partial<NicConfig>, skipped: number, bytes: number): number {
   const early = write(path, config, skipped, 1)
   const late = write(path, config, skipped + bytes, 1)

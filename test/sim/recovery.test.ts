@@ -1,6 +1,7 @@
 /**
- * What is sent again is what was lost: over random loss, full drop-tail queues, reordering and outages, in virtual time. A fixed window
- * stands for any sender: one that nothing holds back fills the queue over and over.
+ * Only lost packets are retransmitted: with random loss, full drop-tail queues, reordering and outages, in
+ * virtual time. A fixed window stands for any sender, because nothing holds it back and it fills the queue
+ * again and again.
  */
 import t from 'tap'
 import type { NicConfig } from '../../lib/nic/config.js'
@@ -75,7 +76,7 @@ for (const [what, reorder, reorderNs] of [
       t.comment(`seed ${seed}: ${shown(outcome)}`)
       t.equal(outcome.droppedBytes, 0)
       t.equal(outcome.timeouts, 0)
-      // 1 % of the packets, where 5 % were held back: the reordering window has grown.
+      // 1 % of the packets, where 5 % were delayed: the reordering window has grown.
       t.ok(outcome.retransmittedBytes <= 0.01 * BYTES)
       t.ok(outcome.spurious >= outcome.retransmittedBytes / MTU - 2, 'the peer has told of them')
     }

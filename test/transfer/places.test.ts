@@ -1,4 +1,4 @@
-/** Who gives way when there is no place: sessions that are no more than what the rules look at. */
+/** Which session is ended when there is no place, with sessions that have only what the rules need. */
 import t from 'tap'
 import { SECOND } from '../../lib/time/nanos.js'
 import type { TransferFailure } from '../../lib/transfer/protocol/failure.js'

@@ -1,4 +1,4 @@
-/** Telemetry with fewer slots than the path has switches: the congested link is behind the last slot. */
+/** Telemetry with fewer slots than the path has switches: the congested link comes after the last slot. */
 import t from 'tap'
 import { parseScenario } from '../../lib/scenario/read/load-scenario.js'
 import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'

@@ -1,4 +1,4 @@
-/** Ethernet, IPv4, IPv6, UDP, VXLAN, PFC: bytes from the standards or worked out by hand. */
+/** Ethernet, IPv4, IPv6, UDP, VXLAN, PFC: bytes from the standards or computed by hand. */
 import t from 'tap'
 import { WireError } from '../../lib/wire/bytes/wire-error.js'
 import * as ethernet from '../../lib/wire/net/ethernet.js'
