@@ -83,7 +83,7 @@ function deliver(pair: Two, packets: { frame: Frame }[], now = 0): void {
 
 const numbers = (packets: { n: number }[]) => packets.map(({ n }) => n)
 
-t.test('what is missing is sent again, each packet once, and nothing else', async t => {
+t.test('missing packets are retransmitted, each once, and nothing else', async t => {
   const pair = two()
   pair.a.qp.postSend(0, work(pair, WorkOpcode.RDMA_WRITE, 60))
   const sent = requests(pair)
@@ -223,7 +223,7 @@ t.test('once a packet has been overtaken, time alone tells, and more of it after
   t.equal(qp.nextTimeout(), 5250 + 500, 'half a round trip')
 })
 
-t.test('a packet that is lost again is sent again when a newer one has arrived', async t => {
+t.test('a packet that is lost again is retransmitted when a newer one has arrived', async t => {
   const pair = two()
   pair.a.qp.postSend(0, work(pair, WorkOpcode.RDMA_WRITE, 10))
   deliver(
@@ -243,7 +243,7 @@ t.test('a packet that is lost again is sent again when a newer one has arrived',
   t.equal(pair.a.qp.counters.timeouts, 0)
 })
 
-t.test('what is sent again tells of what is lost before it, when nothing new is sent', async t => {
+t.test('a retransmission shows the losses before it, when nothing new is sent', async t => {
   const pair = two()
   pair.a.qp.postSend(0, work(pair, WorkOpcode.RDMA_WRITE, 12))
   const lost = new Set([2, 5, 10, 11])
@@ -300,30 +300,33 @@ t.test('after silence once more the peer is not believed to have kept anything',
   t.same(numbers(requests(pair)), [2, 3, 4, 5, 6, 7])
 })
 
-t.test('silence that was none: what was sent before it is on its way, and is not sent again', async t => {
-  for (const arrive of [1, 3]) {
-    const pair = timed({ ackEveryPackets: arrive })
-    const { qp } = pair.a
-    qp.postSend(2000, work(pair, WorkOpcode.RDMA_WRITE, 8, 2))
-    const sent = requests(pair, 2000)
-    let now = 2000
-    while (qp.counters.timeouts === 0) {
-      now = qp.nextTimeout()
-      qp.onTimeout(now)
-      // Tail probes, and the single packet after the timeout.
-      requests(pair, now)
+t.test(
+  'a false silence: packets that were sent before it are in flight, and are not retransmitted',
+  async t => {
+    for (const arrive of [1, 3]) {
+      const pair = timed({ ackEveryPackets: arrive })
+      const { qp } = pair.a
+      qp.postSend(2000, work(pair, WorkOpcode.RDMA_WRITE, 8, 2))
+      const sent = requests(pair, 2000)
+      let now = 2000
+      while (qp.counters.timeouts === 0) {
+        now = qp.nextTimeout()
+        qp.onTimeout(now)
+        // Tail probes, and the single packet after the timeout.
+        requests(pair, now)
+      }
+      const repeated = qp.counters.retransmittedPackets
+      deliver(pair, sent.slice(0, arrive), now + 10)
+      t.same(numbers(requests(pair, now + 10)), [])
+      t.equal(qp.inFlightBytes, (8 - arrive) * MTU)
+      t.ok(pair.a.observed.includes('spurious'), 'the observer hears that nothing was lost')
+      deliver(pair, sent.slice(arrive), now + 20)
+      t.equal(qp.sendPending, 0)
+      t.equal(qp.inFlightBytes, 0)
+      t.equal(qp.counters.retransmittedPackets, repeated)
     }
-    const repeated = qp.counters.retransmittedPackets
-    deliver(pair, sent.slice(0, arrive), now + 10)
-    t.same(numbers(requests(pair, now + 10)), [])
-    t.equal(qp.inFlightBytes, (8 - arrive) * MTU)
-    t.ok(pair.a.observed.includes('spurious'), 'the observer hears that nothing was lost')
-    deliver(pair, sent.slice(arrive), now + 20)
-    t.equal(qp.sendPending, 0)
-    t.equal(qp.inFlightBytes, 0)
-    t.equal(qp.counters.retransmittedPackets, repeated)
-  }
-})
+  },
+)
 
 /** Runs the timers of the host until one expires. Nobody gets what leaves then. Returns when that was. */
 function untilTimeout(pair: Two): { now: number; alone: { frame: Frame }[] } {

@@ -3,7 +3,7 @@
  * peer. A line is `TIME EVENT`, the time in µs:
  *
  *     < PACKET      the peer sends a packet              > PACKET    the queue pair must send it, at that time
- *     = COMPLETION  must be in a completion queue        ! NAME      the observer must be told of an error
+ *     = COMPLETION  must be in a completion queue        ! NAME      the observer must get an error
  *     anything else is a command, see `#command`; `hold` keeps packets back, `let N` lets N go, `release` all
  *
  * Packets: `NAME PSN` and then words in any order, `len N`, `areq` (AckReq), `at N of N key NAME` (RETH),

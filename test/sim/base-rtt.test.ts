@@ -132,7 +132,7 @@ long('a second after the load has gone T is right, whatever was known before', a
   }
 })
 
-usual('a flow that fell idle beside a load without telemetry measures anew when it sends again', async t => {
+usual('a flow that fell idle beside a load without telemetry measures anew when it resumes', async t => {
   const idle = idleNs()
   const it = star(10 * SECOND)
   const loads = load(it, 20e6)

@@ -33,7 +33,7 @@ t.test('1 Gbit/s over 100 ms: one connection has 12,500 packets under way', asyn
   t.ok(share(path, config, 20e6, 20e6) > 0.9)
 })
 
-t.test('the first of so many is lost: all the others are kept, and it alone is sent again', async t => {
+t.test('the first of so many is lost: all the others are kept, and only it is retransmitted', async t => {
   const path: PathOptions = {
     rateBps: 1e9,
     rttNs: 100 * MILLISECOND,

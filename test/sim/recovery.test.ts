@@ -41,7 +41,7 @@ const CASES: [string, PathOptions, number][] = [
 ]
 
 for (const [what, path, windowBytes] of variants(CASES, 2)) {
-  t.test(`${what}: no more is sent again than 1.2 times what was dropped`, async t => {
+  t.test(`${what}: at most 1.2 times the dropped bytes are retransmitted`, async t => {
     for (const seed of SEEDS) {
       const outcome = write(path, sender(windowBytes), BYTES, seed)
       const { retransmittedBytes, droppedBytes, timeouts, goodputBps } = outcome
@@ -83,7 +83,7 @@ for (const [what, reorder, reorderNs] of [
   })
 }
 
-usual('after an outage it goes on by itself, and sends again what was lost', async t => {
+usual('after an outage it continues by itself, and retransmits what was lost', async t => {
   for (const recovery of ['selective', 'goBackN'] as const) {
     const path: PathOptions = { ...LONG, outage: [50 * MILLISECOND, 150 * MILLISECOND] }
     const outcome = write(path, sender(250e3, { recovery }), BYTES, 1)

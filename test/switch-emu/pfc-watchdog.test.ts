@@ -273,7 +273,7 @@ function comparePauses(t: Test, seed: number): number {
   return events
 }
 
-t.test('random pauses: the same as the rules told microsecond by microsecond', async t => {
+t.test('random pauses: the same as the rules evaluated microsecond by microsecond', async t => {
   const events = comparePauses(t, fixedSeed(t, 1))
   if (!isReplay) t.ok(events > 100, `${events} events`)
   comparePauses(t, drawnSeed(t))

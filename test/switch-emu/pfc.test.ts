@@ -156,7 +156,7 @@ t.test('the frame is one of 802.1Qbb: address, type, opcode, vector, times', asy
   t.equal(pfc.check(frame.view, 0, frame.length), WireError.OK)
 })
 
-t.test('a pause that is over before the line is free is never told', async t => {
+t.test('a pause that is over before the line is free is never sent', async t => {
   const { node, pool } = starSwitch({ ports: [GIGABIT, GIGABIT, GIGABIT], ...lossless(1500, 1000, 3) })
   node.onFrame(0, 2, data(pool, 2, 0, 1000, 0)) // port 0 is busy until 8000
   t.same(log(node, pool, 0), ['0: 0 1000 B'])
@@ -192,7 +192,7 @@ t.test('what only looks like PFC is counted, and never forwarded', async t => {
   t.same(log(node, pool, 0), ['0: 1 1000 B'], 'nothing was paused')
 })
 
-t.test('an empty pool: the pause is told as soon as there is a frame', async t => {
+t.test('an empty pool: the pause is sent as soon as there is a frame', async t => {
   const { node, pool } = starSwitch({ ports: [GIGABIT, GIGABIT], ...lossless(1000, 0) }, 3)
   node.onFrame(0, 1, pauseFrame(pool, 1 << 3, 65_535))
   for (let n = 0; n < 2; n++) node.onFrame(0, 0, data(pool, 0, 1, 1000))

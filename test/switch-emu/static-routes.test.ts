@@ -81,7 +81,7 @@ t.test('a route overrides the shortest path, from the very beginning', async t =
   t.equal(pool.inUse, 0)
 })
 
-t.test('a route for a while: a loop stands and is gone again, by the time of the traffic', async t => {
+t.test('a temporary route: a loop appears and disappears, by the time of the traffic', async t => {
   // A neighbour returns what it gets: s2 > s1 > s2 until the TTL of 64 has expired.
   const { send, fabric, expired, pool } = ring(
     '{switch: s2, to: h3, via: s1, start: 10ms, duration: 5ms},\

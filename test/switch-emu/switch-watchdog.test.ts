@@ -197,7 +197,7 @@ t.test('the limit turns PFC off both ways: pauses are not obeyed, and not sent',
   t.notOk(s.node.find(PfcWatchdog)!.turnedOff(1, 3))
 })
 
-t.test('a switch without a watchdog holds for as long as it is told', async t => {
+t.test('a switch without a watchdog holds for as long as its peer pauses it', async t => {
   const s = build()
   s.pause(0, 1, 65_535)
   s.frame(10, 0, 1)

@@ -150,7 +150,7 @@ t.test('who is cancelled while it waits leaves what the other one keeps', async 
   t.match(filesIn(bench.inboxPath), [/^\.a\.weir-partial-/])
 })
 
-t.test('an older sender waits too, and is told nothing', async t => {
+t.test('an older sender waits too, and gets no message', async t => {
   const disk = slowToClose()
   const bench = await new TransferBench(t, { store: disk.store }).start()
   const content = await bench.file('a', CHUNKS * CHUNK)

@@ -157,7 +157,7 @@ async function sending(
   return session
 }
 
-t.test('a peer that connects and offers nothing is told so, and then left', async t => {
+t.test('a peer that connects and offers nothing gets an error, and is disconnected', async t => {
   const both = receiving()
   const seen = listenTo(both.receiver)
   both.sender.connect(0, both.receiver.address, TRANSFER_PORT, mute)
@@ -264,7 +264,7 @@ function getting(t: Test, { server, getter, clock, store }: Serving): GetSession
   return session
 }
 
-t.test('a peer that connects and asks for nothing is told so, and then left', async t => {
+t.test('a peer that connects and asks for nothing gets an error, and is disconnected', async t => {
   const both = serving(9)
   const seen = listenTo(both.server)
   both.getter.connect(0, both.server.address, TRANSFER_PORT, mute, { privateData: GET_PRIVATE_DATA })

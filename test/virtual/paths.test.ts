@@ -56,7 +56,7 @@ const WAYS: [string, string][] = [
 ]
 
 for (const [i, [name, more]] of variants([...WAYS.entries()], 2)) {
-  t.test(`${name}: all four paths are used, and nothing is lost, sent again or overtaken`, async t => {
+  t.test(`${name}: all four paths are used, and nothing is lost, retransmitted or overtaken`, async t => {
     const seed = i + 1
     const { result, rx } = run(more, seed)
     t.same(

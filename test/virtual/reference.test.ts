@@ -12,7 +12,7 @@ import { run, runOf, testAgainstReference } from './reference.js'
 testAgainstReference('dumbbell-100g')
 testAgainstReference('incast-16')
 
-long('incast-16: every byte, nothing sent again', async t => {
+long('incast-16: every byte, nothing retransmitted', async t => {
   const result = runOf('incast-16')
   t.equal(result.flows.length, 16)
   for (const flow of result.flows) {

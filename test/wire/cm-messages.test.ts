@@ -281,7 +281,7 @@ function roundTrip<T>(
   t.doesNotThrow(() => fc.assert(property, { seed, numRuns: 200 }))
 }
 
-t.test('what is no message of the connection manager is told by its reason', async t => {
+t.test('what is no message of the connection manager has a reason', async t => {
   const { bytes } = MADS[0]!
   const fault = (at: number, value: number): number => {
     const copy = bytes.slice()

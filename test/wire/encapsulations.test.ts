@@ -23,7 +23,7 @@ const FOREIGN = [INT_MD, IFA, IOAM]
 const SLOT = 2048
 const NO_LIMIT = 0xffff
 
-/** Two hops whose numbers are easily told apart in hex. */
+/** Two hops whose numbers are easily distinguished in hex. */
 const HOP_1 = snapshot(0x0102, 0x0a, 0x0b, 100e9, 0x1234, 0x0123_4567_89ab, 0x00c0ffee, 3, 63)
 const HOP_2 = snapshot(0xbeef, 0x01, 0x02, 1e9, 7, 0x55, 0x11, 0, 62)
 
@@ -355,7 +355,7 @@ t.test('sixteen records are the most, whatever a header allows', async t => {
   }
 })
 
-t.test('numbers that do not fit: counters by their low 48 bits, queues as long as can be told', async t => {
+t.test('numbers that do not fit: counters by their low 48 bits, queues at the greatest value', async t => {
   const hop = snapshot(0xffff, 0xffff, 0xffff, 400e9, 0, 2 ** 52 + 3, 2 ** 25, 7, 255)
   hop.startNs = 2 ** 52 + 1_000_000_007
   hop.arrivalNs = hop.startNs - 2 ** 40
