@@ -151,7 +151,7 @@ t.test(
   },
 )
 
-t.test('they come with SACKs, with a key, over IPv6, and are told in order after a loss', async t => {
+t.test('they come with SACKs, with a key, over IPv6, and in order after a loss', async t => {
   for (const more of [{ secret: Buffer.alloc(32, 5) }, {}]) {
     const { pair, run } = transfer({ v6: true, a: { ...chosen('stamps'), ...more }, b: more })
     stampsHeard.length = 0

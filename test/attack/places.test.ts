@@ -171,7 +171,7 @@ usual('40 connections that ask for nothing give way: 120 packets', async t => {
   t.ok(receiver.count <= 40)
 })
 
-usual('a sender that is told that there is no place tries again within its retries', async t => {
+usual('a sender that finds no place tries again within its retries', async t => {
   const { pair, sends } = await world(t)
   let refusals = 2
   pair.a.unlisten(TRANSFER_PORT)

@@ -18,18 +18,15 @@ function told(qlenBytes: number): HopRecords {
   return hops
 }
 
-t.test(
-  'u of the hidden hops is what the round trip is longer than T, without the queues that are told',
-  async t => {
-    const hidden = new HiddenHops()
-    t.equal(hidden.utilization(told(0), T, ETA), ETA, 'nothing measured yet')
-    hidden.onRoundTrip(0, T + 4000, T)
-    t.equal(hidden.utilization(told(0), T, ETA), 1.4)
-    t.equal(hidden.utilization(told(3000), T, ETA), 1.1)
-    t.equal(hidden.utilization(told(4000), T, ETA), ETA, 'all of it is told')
-    t.equal(hidden.utilization(told(3600), T, ETA), ETA, 'noise')
-  },
-)
+t.test('u of the hidden hops is the round trip in excess of T and of the reported queues', async t => {
+  const hidden = new HiddenHops()
+  t.equal(hidden.utilization(told(0), T, ETA), ETA, 'nothing measured yet')
+  hidden.onRoundTrip(0, T + 4000, T)
+  t.equal(hidden.utilization(told(0), T, ETA), 1.4)
+  t.equal(hidden.utilization(told(3000), T, ETA), 1.1)
+  t.equal(hidden.utilization(told(4000), T, ETA), ETA, 'all of it is told')
+  t.equal(hidden.utilization(told(3600), T, ETA), ETA, 'noise')
+})
 
 t.test('what round trips differ by is noise, a lasting queue is not', async t => {
   const hidden = new HiddenHops()
@@ -58,7 +55,7 @@ t.test('the least round trip of one to two T counts', async t => {
   t.equal(u(), ETA)
 })
 
-t.test('slow hosts behind a path that is not told hold no flow below two packets', async t => {
+t.test('slow hosts after hidden hops hold no flow below two packets', async t => {
   const cc = new Hpcc({ lineRateBps: 200e6, baseRttNs: 1e6, mtuBytes: 1024 })
   for (let i = 0; i < 200; i++) {
     const now = i * 3e6

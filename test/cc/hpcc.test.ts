@@ -411,7 +411,7 @@ t.test('bounds: never above W_init, never below minRate x T', async t => {
   t.equal(told.cc.windowBytes(), 1000, '1 Gbit/s x 8 us')
 })
 
-t.test('W_ai by the rule of thumb W_init (1 - eta) / N, or as told (section 4.3)', async t => {
+t.test('W_ai by the rule of thumb W_init (1 - eta) / N, or as configured (section 4.3)', async t => {
   const increase = (options: OptionValues) => {
     const { ack } = oneLink(options)
     ack(0, 0, 90_000)

@@ -137,7 +137,7 @@ t.test('numbers may come as text, as from a command line', async t => {
   t.equal(cc.windowBytes(), 12_345)
 })
 
-t.test('the fixed window: one bandwidth-delay product at line rate, or as told', async t => {
+t.test('the fixed window: one bandwidth-delay product at line rate, or as configured', async t => {
   const standard = createCongestionControl('fixed-window', CONTEXT)
   t.equal(standard.windowBytes(), 25_000, '10 Gbit/s x 20 us')
   t.equal(standard.rateBps(), 10e9)

@@ -101,7 +101,7 @@ t.test(
   },
 )
 
-t.test('a lost W is sent again although the queue that the sender makes grows all the time', async t => {
+t.test('a lost W is repeated although the queue that the sender makes grows all the time', async t => {
   const { packet } = receiving({ wAi: 0, minRate: 1 })
   packet(2)
   packet(2)
@@ -112,7 +112,7 @@ t.test('a lost W is sent again although the queue that the sender makes grows al
   t.same(due, [NOTHING, NOTHING, NOTHING, AGAIN])
 })
 
-t.test('a W that does not come into force is sent again, less and less often', async t => {
+t.test('a W that does not come into force is repeated, less and less often', async t => {
   const { receiver, packet } = receiving({ wAi: 0, minRate: 1 })
   packet(2)
   packet(2)
@@ -189,19 +189,16 @@ t.test('what a congested switch says counts at once, but only when the W sent la
   near(t, receiver.windowBytes(), 100_000 * (0.95 / 2.1) * (0.95 / 3.2), 'from what it was')
 })
 
-t.test(
-  'on another path the flow begins anew, and a W that the sender does not have is sent again',
-  async t => {
-    const { receiver, packet } = receiving({ wAi: 0, minRate: 1 })
-    packet(2)
-    packet(2)
-    packet(2)
-    receiver.onPathChange()
-    t.equal(receiver.windowBytes(), 100_000)
-    t.equal(packet(2, EARLIER), NOTHING, 'the first telemetry of a path is only stored')
-    t.equal(packet(2, EARLIER), AGAIN)
-  },
-)
+t.test('on another path the flow begins anew, and a W that the sender does not have is repeated', async t => {
+  const { receiver, packet } = receiving({ wAi: 0, minRate: 1 })
+  packet(2)
+  packet(2)
+  packet(2)
+  receiver.onPathChange()
+  t.equal(receiver.windowBytes(), 100_000)
+  t.equal(packet(2, EARLIER), NOTHING, 'the first telemetry of a path is only stored')
+  t.equal(packet(2, EARLIER), AGAIN)
+})
 
 t.test('packets that arrive before they are acknowledged are in flight beyond W, up to W_init', async t => {
   const cc = new RxHpcc(CONTEXT, { ackPackets: 8 })
@@ -247,7 +244,7 @@ t.test('W_ai follows the flows that the receiver counts while the last hop is th
   near(t, increase('last', 0), 50, 'not known')
 })
 
-t.test('the sender does as it is told, within its bounds', async t => {
+t.test('the sender uses the window that it gets, within its bounds', async t => {
   const cc = new RxHpcc(CONTEXT, { ackPackets: 0 })
   t.equal(cc.windowBytes(), 100_000)
   cc.onReceiverWindow(0, 25_000)

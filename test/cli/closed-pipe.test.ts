@@ -44,7 +44,7 @@ usual('commands that end by themselves', async t => {
 })
 
 usual(
-  'output that cannot be written is a failure, told once',
+  'output that cannot be written is a failure, reported once',
   { skip: !existsSync('/dev/full') },
   async t => {
     const capture = fixturePath('roce-pcaps', 'vt_all.pcap')

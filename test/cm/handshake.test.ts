@@ -80,7 +80,7 @@ t.test("passive: the REP is repeated by the peer's timeout and count, then given
   t.equal(s.manager.connectionCount, 0)
 })
 
-t.test('a round trip is not told when the message was repeated', async t => {
+t.test('a round trip is not reported when the message was repeated', async t => {
   script(
     t,
     `

@@ -192,7 +192,7 @@ t.test('wrong arguments are named', async t => {
   }
 })
 
-t.test('ids come from the random source, never 0, never one in use; a broken source is told', async t => {
+t.test('ids come from the random source, never 0, never one in use; a broken source is an error', async t => {
   const draws = [0, 7, 7, 0, 9]
   const manager = new ConnectionManager({ caGuid: 1n, addresses: [OWN], random: () => draws.shift() ?? 9 })
   const params = { ...CONNECT, sourcePort: 4 }

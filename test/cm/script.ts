@@ -2,14 +2,14 @@
  * Scripts like packetdrill's: one line for each input of a manager, datagram that it sends, and event that it
  * reports.
  *
- * 0ms     connect                     a command, as the application gives it
- * 0ms     > REQ 1001>0                the manager sends: message, own comm id > peer's
- * 5ms     < REP 2001>1001             the peer sends
- * 5ms     > RTU 1001>2001
- * 5ms     ! established rep 5ms       the manager tells
- * Time only goes forward; on its way the manager's timers fire when they are due. Whatever the manager sends
- * or tells must stand in the script at its time, and nothing else: a script fails on anything too much or too
- * little. Ids are decimal: the manager draws 1001, 1002…
+ *     0ms     connect                     a command, as the application gives it
+ *     0ms     > REQ 1001>0                the manager sends: message, own comm id > peer's
+ *     5ms     < REP 2001>1001             the peer sends
+ *     5ms     > RTU 1001>2001
+ *     5ms     ! established rep 5ms       the manager reports
+ *
+ * Time only advances; the manager's timers fire when they are due. The script must contain everything that the
+ * manager sends or reports, at its time, and nothing else. Ids are decimal: the manager draws 1001, 1002…
  */
 import type { Test } from 'tap'
 import { ConnectionManager } from '../../lib/cm/connection-manager.js'

@@ -61,19 +61,22 @@ t.test('states that repeat a message, and only they, run out of repetitions', as
   }
 })
 
-t.test('who leaves for good is told once, and timewait is always started where it is entered', async t => {
-  const endings = ['tellRejected', 'tellTimedOut', 'tellDisconnected']
-  for (const { from, trigger, to, actions } of EDGES) {
-    const told = actions.filter(action => endings.includes(action)).length
-    const name = `${from} ${trigger} ${to}`
-    t.equal(actions.includes('startTimewait'), to === 'TIMEWAIT' && from !== 'TIMEWAIT', name)
-    if (to === 'IDLE' && from !== 'TIMEWAIT' && trigger !== 'reject')
-      t.equal(told, 1, `${name} tells the end`)
-    else if (to === 'TIMEWAIT' && from !== 'TIMEWAIT') t.equal(told, 1, `${name} tells the end`)
-    else if (trigger === 'stale') t.equal(told, 1)
-    else t.equal(told, 0, `${name} tells no end`)
-  }
-})
+t.test(
+  'the end of a connection is reported once, and timewait is always started where it is entered',
+  async t => {
+    const endings = ['tellRejected', 'tellTimedOut', 'tellDisconnected']
+    for (const { from, trigger, to, actions } of EDGES) {
+      const told = actions.filter(action => endings.includes(action)).length
+      const name = `${from} ${trigger} ${to}`
+      t.equal(actions.includes('startTimewait'), to === 'TIMEWAIT' && from !== 'TIMEWAIT', name)
+      if (to === 'IDLE' && from !== 'TIMEWAIT' && trigger !== 'reject')
+        t.equal(told, 1, `${name} tells the end`)
+      else if (to === 'TIMEWAIT' && from !== 'TIMEWAIT') t.equal(told, 1, `${name} tells the end`)
+      else if (trigger === 'stale') t.equal(told, 1)
+      else t.equal(told, 0, `${name} tells no end`)
+    }
+  },
+)
 
 t.test('a peer alone cannot make a connection established without the application', async t => {
   t.notOk(reach('REQ_RCVD', edge => !COMMANDS.has(edge.trigger)).has('ESTABLISHED'))

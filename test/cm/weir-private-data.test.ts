@@ -111,7 +111,7 @@ t.test('what is encoded is decoded, in a REQ and in a REP', async t => {
   t.doesNotThrow(() => fc.assert(property, { seed, numRuns: 300 }))
 })
 
-t.test('a plain librdmacm peer is told apart', async t => {
+t.test('a plain librdmacm peer is recognised', async t => {
   for (const name of ['cm_rping', 'cm_privdata', 'cm_sendbw_R'] as const) {
     const { mads } = readCapture(name)
     t.equal(decode(mads[0]!.bytes.subarray(200)), null)

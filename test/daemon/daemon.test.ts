@@ -31,7 +31,7 @@ async function start(t: Test, given: DaemonOptions): Promise<Daemon> {
   return daemon
 }
 
-t.test('it says how it is, and ends when told', async t => {
+t.test('it reports its status, and ends on request', async t => {
   const given = await options(t, { lineRateBps: 1e9, pathMtu: 2048 })
   const daemon = await start(t, given)
   const client = await connectDaemon(given.socketPath)
@@ -90,7 +90,7 @@ t.test('a handler that others register is answered', async t => {
   client.close()
 })
 
-t.test('flows from memory run, start when told, and are cancelled', async t => {
+t.test('flows from memory run, start at their time, and are cancelled', async t => {
   const [one, two] = [await options(t), await options(t)]
   const [from, to] = [await start(t, one), await start(t, two)]
   const client = await connectDaemon(one.socketPath)

@@ -21,7 +21,7 @@ t.test('a view is of the bytes asked for, whatever was asked for before', async 
   t.pass('20000 views')
 })
 
-t.test('the packets of a message sent again and again: no view is made twice', async t => {
+t.test('the packets of a message that is sent repeatedly: no view is made twice', async t => {
   for (const [mtu, bytes] of [
     [256, 1_000_000],
     [4096, 16_000_000],

@@ -30,7 +30,7 @@ t.test('a frame is taken empty', async t => {
   )
 })
 
-t.test('giving back what one does not own is a defect, and is told', async t => {
+t.test('giving back a frame of another owner is a defect, and throws', async t => {
   const pool = new FramePool(2, 256)
   const frame = pool.take()!
   pool.give(frame)

@@ -304,7 +304,7 @@ usual('queues that somebody has written over end their connection', async t => {
   t.match(ends[0], { code: 'WEIR_BAD_STATE', message: /written over: outside its region/ })
 })
 
-usual('a defect of the NIC ends every connection, and is told', { skip: noThreads }, async t => {
+usual('a defect of the NIC ends every connection, and is reported', { skip: noThreads }, async t => {
   const trigger = join(await scratch(t), 'now')
   const index = new URL('../../lib/index.js', import.meta.url)
   const [x, y] = [loopbackAddress(), loopbackAddress()]

@@ -104,7 +104,7 @@ t.test(
   },
 )
 
-t.test("the kernel's charge is told as payload, less what has been read of it", async t => {
+t.test("the kernel's charge is converted to payload, less what has been read of it", async t => {
   // As seen on Linux 6.18: 40 runs of 63,000 bytes are charged with 2,553,280, until the last one has been read.
   const runs = new KernelQueue(16 << 20)
   for (let read = 1; read < 40; read++) {

@@ -297,7 +297,7 @@ t.test('a filter decides what is received', { skip }, async t => {
   t.equal(to.port.receive(), null)
 })
 
-t.test('mistakes are told', { skip }, async t => {
+t.test('mistakes are errors', { skip }, async t => {
   const { a, open } = pair(t)
   t.throws(() => open(a, 'nowhere'), { code: 'WEIR_BAD_ARGUMENT', message: /nowhere/ })
   t.throws(() => open(a, 'x0', { ringBytes: 1000 }), { code: 'WEIR_BAD_ARGUMENT', message: /ringBytes/ })

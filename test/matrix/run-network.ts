@@ -50,7 +50,7 @@ export type MatrixConfig = Partial<NicConfig>
 interface NetworkRun {
   plan: NetworkPlan
   config: MatrixConfig
-  /** What the connections of h1 and h2 are told. */
+  /** Options of the connections of h1 and h2. */
   connect?: ConnectOptions
   seed: number
 }

@@ -4,7 +4,7 @@ import { FlowBaseRtt } from '../../lib/nic/feedback/flow-base-rtt.js'
 import { RateRequest } from '../../lib/nic/feedback/rate-request.js'
 import { NEVER, SECOND } from '../../lib/time/nanos.js'
 
-t.test('a receiver that works out windows is told of a new T three times, and then left alone', async t => {
+t.test('a receiver that computes windows gets a new T three times, and then no more', async t => {
   const request = new RateRequest({ lineRateBps: 1e9, baseRttNs: 1000, mtuBytes: 1000 }, {}, {})
   t.ok(request.wantsToSend)
   request.onSent(0)

@@ -11,7 +11,7 @@ t.test('the first round trip is T, and smaller ones lower it', async t => {
   t.equal(filter.onRoundTrip(4, 2000, true), 2000)
 })
 
-t.test('what is older than the window counts no more, if a clean one tells of the path', async t => {
+t.test('samples older than the window do not count if there is a clean one of the path', async t => {
   const filter = new BaseRttFilter(8 * SECOND, 0)
   filter.onRoundTrip(0, 1000, true)
   for (let now = SECOND; now < 20 * SECOND; now += SECOND) {

@@ -77,7 +77,7 @@ for (const v6 of [false, true]) {
   }
 }
 
-t.test('malformed telemetry is counted and dropped; the transport sends again', async t => {
+t.test('malformed telemetry is counted and dropped; the transport retransmits', async t => {
   for (const format of ['p4-int-md', 'ifa', 'ioam'] as const) {
     const pair = makePair({ a: { int: { format, hops: 2 } } })
     const { left } = connected(pair)

@@ -124,7 +124,7 @@ usual('both ends need the same key, or none', async t => {
   }
 })
 
-usual('a plain librdmacm peer, whose private data are not those of a weir, is refused', async t => {
+usual('a plain librdmacm peer, whose private data is not that of a Weir host, is refused', async t => {
   const pair = makePair({ b: { secret: SECRET } })
   pair.tap.watch = frame => {
     // Its REQ as Linux would send it: without Weir's data after the CMA header.

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { HostShare } from '../../lib/nic/feedback/host-share.js'
 
-t.test('a host that has told no budget holds nobody', async t => {
+t.test('a host that has announced no budget holds nobody', async t => {
   const share = new HostShare()
   share.onFlows(100)
   t.equal(share.bytes, Number.POSITIVE_INFINITY)

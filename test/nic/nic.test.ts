@@ -501,7 +501,7 @@ t.test('a loop that wakes late makes good the link time within the slack, and no
   t.equal(much.length, Math.ceil(10_000 / 866))
 })
 
-t.test('a peer that is no weir gets neither shims nor probes', async t => {
+t.test('a peer that is no Weir host gets neither shims nor probes', async t => {
   const pair = makePair()
   const note = pair.tap.watch
   const shims: boolean[] = []

@@ -54,7 +54,7 @@ long('CUBIC has answers to READ responses whichever packets collect telemetry', 
 })
 
 long(
-  'to a plain RoCEv2 peer, which answers no READ response, they leave at the pace of the first window until READs tell of them; what it asks for again was lost',
+  'to a plain RoCEv2 peer, which answers no READ response, they leave at the pace of the first window until READs acknowledge them; what it requests again was lost',
   async t => {
     const links = { delayNs: 500_000, queueBytes: 255_000, silent: true }
     const fast = readAll('cubic', links, { plain: true })

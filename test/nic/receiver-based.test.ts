@@ -61,7 +61,7 @@ t.test('the receiver slows the sender down, and its windows acknowledge', async 
   t.equal(pair.pool.inUse, 0)
 })
 
-t.test('a request that is lost is sent again', async t => {
+t.test('a lost request is retransmitted', async t => {
   const pair = pairOf()
   let lost = 0
   // The first ones may leave while the connection is made.
@@ -145,7 +145,7 @@ t.test('no window is repeated where none is lost', async t => {
   )
 })
 
-t.test('a window that is lost is sent again under its number', async t => {
+t.test('a lost window is repeated under its number', async t => {
   const lost = new Set<number>()
   const { done, given, carried } = numbered(pairOf(), (name, frame) => {
     const number = bth.psn(frame.view, frame.bth)

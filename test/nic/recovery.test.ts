@@ -49,7 +49,7 @@ function lossyWrite(
 const OLD: Partial<NicConfig> = { recovery: 'goBackN' }
 const MTU = 1024
 
-t.test('both ends want it: a lost packet is sent again, alone', async t => {
+t.test('both ends support it: only the lost packet is retransmitted', async t => {
   const pair = makePair({ a: { baseRttNs: 10_000 } })
   const bytes = pattern(1, 20 * MTU)
   const { passed, there, left } = lossyWrite(pair, bytes)

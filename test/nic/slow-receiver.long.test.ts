@@ -91,7 +91,7 @@ async function send(hostHop: boolean): Promise<Outcome> {
  */
 const ATTEMPTS = 5
 
-t.test('the kernel drops less, and less is sent again', { skip: libcFault() ?? false }, async t => {
+t.test('the kernel drops less, and less is retransmitted', { skip: libcFault() ?? false }, async t => {
   for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
     const without = await send(false)
     const held = await send(true)

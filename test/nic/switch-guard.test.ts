@@ -141,7 +141,7 @@ for (const v6 of [false, true]) {
   })
 }
 
-t.test('with a key senders and receivers heed switches as they do without one', async t => {
+t.test('with a key senders and receivers use direct responses as they do without one', async t => {
   const run = (cc: string, transport: string, direct: string) => {
     const text = `
 link: { rate: 100Gbps, delay: 5us }

@@ -56,7 +56,7 @@ t.test('packets ask for direct answers by flag or by DSCP, each for itself', asy
   t.equal(intMd, '5s - 5 - 5s - 5', 'INT-MD asks by the next packet that collects')
 })
 
-t.test('a flow whose controller wants nothing, or whose peer is no weir', async t => {
+t.test('a flow whose controller needs nothing, or whose peer is no Weir host', async t => {
   const source = new TelemetrySource(DEFAULT_TELEMETRY, 5, intShim.FORMAT_WIDE)
   t.equal(source.nextSlots, NO_SHIM)
   t.notOk(source.subscribes)

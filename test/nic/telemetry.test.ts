@@ -163,7 +163,7 @@ t.test('a controller that wants no telemetry sends no shim, and gets none', asyn
 })
 
 t.test(
-  'one ACK for several packets tells of all: the stamps of the last one, the mean over time of the queues that two met',
+  'one ACK for several packets has the stamps of the last one, and the mean over time of the queues that two met',
   async t => {
     // T is so long that the window requests no more ACKs than these.
     const pair = makePair({ a: { baseRttNs: 100_000 }, b: { ackEveryPackets: 4 } })
@@ -211,7 +211,7 @@ t.test('a CE mark comes back as BECN, once', async t => {
   }
 })
 
-t.test('N, the flows that send to the receiver, is told with the echo', async t => {
+t.test('N, the flows that send to the receiver, is in the echo', async t => {
   const pair = makePair()
   const apps = [0, 1, 2].map(() => {
     pair.b.unlisten(7000)

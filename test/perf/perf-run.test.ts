@@ -208,7 +208,7 @@ long('CPU time is not that of what is still in flight when the window ends', asy
   t.ok(Math.abs(remoteCpuUs - inWindow) < 0.1 * inWindow, `${remoteCpuUs} us, and ${inWindow} at this end`)
 })
 
-long('loss: exact all the same, and what was sent again is told', async t => {
+long('loss: exact all the same, and retransmissions are reported', async t => {
   for (const op of ['WRITE', 'READ'] as const) {
     const { serve, begin, until } = makeWorld({ storage: false, loss: 0.01, seed: 7 })
     serve()
@@ -331,7 +331,7 @@ long(
   },
 )
 
-usual('settings out of range are told before anything is sent', async t => {
+usual('settings out of range are refused before anything is sent', async t => {
   const { begin, nics } = makeWorld()
   for (const [settings, message] of [
     [{ size: 0 }, /size is a whole number from 1/],

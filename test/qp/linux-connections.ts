@@ -27,7 +27,9 @@ export interface LinuxConnection {
   packets: LinuxPacket[]
 }
 
-/** Both ends of each connection in these captures have the same QPN; the sender's address tells them apart. */
+/**
+ * Both ends of each connection in these captures have the same QPN. The sender's address distinguishes them.
+ */
 export function linuxConnections(capture: string): LinuxConnection[] {
   const connections = new Map<string, LinuxConnection>()
   const pathMtu = capture === 'cm_sendbw_R' ? 4096 : 1024

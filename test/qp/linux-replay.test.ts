@@ -1,6 +1,7 @@
 /**
- * Captures of Linux's soft-RoCE, played against a queue pair. Its requests: the answers must be Linux's, packet by
- * packet. Its answers: the requests must be Linux's, and every work request must end as it did there.
+ * Captures of Linux's soft-RoCE, replayed against a queue pair. For its requests the answers must be Linux's,
+ * packet by packet. For its answers the requests must be Linux's, and every work request must end as it did
+ * there.
  */
 import t from 'tap'
 import { Frame } from '../../lib/frame/frame.js'
@@ -54,15 +55,15 @@ const HEADROOM = 64
 
 const out = new Frame(0, Buffer.alloc(HEADROOM + 4608))
 
-/** What Linux answered, but for what `echoesRnr` tells of. */
+/** What Linux answered, except what `echoesRnr` describes. */
 function answersOfLinux(connection: LinuxConnection): string[] {
   const answers = connection.packets.filter(packet => !packet.isRequest)
   return answers.filter(answer => !echoesRnr(answers, answer)).map(answer => printAnswer(answer.frame))
 }
 
 /**
- * Linux sends a NAK for a sequence error too when it has just sent an RNR NAK for the same PSN. We do not: the peer
- * is to wait, not to come back at once.
+ * After an RNR NAK Linux also sends a NAK for a sequence error for the same PSN. Weir does not, because the
+ * peer must wait and not come back at once.
  */
 function echoesRnr(answers: LinuxPacket[], answer: LinuxPacket): boolean {
   const before = answers[answers.indexOf(answer) - 1]
@@ -83,10 +84,10 @@ function isRnr(packet: LinuxPacket): boolean {
   return aeth.isRnrNak(syndrome(packet))
 }
 
-/** Plays the requests to a responder; receives are there where Linux had them. */
+/** Replays the requests to a responder. Receives are posted where Linux had them. */
 function answersToLinux(connection: LinuxConnection): string[] {
   const { packets, qpn, pathMtu } = connection
-  // As often as Linux refused a PSN for want of a receive, none is posted when it comes in its turn.
+  // As often as Linux refused a PSN for lack of a receive, none is posted when its turn comes.
   const rnrNaks = packets.filter(p => !p.isRequest && isRnr(p))
   const minRnrTimer = aeth.value(rnrNaks.map(syndrome)[0] ?? 0)
   const host = new Host(qpn, { ...CONFIG, pathMtu, minRnrTimer })
@@ -112,7 +113,7 @@ function answersToLinux(connection: LinuxConnection): string[] {
   return answers
 }
 
-/** The captures were taken at the sender: what Linux asked for again later had been lost on the way until then. */
+/** The captures were taken at the sender: what Linux requested again later was lost after that. */
 function wasLost(packets: LinuxPacket[], index: number): boolean {
   const { psn } = packets[index]!
   const answers = packets.filter(p => !p.isRequest)
@@ -121,7 +122,7 @@ function wasLost(packets: LinuxPacket[], index: number): boolean {
     .some(p => !p.isRequest && p.psn === psn && isSequenceNak(p) && !echoesRnr(answers, p))
 }
 
-/** A region here for each key there; keys that Linux refused have none. */
+/** A region here for each key there. Keys that Linux refused have none. */
 class LinuxMemory {
   readonly #regions = new Map<number, { base: number; region: MemoryRegion }>()
 
@@ -140,7 +141,7 @@ class LinuxMemory {
 
   #note(host: Host, key: number, address: number): void {
     const known = this.#regions.get(key)
-    // Addresses are kept congruent modulo 8, as atomics ask for, with room on either side.
+    // Addresses remain congruent modulo 8, as atomics require, with room on either side.
     const base = address - (address % 8) - REGION_BYTES / 2
     if (known === undefined) {
       const region = host.memory.register(Buffer.alloc(REGION_BYTES), REGION_BYTES, 15)
@@ -148,7 +149,7 @@ class LinuxMemory {
     }
   }
 
-  /** What each word held before the first atomic on it, as Linux told; the rest is for us to work out. */
+  /** What each word contained before the first atomic on it, as Linux reported. Weir computes the rest. */
   #presetAtomics(packets: LinuxPacket[]): void {
     const preset = new Set<number>()
     for (const request of packets.filter(p => hasAtomicEth(p.opcode))) {
@@ -164,7 +165,7 @@ class LinuxMemory {
     }
   }
 
-  /** Puts our key and address in the place of Linux's. */
+  /** Replaces Linux's key and address by ours. */
   translate({ frame, opcode }: LinuxPacket): void {
     const view = frame.view
     const at = frame.bth + bth.BYTES
@@ -188,7 +189,7 @@ interface Replayed {
   expectedEnds: string[]
 }
 
-/** Posts the work that Linux was given, and plays it the answers that Linux got. */
+/** Posts the work that Linux had, and replays the answers that Linux got. */
 function requestsToLinux(connection: LinuxConnection): Replayed {
   const { packets, qpn, pathMtu } = connection
   const firsts = firstTransmissions(packets)
@@ -245,7 +246,7 @@ function workOf(packets: LinuxPacket[], region: MemoryRegion): SendWork[] {
     length += packet.frame.payloadLength
     if (isLast(packet.opcode)) works.push(workRequest(works.length, first!, packet, length, region))
   }
-  // The bad key: refused at its first packet, its last was never seen.
+  // The bad key: it was refused at its first packet, and its last one was never captured.
   if (works.length === 0) works.push(workRequest(0, first!, first!, length, region))
   return works
 }

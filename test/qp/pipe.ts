@@ -17,7 +17,7 @@ export function randomSource(seed: number): () => number {
   }
 }
 
-/** One host: memory, completion queue and a queue pair, with what its observer was told. */
+/** One host: memory, completion queue and a queue pair, with what its observer got. */
 export class Host {
   readonly memory: MemoryTable
   readonly sendCq: CompletionQueue
@@ -88,12 +88,12 @@ interface Flight {
   frame: Frame
 }
 
-/** Bytes in front of the BTH and room behind: what a NIC would use for its headers. */
+/** Bytes before the BTH, for a NIC's headers, and room after the packet. */
 const HEADROOM = 64
 
 /**
- * Two hosts joined by a pipe in virtual time that loses, doubles and reorders, packet by packet, from a seed.
- * A frame is copied as it enters; the receiver sees its own bytes.
+ * Two hosts joined by a pipe in virtual time that loses, duplicates and reorders packets by a seed. A frame
+ * is copied as it enters, so the receiver sees its own bytes.
  */
 export class Pipe {
   readonly a: Host
@@ -135,7 +135,7 @@ export class Pipe {
     return true
   }
 
-  /** Sends what there is; returns when to go on, if it pauses. */
+  /** Sends everything that is ready. Returns when to continue, if it pauses. */
   #drain(from: Host, to: Host): number {
     if (from.pausedUntil > this.now) return from.pausedUntil
     while (from.qp.pollTransmit(this.now, this.#scratch, HEADROOM) !== TxKind.NONE) {

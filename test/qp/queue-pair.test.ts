@@ -1,4 +1,7 @@
-/** The queue pair as the NIC sees it: sequence numbers, bytes in flight, kinds of packets, what its observer hears. */
+/**
+ * The queue pair from the NIC's point of view: sequence numbers, bytes in flight, kinds of packets, reports
+ * to its observer.
+ */
 import t from 'tap'
 import { Frame } from '../../lib/frame/frame.js'
 import { type QpConfig, TxKind } from '../../lib/qp/queue-pair.js'
@@ -74,7 +77,7 @@ t.test('sequence numbers do not wrap, bytes in flight count payload', async t =>
   ])
 })
 
-t.test('going back is told, and counted apart', async t => {
+t.test('going back is reported, and counted apart', async t => {
   const { a, b, frame } = pair({ pathMtu: 256, ackTimeoutExponent: 1 })
   const local = a.memory.register(Buffer.alloc(1024), 1024, 15)
   const remote = b.memory.register(Buffer.alloc(1024), 1024, 15)

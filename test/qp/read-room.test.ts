@@ -1,4 +1,7 @@
-/** What a host asks for by READs stays within its receive buffer, whoever asks, and everybody has his turn. */
+/**
+ * READs of a host request no more than its receive buffer takes, on all connections, and each connection has
+ * its turn.
+ */
 import t from 'tap'
 import { ReadRoom } from '../../lib/qp/queues/read-room.js'
 import { makeWorld } from '../perf/world.js'

@@ -10,10 +10,10 @@ t.test('a PSN whose turn has passed is not kept, though the ring has another one
   const frame = new Frame(0, Buffer.alloc(64))
   frame.taken = true
   for (const seq of [4, 10]) kept.put(seq, frame)
-  // The request 3 comes, and the one kept behind it has its turn.
+  // Request 3 arrives, and the one kept after it has its turn.
   kept.dropBefore(4)
   kept.give(kept.take(4)!)
-  // A READ comes whose responses take the PSNs 5 and 6. Then 14 comes, at the far end of the span.
+  // A READ arrives whose responses use the PSNs 5 and 6. Then 14 arrives, at the far end of the span.
   kept.dropBefore(7)
   t.equal(kept.put(14, frame), true)
   t.equal(kept.has(6), false, '14 lies in its place')

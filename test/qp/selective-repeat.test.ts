@@ -1,6 +1,7 @@
 /**
- * Selective repeat between two queue pairs: what is sent again, and nothing else; SACKs that say what is so; and SACKs of
- * somebody who means harm. The packets of one direction are handled by hand here, so that each loss is one chosen.
+ * Selective repeat between two queue pairs: what is retransmitted, and nothing else; SACKs that report it;
+ * and malicious SACKs. The packets of one direction are handled by hand here, so that the test chooses each
+ * loss.
  */
 import t, { type Test } from 'tap'
 import { Frame } from '../../lib/frame/frame.js'
@@ -51,7 +52,10 @@ function work(pair: Two, opcode: WorkOpcode, packets: number, id = 1): SendWork 
   return { id, opcode, region: source, offset: 0, length: packets * MTU, ...remote }
 }
 
-/** Everything that the host sends now, at most `most` packets: copies, by PSN relative to the first one. */
+/**
+ * Returns everything that the host sends now, at most `most` packets: copies, by PSN relative to the first
+ * one.
+ */
 function drain(
   host: Host,
   first: number,
@@ -69,7 +73,7 @@ function drain(
 
 const requests = (pair: Two, now = 0) => drain(pair.a, FIRST_PSN, now)
 
-/** Hands the peer these packets, and takes its answers back after each. */
+/** Delivers these packets to the peer, and returns its answers after each. */
 function deliver(pair: Two, packets: { frame: Frame }[], now = 0): void {
   for (const { frame } of packets) {
     pair.b.qp.onPacket(now, frame)
@@ -79,7 +83,7 @@ function deliver(pair: Two, packets: { frame: Frame }[], now = 0): void {
 
 const numbers = (packets: { n: number }[]) => packets.map(({ n }) => n)
 
-t.test('what is missing is sent again, each packet once, and nothing else', async t => {
+t.test('missing packets are retransmitted, each once, and nothing else', async t => {
   const pair = two()
   pair.a.qp.postSend(0, work(pair, WorkOpcode.RDMA_WRITE, 60))
   const sent = requests(pair)
@@ -117,7 +121,7 @@ t.test('the observer hears which of the lost packets was sent last', async t => 
     sent.filter(({ n }) => n !== 4 && n !== 9),
   )
   t.equal(pair.a.newestLostSeq, FIRST_PSN + 9)
-  // Both are lost again, with one more of the packets that are new behind them: packet 9 left before that one.
+  // Both are lost again, with one more of the new packets after them: packet 9 left before that one.
   requests(pair)
   pair.a.qp.postSend(0, work(pair, WorkOpcode.RDMA_WRITE, 8, 2))
   deliver(
@@ -125,7 +129,8 @@ t.test('the observer hears which of the lost packets was sent last', async t => 
     requests(pair).filter(({ n }) => n !== 21),
   )
   t.equal(pair.a.newestLostSeq, FIRST_PSN + 21)
-  // These and the next new packets: of the retransmitted ones the last is the newest, though its PSN is lower.
+  // These and the next new packets. The last of the retransmitted ones is the newest, though its PSN is
+  // lower.
   const again = requests(pair)
   t.same(numbers(again), [4, 9, 21])
   pair.a.qp.postSend(0, work(pair, WorkOpcode.RDMA_WRITE, 8, 3))
@@ -203,7 +208,7 @@ t.test('once a packet has been overtaken, time alone tells, and more of it after
   qp.onTimeout(3250)
   const again = requests(pair, 3250)
   t.same(numbers(again), [6])
-  // Both arrive: the peer says that one was sent for nothing.
+  // Both arrive: the peer reports that one retransmission was needless.
   deliver(pair, [sent[4]!, ...again], 4250)
   t.equal(qp.counters.spuriousPackets, 1)
   t.equal(qp.counters.spuriousBytes, MTU)
@@ -218,7 +223,7 @@ t.test('once a packet has been overtaken, time alone tells, and more of it after
   t.equal(qp.nextTimeout(), 5250 + 500, 'half a round trip')
 })
 
-t.test('a packet that is lost again is sent again when a newer one has arrived', async t => {
+t.test('a packet that is lost again is retransmitted when a newer one has arrived', async t => {
   const pair = two()
   pair.a.qp.postSend(0, work(pair, WorkOpcode.RDMA_WRITE, 10))
   deliver(
@@ -238,7 +243,7 @@ t.test('a packet that is lost again is sent again when a newer one has arrived',
   t.equal(pair.a.qp.counters.timeouts, 0)
 })
 
-t.test('what is sent again tells of what is lost before it, when nothing new is sent', async t => {
+t.test('a retransmission shows the losses before it, when nothing new is sent', async t => {
   const pair = two()
   pair.a.qp.postSend(0, work(pair, WorkOpcode.RDMA_WRITE, 12))
   const lost = new Set([2, 5, 10, 11])
@@ -290,37 +295,40 @@ t.test('after silence once more the peer is not believed to have kept anything',
   requests(pair)
   pair.a.qp.onTimeout(pair.a.qp.nextTimeout())
   requests(pair)
-  // It has dropped what it kept: it acknowledges this one alone.
+  // It has dropped what it kept, so it acknowledges only this one.
   pair.a.qp.onPacket(0, acknowledgement(1))
   t.same(numbers(requests(pair)), [2, 3, 4, 5, 6, 7])
 })
 
-t.test('silence that was none: what was sent before it is on its way, and is not sent again', async t => {
-  for (const arrive of [1, 3]) {
-    const pair = timed({ ackEveryPackets: arrive })
-    const { qp } = pair.a
-    qp.postSend(2000, work(pair, WorkOpcode.RDMA_WRITE, 8, 2))
-    const sent = requests(pair, 2000)
-    let now = 2000
-    while (qp.counters.timeouts === 0) {
-      now = qp.nextTimeout()
-      qp.onTimeout(now)
-      // Tail probes, and the packet that goes alone after the timeout.
-      requests(pair, now)
+t.test(
+  'a false silence: packets that were sent before it are in flight, and are not retransmitted',
+  async t => {
+    for (const arrive of [1, 3]) {
+      const pair = timed({ ackEveryPackets: arrive })
+      const { qp } = pair.a
+      qp.postSend(2000, work(pair, WorkOpcode.RDMA_WRITE, 8, 2))
+      const sent = requests(pair, 2000)
+      let now = 2000
+      while (qp.counters.timeouts === 0) {
+        now = qp.nextTimeout()
+        qp.onTimeout(now)
+        // Tail probes, and the single packet after the timeout.
+        requests(pair, now)
+      }
+      const repeated = qp.counters.retransmittedPackets
+      deliver(pair, sent.slice(0, arrive), now + 10)
+      t.same(numbers(requests(pair, now + 10)), [])
+      t.equal(qp.inFlightBytes, (8 - arrive) * MTU)
+      t.ok(pair.a.observed.includes('spurious'), 'the observer hears that nothing was lost')
+      deliver(pair, sent.slice(arrive), now + 20)
+      t.equal(qp.sendPending, 0)
+      t.equal(qp.inFlightBytes, 0)
+      t.equal(qp.counters.retransmittedPackets, repeated)
     }
-    const repeated = qp.counters.retransmittedPackets
-    deliver(pair, sent.slice(0, arrive), now + 10)
-    t.same(numbers(requests(pair, now + 10)), [])
-    t.equal(qp.inFlightBytes, (8 - arrive) * MTU)
-    t.ok(pair.a.observed.includes('spurious'), 'the observer hears that nothing was lost')
-    deliver(pair, sent.slice(arrive), now + 20)
-    t.equal(qp.sendPending, 0)
-    t.equal(qp.inFlightBytes, 0)
-    t.equal(qp.counters.retransmittedPackets, repeated)
-  }
-})
+  },
+)
 
-/** Lets the timers of the host run until one has run out; what leaves then reaches nobody. Returns when that was. */
+/** Runs the timers of the host until one expires. Nobody gets what leaves then. Returns when that was. */
 function untilTimeout(pair: Two): { now: number; alone: { frame: Frame }[] } {
   const { qp } = pair.a
   const before = qp.counters.timeouts
@@ -336,7 +344,7 @@ t.test('an answer that came early is not believed once silence has followed it',
   const pair = timed({ selectiveRepeat: false })
   const { qp } = pair.a
   qp.postSend(2000, work(pair, WorkOpcode.RDMA_WRITE, 8, 2))
-  // All are lost. The path had a queue when it was measured, and now a round trip takes 10 ns and less.
+  // All are lost. The path had a queue when it was measured. Now a round trip takes at most 10 ns.
   requests(pair, 2000)
   const first = untilTimeout(pair)
   deliver(pair, first.alone, first.now + 10)
@@ -389,7 +397,7 @@ t.test('responses of a READ: those that came are kept, the others are asked for 
   t.equal(pair.a.reorderPool.inUse, 0)
 })
 
-/** A responder that has sent a READ of 20 packets, and how the requester asks for some of them again. */
+/** A responder that has sent a READ of 20 packets, and how the requester requests some of them again. */
 function askedAgain() {
   const pair = two()
   const { qp } = pair.b
@@ -485,7 +493,7 @@ t.test('the transport timer does not run out while responses come, though the fi
     now += 10 * MILLISECOND
     pair.a.qp.onTimeout(now)
     pair.a.qp.onPacket(now, frame)
-    // What asks for the first one again is lost.
+    // The request for the first one is lost again.
     requests(pair)
   }
   t.equal(pair.a.qp.counters.timeouts, 0)
@@ -539,14 +547,14 @@ t.test('what is kept is bounded; without room the peer comes again', async t => 
   t.ok(pair.target.buffer!.subarray(0, 12 * MTU).equals(pair.source.buffer!.subarray(0, 12 * MTU)))
 })
 
-/** Has packets arrive in an order drawn by a seed, and checks every answer. Returns how many were SACKs. */
+/** Delivers packets in a random order by a seed, and checks every answer. Returns the number of SACKs. */
 function sacksOf(t: Test, seed: number): number {
   const random = randomSource(seed)
   const pair = two({ ackEveryPackets: 1 })
   const total = 180
   pair.a.qp.postSend(0, work(pair, WorkOpcode.RDMA_WRITE, total))
   const sent = requests(pair)
-  // In any order, within reach of each other, some of them twice.
+  // In any order, not far from each other, some of them twice.
   const order = sent.flatMap(packet => (random() < 0.1 ? [packet, packet] : [packet]))
   order.sort((x, y) => x.n + 40 * random() - (y.n + 40 * random()))
   const arrived = new Set<number>()

@@ -50,7 +50,7 @@ t.test('modify says what is wrong', async t => {
   })
   qp.modify(0, QpState.RTS, { sendPsn: 0xfffffe })
   t.equal(qp.sndNxt, 0xfffffe)
-  // IBA 11.2.4.2: whom it speaks to, and with which PSN the peer begins, is settled with RTR.
+  // IBA 11.2.4.2: with RTR its peer, and the peer's first PSN, are fixed.
   for (const late of [{ remoteQpn: 7 }, { receivePsn: 5 }]) {
     t.throws(() => qp.modify(0, QpState.RTS, late), { message: /cannot change on the way to RTS/ })
   }

@@ -1,7 +1,7 @@
 /**
- * Two queue pairs joined by a pipe that loses, doubles and reorders: all operations at once in both directions,
- * all path MTUs, PSNs that wrap. Bytes exact, completions exactly once and in order, MSNs right, no hang.
- * SEED=n runs that one alone.
+ * Two queue pairs joined by a pipe that loses, duplicates and reorders: all operations at once in both
+ * directions, all path MTUs, PSNs that wrap. Bytes are exact, completions come once and in order, MSNs are
+ * right, and nothing hangs. SEED=n runs that one alone.
  */
 import t from 'tap'
 import type { QpConfig } from '../../lib/qp/queue-pair.js'
@@ -45,7 +45,7 @@ function drawConfig(random: () => number): Partial<QpConfig> {
   }
 }
 
-/** Draws settings of selective repeat: tight bounds as well, so that they are met. */
+/** Draws settings of selective repeat, including tight bounds, so that runs reach them. */
 function drawSelective(random: () => number): Partial<QpConfig> {
   return {
     selectiveRepeat: true,
@@ -97,7 +97,7 @@ function run(seed: number, selective: boolean): Outcome {
     if (!pipe.step()) pipe.now += 1000
     if (there.errors.length + back.errors.length > 0) break
   }
-  // What is still under way must do no harm, and come to an end.
+  // What is still under way must do no harm, and must end.
   for (let i = 0; i < STEPS_MAX && pipe.step(); i++) {}
   there.checkMemory()
   back.checkMemory()
@@ -115,7 +115,7 @@ function run(seed: number, selective: boolean): Outcome {
   if (a.qp.inFlightBytes + b.qp.inFlightBytes !== 0) errors.push('bytes in flight at the end')
   if (a.qp.sndUna !== a.qp.sndNxt || a.qp.sndNxt !== b.qp.nextReceiveSeq) errors.push('PSNs do not meet')
   for (const { qp, ackedBytes, reorderPool } of [a, b]) {
-    // Each byte is acknowledged once, whatever was told of it before.
+    // Each byte is acknowledged once, whatever was reported before.
     if (ackedBytes !== qp.counters.requestBytes)
       errors.push(`${ackedBytes} bytes acknowledged of ${qp.counters.requestBytes}`)
     if (reorderPool.inUse !== 0) errors.push(`${reorderPool.inUse} packets kept at the end`)
@@ -127,7 +127,7 @@ function run(seed: number, selective: boolean): Outcome {
   }
 }
 
-/** Tests that messages arrive whole, once and in order by each of these seeds. */
+/** Tests that messages arrive complete, once and in order by each of these seeds. */
 export function sweep(seeds: readonly number[]): void {
   for (const selective of [false, true]) {
     const recovery = selective ? 'selective repeat' : 'go-back-N'

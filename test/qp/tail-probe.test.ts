@@ -1,6 +1,6 @@
 /**
- * Tail-loss probes (RFC 8985, section 7) between two queue pairs with selective repeat, over a pipe with a constant delay:
- * what a lost end costs, that nothing is sent twice without a loss, and what a silent peer is sent.
+ * Tail-loss probes (RFC 8985, section 7) between two queue pairs with selective repeat, over a pipe with a
+ * constant delay: the cost of a lost end, no needless retransmission, and what a silent peer gets.
  */
 import t from 'tap'
 import { Frame } from '../../lib/frame/frame.js'
@@ -31,13 +31,13 @@ interface World {
   faults: { delayNs: number }
   source: MemoryRegion
   target: MemoryRegion
-  /** What is dropped: the packets for which it says so, told their sender, opcode, and PSN from the first one on. */
+  /** Returns true for packets to drop, by sender, opcode, and PSN relative to the first one. */
   drops: (from: Host, opcode: number, n: number) => boolean
-  /** Request packets in the order sent: PSN from the first one on, and when. */
+  /** Request packets in the order of sending: PSN relative to the first one, and time. */
   requests: { n: number; atNs: number; asks: boolean }[]
 }
 
-/** A pipe that loses what it is told to, by a chance that is 1 for that packet alone. */
+/** A pipe that loses the packets that it must lose: their chance is 1. */
 function world(config: Partial<QpConfig> = {}): World {
   const settings = { selectiveRepeat: true, pathMtu: MTU, ackTimeoutExponent: TIMEOUT_EXPONENT, ...config }
   const a = new Host(17, settings)
@@ -72,7 +72,7 @@ function world(config: Partial<QpConfig> = {}): World {
   return it
 }
 
-/** Posts one message of `packets`, and runs until it is complete: how long that took. */
+/** Posts one message of `packets`, and runs until it is complete. Returns how long that took. */
 function send({ a, pipe, source, target }: World, opcode: WorkOpcode, packets = PACKETS): number {
   const start = pipe.now
   const length = opcode >= WorkOpcode.COMPARE_AND_SWAP ? 8 : packets * MTU
@@ -115,7 +115,7 @@ for (const [what, lost] of [
     const it = world()
     it.drops = dropping(it.a, lost)
     const tookNs = send(it, WorkOpcode.RDMA_WRITE)
-    // The last alone: two round trips of silence and one for the probe. What lies before it takes one more.
+    // The last one alone: two round trips of silence and one for the probe. Earlier losses take one more.
     t.ok(tookNs <= (lost.length === 1 ? 3 : 4) * RTT_NS, `${tookNs / RTT_NS} round trips`)
     t.equal(it.requests.length, PACKETS + lost.length, 'each of them is sent again once')
     t.equal(it.a.qp.counters.timeouts, 0)
@@ -139,7 +139,7 @@ t.test('the ACK lost: the probe is a duplicate, is counted as one, and answered'
   )
 })
 
-t.test('what was sent again is lost again, with nothing behind it', async t => {
+t.test('a retransmission is lost, with nothing after it', async t => {
   const it = world()
   it.drops = dropping(it.a, [5], 2)
   const tookNs = send(it, WorkOpcode.RDMA_WRITE)
@@ -179,7 +179,7 @@ t.test('of a READ only responses that have not come are asked for again', async 
   t.same(sent.slice(PACKETS), [15, 12, 13, 14], 'the last one tells of the others')
 })
 
-t.test('nothing lost, but a READ is answered late: next to nothing is sent again', async t => {
+t.test('nothing lost, but a READ is answered late: next to nothing is retransmitted', async t => {
   const begun = 2 * PACKETS + 5
   for (const [what, late] of [
     ['held before it begins', (it: World, from: Host) => from === it.a && hold(it)],
@@ -245,27 +245,24 @@ t.test(
   },
 )
 
-t.test(
-  'nothing lost, but a queue has become long: of what waits there only probes are sent again',
-  async t => {
-    for (const roundTrips of [5, 9, 20, 45]) {
-      const it = world()
-      send(it, WorkOpcode.RDMA_WRITE)
-      send(it, WorkOpcode.RDMA_WRITE)
-      it.faults.delayNs = (roundTrips - 1) * RTT_NS + DELAY_NS
-      it.drops = from => {
-        // The way back is as short as before, and its packets overtake nobody's.
-        it.faults.delayNs = from === it.b ? DELAY_NS : (roundTrips - 1) * RTT_NS + DELAY_NS
-        return false
-      }
-      send(it, WorkOpcode.RDMA_WRITE, 64)
-      const probes = it.a.qp.counters.tailProbes
-      t.ok(probes > 0, `${roundTrips} round trips: it was silent for long`)
-      t.equal(it.requests.length, 2 * PACKETS + 64 + probes, `${roundTrips} round trips, ${probes} probes`)
-      t.equal(it.a.qp.counters.timeouts, 0)
+t.test('nothing lost, but a queue has become long: only probes retransmit what waits there', async t => {
+  for (const roundTrips of [5, 9, 20, 45]) {
+    const it = world()
+    send(it, WorkOpcode.RDMA_WRITE)
+    send(it, WorkOpcode.RDMA_WRITE)
+    it.faults.delayNs = (roundTrips - 1) * RTT_NS + DELAY_NS
+    it.drops = from => {
+      // The way back is as short as before, and packets do not overtake each other.
+      it.faults.delayNs = from === it.b ? DELAY_NS : (roundTrips - 1) * RTT_NS + DELAY_NS
+      return false
     }
-  },
-)
+    send(it, WorkOpcode.RDMA_WRITE, 64)
+    const probes = it.a.qp.counters.tailProbes
+    t.ok(probes > 0, `${roundTrips} round trips: it was silent for long`)
+    t.equal(it.requests.length, 2 * PACKETS + 64 + probes, `${roundTrips} round trips, ${probes} probes`)
+    t.equal(it.a.qp.counters.timeouts, 0)
+  }
+})
 
 t.test('a peer without room out of order is sent the first missing packet by the second probe', async t => {
   const it = world({ reorderPackets: 2 })
@@ -314,7 +311,7 @@ t.test('a probe goes though the window is full, and takes no room in it', async 
   t.equal(a.qp.inFlightBytes, 4 * MTU)
 })
 
-/** A probe and its round trips, as the requester joins them. */
+/** A probe and its round trips, as the requester combines them. */
 class Tail {
   readonly trips = new RoundTrips()
   readonly tail: TailProbe
@@ -354,7 +351,7 @@ t.test('PTO is two round trips, more where they vary, and never less than the le
   t.equal(probe(0, 1000, 5000), 1500 + 4 * 1188)
 })
 
-t.test('no answer to a packet that was sent again is timed (Karn), and the next waits as long', async t => {
+t.test('no answer to a retransmitted packet is timed (Karn), and the next waits as long', async t => {
   const it = new Tail(0, MILLISECOND)
   const { tail } = it
   it.news(0, false)

@@ -20,10 +20,11 @@ interface ExpectedReceive {
 }
 
 /**
- * Random work from one host to another, with a plain model of what must come of it: the operations take effect
- * once each, in the order in which they were posted.
+ * Random work from one host to another, with a plain model of its effects: the operations take effect once
+ * each, in the order of their posts.
  *
- * READs read a region that nobody writes, since a READ and a WRITE behind it may pass each other (IBA 10.8.3.3).
+ * READs read a region that nobody writes, because a READ and a WRITE after it may overtake each other (IBA
+ * 10.8.3.3).
  */
 export class Traffic {
   readonly errors: string[] = []
@@ -94,7 +95,7 @@ export class Traffic {
     this.#takeReceives()
   }
 
-  /** Call at the end: what memory must hold now. */
+  /** Call at the end. Checks the contents of the memory. */
   checkMemory(): void {
     if (!this.#writableModel.equals(this.#writable.buffer!)) this.#wrong('written memory differs')
     for (let i = 0; i < COUNTERS; i++) {
@@ -142,7 +143,7 @@ export class Traffic {
     return true
   }
 
-  /** Draws the next work request, and what it must do once it is accepted. */
+  /** Draws the next work request, and its effect once it is accepted. */
   #draw(): void {
     const opcode = Math.floor(this.#random() * 8) as WorkOpcode
     const atomic = opcode >= WorkOpcode.COMPARE_AND_SWAP
@@ -231,7 +232,8 @@ export class Traffic {
       bytes.writeBigUInt64LE(original)
       this.#expectedResults.push({ region, bytes })
     }
-    // The model knows the value only once all before is posted, which it is: nothing passes this one.
+    // The model knows the value only when everything before is posted. It is, because nothing overtakes this
+    // one.
     if (opcode === WorkOpcode.COMPARE_AND_SWAP && hit) work.compareOrAdd = this.#countersModel[index]!
   }
 

@@ -1,6 +1,8 @@
 /** Where two results of `weir run --json` differ. */
 
-/** What depends on the machine, the time or the place of the program, and not on what happened in the network. */
+/**
+ * What depends on the machine, the time or the place of the program, and not on the events in the network.
+ */
 const NOT_A_RESULT: ReadonlySet<string> = new Set([
   'wallSeconds',
   'version',

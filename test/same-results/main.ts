@@ -1,6 +1,7 @@
 /**
- * `npm run same-results -- CHECKOUT [SCENARIO...]`: runs the scenarios in virtual time with this checkout and with another one that is
- * built, and compares what they report. Exit code 1: something differs; 2: it could not be compared.
+ * `npm run same-results -- CHECKOUT [SCENARIO...]`: runs the scenarios in virtual time with this checkout and
+ * with another built one, and compares their results. Exit code 1: something differs; 2: it could not be
+ * compared.
  */
 import { execFile } from 'node:child_process'
 import { existsSync, readdirSync } from 'node:fs'

@@ -1,4 +1,4 @@
-/** Scenarios of the package by their names: `weir run dumbbell-100g` where there is no such file. */
+/** Scenarios of the package by their names: `weir run dumbbell-100g` without such a file. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'

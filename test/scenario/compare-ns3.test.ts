@@ -10,7 +10,10 @@ function sampled(valueAt: (ns: number) => number): Series {
   return { unit: 'bytes', timesNs, values: timesNs.map(valueAt) }
 }
 
-/** A dumbbell run as it should be: 42 and 45 Gbit/s of payload, 95 % of the link, a peak of 108 KB 11 us after the join. */
+/**
+ * A correct dumbbell run: 42 and 45 Gbit/s of payload, 95 % of the link, a peak of 108 KB 11 us after the
+ * join.
+ */
 function dumbbell(change: Partial<RunResult> = {}): RunResult {
   return runResult({
     scenario: scenarioText('dumbbell-100g'),

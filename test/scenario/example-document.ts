@@ -21,7 +21,7 @@ export function documentWith(section: Section, keys: Mapping): Mapping {
   return documentWith(parent.section, { ...parent.key.with, [parent.key.name]: value })
 }
 
-/** It takes the place of its like among the network's own hosts, switches and links. */
+/** It replaces one of the network's own hosts, switches or links. */
 function atRoot(name: string, value: unknown, item: Mapping): Mapping {
   if (name === 'hosts' || name === 'links') {
     const others = NETWORK[name].filter(other => other !== (item.name ?? item.ends))
@@ -34,7 +34,7 @@ function atRoot(name: string, value: unknown, item: Mapping): Mapping {
   return { ...NETWORK, [name]: value, ...besides(name, item) }
 }
 
-/** What another section has to say so that the mapping has an effect. */
+/** What another section needs so that the mapping has an effect. */
 function besides(name: string, item: Mapping): Mapping {
   const asks = name === 'telemetry' && (item.subscribe ?? 'off') !== 'off'
   return asks
@@ -42,7 +42,7 @@ function besides(name: string, item: Mapping): Mapping {
     : {}
 }
 
-/** True if it is about a switch that answers only packets that ask. */
+/** True if it is about a switch that responds only to packets that ask. */
 function answersAsked(item: Mapping): boolean {
   return JSON.stringify(item).includes('"of":"subscribed"')
 }

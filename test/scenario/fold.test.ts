@@ -1,4 +1,4 @@
-/** Lines are broken at spaces where the terminal would break them amid words. */
+/** Lines are broken at spaces where the terminal would break them within words. */
 import t from 'tap'
 import { fold } from '../../lib/scenario/result/fold.js'
 

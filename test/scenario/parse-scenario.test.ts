@@ -4,7 +4,7 @@ import { DEFAULT_TELEMETRY } from '../../lib/cc/telemetry-settings.js'
 import { parseScenario } from '../../lib/scenario/read/load-scenario.js'
 import type { CcCatalogue } from '../../lib/scenario/read/resolve-cc.js'
 
-/** A catalogue of its own, so that these tests do not move with the controllers. */
+/** A catalogue of its own, so that these tests do not depend on the controllers. */
 const catalogue: CcCatalogue = {
   ccNames: () => ['hpcc', 'steady'],
   ccOptions: name =>

@@ -1,4 +1,4 @@
-/** `paths` of scenario files, and what results and tables tell of it. */
+/** `paths` of scenario files, and what results and tables show of it. */
 import t from 'tap'
 import { DEFAULT_PATHS } from '../../lib/cc/path-settings.js'
 import { parseScenario } from '../../lib/scenario/read/load-scenario.js'

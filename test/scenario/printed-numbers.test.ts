@@ -9,7 +9,7 @@ import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
 import { usual, variants } from '../support/long.js'
 import { flowResult, portResult, runResult } from './synthetic-result.js'
 
-/** All that the tables may say of a number. */
+/** All forms in which the tables may print a number. */
 const FORMS: ((value: number) => string)[] = [
   String,
   formatBytes,
@@ -31,7 +31,7 @@ function leaves(value: unknown, found = { texts: new Set<string>(), numbers: new
   return found
 }
 
-/** Words with a digit that the JSON accounts for neither as a name nor as a number. */
+/** Words with a digit that the JSON contains neither as a name nor as a number. */
 function unaccounted(result: RunResult, text = printTables(result)): string[] {
   const { texts, numbers } = leaves(JSON.parse(resultJson(result)))
   const known = new Set([...texts, ...[...numbers].flatMap(value => FORMS.map(form => form(value)))])

@@ -2,7 +2,7 @@ import type { Test } from 'tap'
 import { WeirError } from '../../lib/errors.js'
 import { parseScenario } from '../../lib/scenario/read/load-scenario.js'
 
-/** The lines that the file is refused with; none if it is right. */
+/** The lines of the error that refuses the file. None if it is correct. */
 export function problemsOf(text: string): string[] {
   try {
     parseScenario(text, 'x.yaml')
@@ -14,8 +14,8 @@ export function problemsOf(text: string): string[] {
 }
 
 /**
- * A file in which each `¦` stands before the place that a problem is to be reported at (they are taken out before
- * parsing), and for each problem in turn what its message must hold.
+ * A file in which each `¦` marks a place at which a problem must be reported (it is removed before parsing),
+ * and for each problem what its message must contain.
  */
 type Case = [marked: string, ...expected: (string | RegExp)[][]]
 

@@ -1,4 +1,4 @@
-/** Every key of the scenario file at the ends of what it takes: the parser, the schema and the network agree. */
+/** Every key of the scenario file with its extreme values: the parser, the schema and the network agree. */
 import t from 'tap'
 import { parse, stringify } from 'yaml'
 import { WeirError } from '../../lib/errors.js'
@@ -9,7 +9,7 @@ import { documentWith } from './example-document.js'
 import { keys, pathOf, validate } from './schema-keys.js'
 import './reference.test.js'
 
-/** The ends of what a key takes, by its words. */
+/** The extreme values of a key, by its words. */
 function extremes({ words, example }: Key): unknown[] {
   if (words.startsWith('size')) return ['0B', '1B', '1KB', '1TB']
   if (words.startsWith('time')) return [0, '1ns', '100000h']

@@ -1,4 +1,7 @@
-/** The schema of the scenario file: what it says of its keys, the reference page and the JSON Schema that are made from it. */
+/**
+ * The schema of the scenario file: the documentation of its keys, and the reference page and the JSON Schema
+ * that are made from it.
+ */
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { parse, stringify } from 'yaml'
@@ -60,7 +63,7 @@ usual('every example is a scenario, to the parser and to the schema', async t =>
   }
 })
 
-/** True if the default may be given without what the example needs beside it. */
+/** True if the default is valid without the other keys of the example. */
 function standsAlone(section: Section, { name, default: value }: Key): boolean {
   return problemsOf(stringify(documentWith(section, { [name]: value }))).length === 0
 }

@@ -14,7 +14,7 @@ const originals = readdirSync(folder)
   .filter(file => file.endsWith('.yaml'))
   .map(file => readFileSync(join(folder, file), 'utf8').replace(/^#.*\n/gm, ''))
 
-/** Bits of the format, right and wrong, to be put in anywhere. */
+/** Pieces of the format, right and wrong, to insert anywhere. */
 const SNIPPETS = [
   'h1',
   'h0..h3',
@@ -65,7 +65,7 @@ const SNIPPETS = [
   'constructor',
 ]
 
-/** `digit`: only the first digit after the place is replaced, which often leaves a scenario. */
+/** `digit`: replaces only the next digit, which often leaves a valid scenario. */
 type Edit = { at: number; cut: number; put: string; digit: number | null }
 
 function edited(original: string, edits: readonly Edit[]): string {
@@ -78,7 +78,7 @@ function edited(original: string, edits: readonly Edit[]): string {
   return text
 }
 
-/** Tests damaged scenarios: so many, drawn by a seed. */
+/** Tests this many damaged scenarios, drawn by a seed. */
 export function fuzzScenarios(fixed: number, runs: number): void {
   t.test(
     'a damaged scenario is either a scenario still, or refused with the place of every problem',
@@ -98,7 +98,7 @@ export function fuzzScenarios(fixed: number, runs: number): void {
           const scenario = parseScenario(text, 'x.yaml')
           const topology = new Topology(scenario)
           for (const flow of scenario.flows) {
-            // What was accepted can be run: numbers are numbers, and every flow has a path.
+            // An accepted scenario can be run: numbers are numbers, and every flow has a path.
             if (!(idealFctNs(topology, scenario, flow) > 0 && Number.isInteger(flow.bytes + flow.startNs)))
               return false
           }

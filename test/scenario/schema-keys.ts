@@ -3,7 +3,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import { scenarioJsonSchema } from '../../lib/scenario/schema/json-schema.js'
 import { type Key, type Section, scenarioSections } from '../../lib/scenario/schema/sections.js'
 
-/** Says whether the schema takes a document; what it holds against one is in `validate.errors`. */
+/** Returns whether the schema accepts a document. `validate.errors` has the reasons if not. */
 export const validate = new Ajv2020({
   strict: true,
   strictTypes: false,
@@ -13,7 +13,7 @@ export const validate = new Ajv2020({
 
 export const keys = scenarioSections().flatMap(section => section.keys.map(key => ({ section, key })))
 
-/** As a document names it: `traffic[].size`. */
+/** The name in documents: `traffic[].size`. */
 export function pathOf({ path }: Section, { name }: Key): string {
   return path === '' ? name : `${path}.${name}`
 }

@@ -1,4 +1,7 @@
-/** Settings that nothing makes use of beside the controllers, the switches or the place of a run are refused with the reason. */
+/**
+ * Settings without effect beside the controllers, the switches or the place of a run are refused with the
+ * reason.
+ */
 import t from 'tap'
 import { parseScenario } from '../../lib/scenario/read/load-scenario.js'
 import { VethLab } from '../../switch-emu/lab/veth-lab.js'

@@ -1,4 +1,4 @@
-/** Settings of switches in a scenario file: what they become, and what is said of those that cannot be. */
+/** Settings of switches in a scenario file: their resolved values, and the errors of impossible ones. */
 import t from 'tap'
 import { headroomBytes } from '../../lib/scenario/model/headroom.js'
 import { hostDscps } from '../../lib/scenario/model/priorities.js'

@@ -4,7 +4,7 @@ import { parseScenario } from '../../lib/scenario/read/load-scenario.js'
 import type { FlowResult, PortResult, RunResult, ScenarioText } from '../../lib/scenario/result/result.js'
 import { totalsOf } from '../../lib/scenario/result/totals.js'
 
-/** Results made up for tests: change what a test is about, the rest is plausible. */
+/** Results that are made up for tests: a test changes what it is about, the rest is plausible. */
 export function flowResult(name: string, change: Partial<FlowResult> = {}): FlowResult {
   return {
     name,

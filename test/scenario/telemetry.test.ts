@@ -26,27 +26,30 @@ t.test('settings and their defaults', async t => {
   })
 })
 
-t.test('of a switch, with who is told: the receiver where that works out the window', async t => {
-  const text = (cc: string) =>
-    `cc: ${cc}\nswitches: {s1: {telemetry: {queue: sojourn, rate: share, direct: {threshold: 50KB}}}}\ntelemetry: {subscribe: dscp, subscribeDscp: 26}`
-  for (const [cc, to] of [
-    ['hpcc', 'sender'],
-    ['rx-hpcc', 'receiver'],
-  ] as const) {
-    const scenario = parse(text(cc))
-    const options = switchOptions(scenario, scenario.switches[0]!, [{ rateBps: 1e9, delayNs: 1000 }])
-    t.same(options.features?.telemetry, { queue: 'sojourn', rate: 'share', ratioOnly: false })
-    t.same(options.features?.direct, {
-      thresholdBytes: 50_000,
-      intervalNs: 10_000,
-      to,
-      of: 'all',
-      subscribedDscp: 26,
-    })
-  }
-})
+t.test(
+  'of a switch, with the addressee of responses: the receiver where that computes the window',
+  async t => {
+    const text = (cc: string) =>
+      `cc: ${cc}\nswitches: {s1: {telemetry: {queue: sojourn, rate: share, direct: {threshold: 50KB}}}}\ntelemetry: {subscribe: dscp, subscribeDscp: 26}`
+    for (const [cc, to] of [
+      ['hpcc', 'sender'],
+      ['rx-hpcc', 'receiver'],
+    ] as const) {
+      const scenario = parse(text(cc))
+      const options = switchOptions(scenario, scenario.switches[0]!, [{ rateBps: 1e9, delayNs: 1000 }])
+      t.same(options.features?.telemetry, { queue: 'sojourn', rate: 'share', ratioOnly: false })
+      t.same(options.features?.direct, {
+        thresholdBytes: 50_000,
+        intervalNs: 10_000,
+        to,
+        of: 'all',
+        subscribedDscp: 26,
+      })
+    }
+  },
+)
 
-t.test('a daemon is told all of it that has an effect', async t => {
+t.test('a daemon gets all of it that has an effect', async t => {
   const args = daemonArguments(parse('switches: [s1]\ntelemetry: {collect: probe}'), 'h1', {
     socket: 's',
     inbox: 'i',

@@ -113,7 +113,7 @@ usual('ideal FCT of small flows by hand', async t => {
   // Three full packets and an equal last one: the second link is four times slower and holds all but the first hop.
   const slow = '[{ends: a--s, rate: 4Gbps, delay: 0us}, {ends: s--b, rate: 1Gbps, delay: 0us}]'
   t.equal(ideal('4096B', slow), 2196 + (8784 + 3 * 8656) + (124 + 496))
-  // The other way about: the slow link first, then the last packet alone on the fast one.
+  // The other way round: the slow link first, then the last packet alone on the fast one.
   const fast = '[{ends: a--s, rate: 1Gbps, delay: 0us}, {ends: s--b, rate: 4Gbps, delay: 0us}]'
   t.equal(ideal('4096B', fast), 8784 + 3 * 8656 + 2164 + (496 + 124))
   t.equal(ideal('4096B', equal, 'transport: {pathMtu: 4096}\n'), 2 * (4096 + 74) * 8 + 2 * 496 + 4000)
@@ -126,7 +126,7 @@ usual('the INT shim counts for controllers that ask for telemetry', async t => {
     return idealFctNs(new Topology(scenario), scenario, scenario.flows[0]!)
   }
   const without = ideal('fixed-window', '{format: wide}')
-  // Data carries every slot, the echo the one that the switch filled; two links each, 8 ns a byte.
+  // Data carries every slot, the echo only the one that the switch filled. Two links each, 8 ns a byte.
   t.equal(ideal('hpcc', '{format: wide, hops: 3}') - without, 2 * 8 * (8 + 3 * 24 + 8 + 24))
   t.equal(ideal('hpcc', '{format: compact, hops: 3}') - without, 2 * 8 * (8 + 3 * 8 + 8 + 8))
 })
@@ -184,7 +184,10 @@ long('no flow of a busy fat-tree beats its ideal', async t => {
   t.ok(Math.min(...slowdowns) < 1.01, 'and comes near it')
 })
 
-/** Sends the packets one by one over every link in turn: the plain recursion that the formula sums up. */
+/**
+ * Sends the packets one by one over every link in turn: the plain recursion for which the formula is a closed
+ * form.
+ */
 function simulate(sizes: number[], rates: number[]): number {
   const free = new Array<number>(rates.length).fill(0)
   let last = 0
@@ -257,7 +260,7 @@ usual('ports are called as they are named, also single ones of parallel links', 
   t.same(named('s1:2'), ['s1:s2#1'], 'by its number')
 })
 
-/** The ports that the shortest paths begin with. */
+/** The first ports of the shortest paths. */
 function firstPorts(topology: Topology, from: string, to: string): number[] {
   return [...new Set(topology.paths(from, to).map(([hop]) => hop!.port))]
 }

@@ -1,7 +1,8 @@
 import t from 'tap'
 import { dataOverheadBytes, headerSlotBytes } from '../../lib/scenario/model/wire-sizes.js'
 
-// RFC 8200: 40 bytes for 20. IBA: AETH 4. Between weirs: a SACK's bitmap 32, time stamps 16, a tag 16.
+// RFC 8200: 40 bytes instead of 20. IBA: AETH 4. Between Weir hosts: a SACK's bitmap 32, time stamps 16, a
+// tag 16.
 const BESIDE = 40 - 20 + 4 + 32 + 16 + 16
 
 t.test('the slot of a frame without payload holds the longest packet with telemetry of all hops', async t => {

@@ -13,7 +13,7 @@ import { parseScenario } from '../../lib/scenario/read/load-scenario.js'
 import { long, usual } from '../support/long.js'
 import { fixedSeed } from '../support/seeds.js'
 
-/** Mean as the integral of 1 - F(x), summed over the points: another way than `meanSize` goes. */
+/** Mean as the integral of 1 - F(x), summed over the points, which `meanSize` computes in another way. */
 function meanByTail({ sizesBytes, cumulative }: SizeDistribution): number {
   let mean = sizesBytes[0]!
   for (let i = 1; i < sizesBytes.length; i++) {

@@ -30,7 +30,7 @@ function shortName(opcode: number): string {
   return opcodeName(opcode).replace('RC_', '').replace('RDMA_', '')
 }
 
-/** Writes the packet that the words describe; the payload's bytes are all the PSN's low byte. */
+/** Writes the packet that the words describe. All payload bytes are the PSN's low byte. */
 export function buildPacket(
   frame: Frame,
   at: number,

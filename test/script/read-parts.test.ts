@@ -1,4 +1,4 @@
-/** READs that are longer than the host's receive buffer takes: asked for in parts, completed once. */
+/** READs that exceed the host's receive buffer: requested in parts, completed once. */
 import t from 'tap'
 import { ReadRoom } from '../../lib/qp/queues/read-room.js'
 import { script } from './runner.js'

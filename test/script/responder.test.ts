@@ -1,9 +1,11 @@
-/** Rules of the responder: IBA 9.7.4 (what is taken), 9.7.5 (what is answered), 9.7.7 (MSN), 9.9.3 (errors). */
+/**
+ * Rules of the responder: IBA 9.7.4 (what it accepts), 9.7.5 (what it answers), 9.7.7 (MSN), 9.9.3 (errors).
+ */
 import t from 'tap'
 import type { QpConfig } from '../../lib/qp/queue-pair.js'
 import { script } from './runner.js'
 
-/** Linux's way: an ACK when it is asked for. */
+/** As Linux does: an ACK when it is requested. */
 const WHEN_ASKED = { ackEveryPackets: 0 }
 
 t.test('messages and acknowledgements', async t => {

@@ -3,7 +3,7 @@
  * peer. A line is `TIME EVENT`, the time in µs:
  *
  *     < PACKET      the peer sends a packet              > PACKET    the queue pair must send it, at that time
- *     = COMPLETION  must be in a completion queue        ! NAME      the observer must be told of an error
+ *     = COMPLETION  must be in a completion queue        ! NAME      the observer must get an error
  *     anything else is a command, see `#command`; `hold` keeps packets back, `let N` lets N go, `release` all
  *
  * Packets: `NAME PSN` and then words in any order, `len N`, `areq` (AckReq), `at N of N key NAME` (RETH),
@@ -89,7 +89,7 @@ class Player {
     this.#host.qp.onPacket(this.#now, frame)
   }
 
-  /** Writes down all that the queue pair has to say. */
+  /** Records everything that the queue pair produces. */
   #observe(): void {
     while (!this.#held && this.#transmit()) {}
     const got = this.#completion
@@ -133,7 +133,7 @@ class Player {
     else qp.postSend(this.#now, this.#work(name, words))
   }
 
-  /** The bytes of the region as they are: `= memory OFFSET: FIRST…LAST`, in hex. */
+  /** The bytes of the region: `= memory OFFSET: FIRST…LAST`, in hex. */
   #memory(offset: number, length: number): void {
     this.#event(
       `= memory ${offset} ${this.#regions.good!.buffer!.subarray(offset, offset + length).toString('hex')}`,

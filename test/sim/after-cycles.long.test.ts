@@ -1,4 +1,7 @@
-/** Who begins first on a long path has more for many seconds, with CUBIC of any kind. In the end Weir and TCP share it. */
+/**
+ * The flow that begins first on a long path has more for many seconds, with any CUBIC. In the end Weir and
+ * TCP share it.
+ */
 import t from 'tap'
 import { jainIndex } from '../../lib/scenario/result/fairness.js'
 import { MILLISECOND } from '../../lib/time/nanos.js'
@@ -30,7 +33,7 @@ for (const [name, path] of Object.entries(PATHS)) {
 }
 
 for (const [name, path] of Object.entries(PATHS)) {
-  t.test(`${name}: two weirs are as fair after 40 s, however far apart they began`, async t => {
+  t.test(`${name}: two Weir flows are as fair after 40 s, however far apart they began`, async t => {
     for (const laterMs of [50, 300]) {
       const plans = [0, laterMs].map(ms => ({ kind: 'weir' as const, startNs: ms * MILLISECOND }))
       const rates = beside({ ...path, jitterNs: 0.2 * MILLISECOND }, plans, 80, 1).map(flow =>

@@ -1,6 +1,7 @@
 /**
- * T where it cannot be measured on an idle path at connect: beside a queue that others keep, or from a peer that answers no probes
- * and accepts late. A switch writes telemetry, so the queues of others can be told from the path.
+ * T where it cannot be measured on an idle path at connect: beside a queue of other flows, or with a peer
+ * that answers no probes and accepts late. A switch writes telemetry, so that the queues of others can be
+ * distinguished from the path.
  */
 import { FramePool, HEADER_SLOT_BYTES } from '../../lib/frame/frame-pool.js'
 import { Nic } from '../../lib/nic/nic.js'
@@ -22,14 +23,14 @@ const LOAD_BYTES = (1.67e-3 * RATE_BPS) / 8
 interface Star {
   network: Network
   sw: Switch
-  /** Makes a flow from that host to the receiver, connects it, and returns it when it is there. */
+  /** Makes a flow from that host to the receiver, connects it, and returns it when it is established. */
   connect(host: number, name: string, bytes: number, cc?: { name: string; options: object }): TrafficFlow
   run(forNs: Nanos): void
-  /** Mean queue towards the receiver over that time, bytes. */
+  /** Mean queue towards the receiver in that time, bytes. */
   meanQueue(forNs: Nanos): number
 }
 
-/** Five hosts; the last receives. */
+/** Five hosts. The last one receives. */
 function star(baseRttWindowNs: Nanos): Star {
   const pool = new FramePool(20_000, HEADER_SLOT_BYTES)
   const network = new Network({ pool })
@@ -96,7 +97,7 @@ function idleNs(): Nanos {
   return star(10 * SECOND).connect(0, 'idle', 1000).connection.stats.baseRttNs
 }
 
-/** Two hosts fill the queue with so many bytes each. */
+/** Two hosts fill the queue with this many bytes each. */
 function load({ connect, network }: Star, bytes: number): TrafficFlow[] {
   const half = { name: 'fixed-window', options: { window: LOAD_BYTES / 2 } }
   const flows = [connect(2, 'load 2', bytes, half), connect(3, 'load 3', bytes, half)]
@@ -131,7 +132,7 @@ long('a second after the load has gone T is right, whatever was known before', a
   }
 })
 
-usual('a flow that fell idle beside a load without telemetry measures anew when it sends again', async t => {
+usual('a flow that fell idle beside a load without telemetry measures anew when it resumes', async t => {
   const idle = idleNs()
   const it = star(10 * SECOND)
   const loads = load(it, 20e6)

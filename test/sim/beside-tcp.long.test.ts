@@ -1,2 +1,2 @@
-/** Who begins the other way round, and the model beside itself. */
+/** The other flow begins first, and the model beside itself. */
 import './beside-tcp.test.js'

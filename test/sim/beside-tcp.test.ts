@@ -1,4 +1,7 @@
-/** CUBIC beside the kernel's TCP on one full queue, by a model of that TCP: who gets how much, and what each loses. */
+/**
+ * CUBIC beside the kernel's TCP on one full queue, by a model of that TCP: the share of each, and the losses
+ * of each.
+ */
 import t from 'tap'
 import { jainIndex } from '../../lib/scenario/result/fairness.js'
 import { Random } from '../../lib/sim/random.js'

@@ -26,7 +26,7 @@ export interface FlowOutcome {
 
 export const WEIR_PACKET_BYTES = MTU
 
-/** As a daemon has it. */
+/** As in a daemon. */
 export const DAEMON: Partial<NicConfig> = {
   cc: { name: 'cubic', options: {} },
   start: 'careful',
@@ -48,7 +48,7 @@ export function goodputBps({ bytes }: FlowOutcome, fromSeconds = 0): number {
   return ((bytes.at(-1)! - bytes[from]!) * 8 * TICKS_PER_SECOND) / (bytes.length - 1 - from)
 }
 
-/** Times are from when all connections of Weir stand. */
+/** Times count from when all connections of Weir are established. */
 export function beside(
   path: PathOptions,
   plans: readonly FlowPlan[],

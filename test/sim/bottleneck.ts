@@ -1,4 +1,7 @@
-/** Two NICs with a bottleneck between them: a drop-tail queue, random loss, packets held back, outages. What it drops is counted. */
+/**
+ * Two NICs with a bottleneck between them: a drop-tail queue, random loss, delayed packets, outages. It
+ * counts its drops.
+ */
 import type { Frame } from '../../lib/frame/frame.js'
 import { FramePool } from '../../lib/frame/frame-pool.js'
 import type { Node } from '../../lib/frame/node.js'
@@ -20,32 +23,34 @@ export interface PathOptions {
   rateBps: number
   /** Round trip of the idle path. */
   rttNs: Nanos
-  /** Room of the bottleneck's queue: what does not fit is dropped. */
+  /** Room of the bottleneck's queue. The rest is dropped. */
   bufferBytes: number
-  /** Chance that a packet is lost, on the way of the data and on the way back. */
+  /** Chance that a packet is lost, in each direction. */
   loss?: number
   lossBack?: number
-  /** Chance that a data packet is held back, and for how long at most. */
+  /** Chance that a data packet is delayed, and the longest delay. */
   reorder?: number
   reorderNs?: Nanos
-  /** From when to when nothing passes, either way, from the beginning of the data on. */
+  /** From when to when nothing passes in either direction, from the beginning of the data on. */
   outage?: [Nanos, Nanos]
-  /** An answer is late by up to this, at random, so that flows do not keep step. */
+  /** An answer is late by up to this, at random, so that flows do not stay in step. */
   jitterNs?: Nanos
-  /** The receiving host is no weir, and its application takes so long to accept. */
+  /** The receiving host is no Weir host, and its application takes this long to accept. */
   plainAcceptNs?: Nanos
 }
 
 export const HOST_RATE_BPS = 10e9
 export const PORT = 7000
 
-/** Its even ports are those of senders; what one sends leaves by the next port. All data waits in one queue. */
+/**
+ * Its even ports are those of senders. What one sends leaves by the next port. All data waits in one queue.
+ */
 export class Bottleneck implements Node {
   /** Payload bytes of data packets that were dropped, and how many they were. */
   droppedBytes = 0
   droppedPackets = 0
   maxQueueBytes = 0
-  /** Data packets dropped of each port's. */
+  /** Dropped data packets by port. */
   readonly droppedOf: number[] = []
   /** When the data begins. */
   startNs: Nanos = NEVER
@@ -80,7 +85,7 @@ export class Bottleneck implements Node {
     this.#queue.push(frame)
   }
 
-  /** Takes what only weirs say out of the connection manager's datagrams. */
+  /** Removes Weir's data from the connection manager's datagrams. */
   #acceptNs(forward: boolean, frame: Frame): Nanos {
     const { plainAcceptNs } = this.#options
     if (plainAcceptNs === undefined || bth.destQpn(frame.view, frame.bth) !== deth.QPN_GSI) return 0
@@ -127,7 +132,7 @@ export class Bottleneck implements Node {
   }
 }
 
-/** Keeps WRITEs posted until it has written so many bytes. */
+/** Keeps WRITEs posted until it has written this many bytes. */
 export class Writer implements ConnectionHandler {
   connection: Connection | null = null
   error: unknown = null
@@ -184,14 +189,14 @@ export interface Outcome {
   droppedPackets: number
   maxQueueBytes: number
   doneBytes: number
-  /** T in the end. */
+  /** T at the end. */
   baseRttNs: Nanos
   error: unknown
 }
 
 export const MTU = 1024
 
-/** Writes so many bytes over the path, or what it can in a minute. Payloads are not materialised. */
+/** Writes this many bytes over the path, or as many as it can in a minute. Payloads are not materialised. */
 export function write(path: PathOptions, config: Partial<NicConfig>, bytes: number, seed: number): Outcome {
   const random = new Random(seed)
   const pool = new FramePool(60_000, 512)
@@ -224,7 +229,7 @@ export function write(path: PathOptions, config: Partial<NicConfig>, bytes: numb
   a.connect(network.now, b.address, PORT, writer)
   network.kick(aId)
   while (writer.connection === null && network.step()) {
-    // The connection is being made.
+    // The connection is not established yet.
   }
   network.runUntil(network.now + 10 * MILLISECOND + 2 * path.rttNs)
   const startNs = network.now

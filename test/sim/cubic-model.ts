@@ -1,6 +1,6 @@
 /**
- * TCP CUBIC on a path that drops packets at random and has no queue: a window, a clock and the formulas of RFC 9438, packet by packet.
- * It knows nothing of `lib/cc`.
+ * TCP CUBIC on a path with random drops and no queue: a window, a clock and the formulas of RFC 9438, packet
+ * by packet. It uses nothing of `lib/cc`.
  */
 
 interface ModelOptions {
@@ -9,7 +9,7 @@ interface ModelOptions {
   rttSeconds: number
   /** Payload bytes of a segment. */
   segmentBytes: number
-  /** Alpha stays at 3 (1 - beta) / (1 + beta) beyond the last maximum too, as Linux has it (RFC 8312). */
+  /** Alpha remains 3 (1 - beta) / (1 + beta) beyond the last maximum, as in Linux (RFC 8312). */
   linux?: boolean
 }
 

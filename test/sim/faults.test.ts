@@ -1,4 +1,6 @@
-/** Links that damage frames: how often, what, and that no frame is lost from the books. SEED=n replays one seed. */
+/**
+ * Links that damage frames: how often, how, and that every frame is accounted for. SEED=n replays one seed.
+ */
 import t from 'tap'
 import type { Frame } from '../../lib/frame/frame.js'
 import { FramePool } from '../../lib/frame/frame-pool.js'
@@ -17,7 +19,7 @@ interface Outcome {
   arrivals: { tag: number; at: number; turnedBits: number; parsed: boolean }[]
 }
 
-/** Sends frame n at time 100 n; the frames' bytes are all 0xa5, so that turned bits show. */
+/** Sends frame n at time 100 n. The frames' bytes are all 0xa5, so that flipped bits show. */
 function run(rates: FaultRates, materialised = true, poolSize = FRAMES * 2): Outcome {
   const random = new Random(seed)
   const pool = new FramePool(poolSize, 256)
@@ -51,7 +53,7 @@ function run(rates: FaultRates, materialised = true, poolSize = FRAMES * 2): Out
   return { faults, pool, arrivals }
 }
 
-/** Within four standard deviations of what a fair coin of this bias gives. */
+/** Within four standard deviations of the mean for this rate. */
 function likely(count: number, rate: number): boolean {
   return Math.abs(count - FRAMES * rate) <= 4 * Math.sqrt(FRAMES * rate * (1 - rate))
 }

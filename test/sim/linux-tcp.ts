@@ -1,19 +1,21 @@
 /**
- * The kernel's TCP with CUBIC, as a pair of nodes: `net/ipv4/tcp_cubic.c` of Linux 6 with its HyStart, SACK, proportional
- * rate reduction, delayed acknowledgements. Written from the kernel's source and not from `lib/cc`, to stand beside Weir on a path.
+ * The kernel's TCP with CUBIC, as a pair of nodes: `net/ipv4/tcp_cubic.c` of Linux 6 with its HyStart, SACK,
+ * proportional rate reduction, delayed acknowledgements. It is written from the kernel's source and not from
+ * `lib/cc`, for comparison with Weir on a path.
  *
- * What it leaves out: segmentation offload, pacing (CUBIC has none without the qdisc fq), the receiver's window, ECN.
+ * It has no segmentation offload, no pacing (CUBIC has none without the qdisc fq), no receiver's window, and
+ * no ECN.
  */
 import type { Frame } from '../../lib/frame/frame.js'
 import type { FramePool } from '../../lib/frame/frame-pool.js'
 import type { Node } from '../../lib/frame/node.js'
 import { MILLISECOND, type Nanos, NEVER, SECOND, serialisationNs } from '../../lib/time/nanos.js'
 
-/** Payload of a segment with time stamps on Ethernet, and what surrounds it there. */
+/** Payload of a segment with time stamps on Ethernet, and the bytes around it. */
 export const SEGMENT_BYTES = 1448
 const HEADER_BYTES = 66
 const HOST_RATE_BPS = 10e9
-/** Where a frame of this model keeps its sequence number and transmission. */
+/** Where a frame of this model has its sequence number and transmission. */
 const SEQ_AT = 0
 const TRANSMISSION_AT = 4
 
@@ -80,7 +82,7 @@ class LinuxCubic {
       this.cwnd = grown
       if (left <= 0) return
     }
-    // tcp_cong_avoid_ai: what was counted while segments were worth less is a single one.
+    // tcp_cong_avoid_ai: the count from when segments counted less adds a single segment.
     const count = this.#update(now, left)
     if (this.#count >= count) {
       this.#count = 0
@@ -92,7 +94,7 @@ class LinuxCubic {
     this.cwnd += grown
   }
 
-  /** bictcp_update: for so many segments the window grows by one. */
+  /** bictcp_update: the number of segments for which the window grows by one. */
   #update(now: number, acked: number): number {
     const { cwnd } = this
     this.#ackCount += acked
@@ -121,7 +123,7 @@ class LinuxCubic {
     this.ssthresh = Math.max(2, Math.floor(this.cwnd * BETA))
   }
 
-  /** After a timeout: cubictcp_state resets it all. */
+  /** After a timeout cubictcp_state resets everything. */
   forget(): void {
     this.#lastMax = 0
     this.#epoch = -1
@@ -146,7 +148,7 @@ export class LinuxSender implements Node {
   readonly #pool: FramePool
   readonly #startNs: Nanos
   readonly #segments = new Map<number, Segment>()
-  /** Sequence numbers by transmission, for those not judged yet. */
+  /** Sequence numbers by transmission, for those that are not judged yet. */
   readonly #sent: { seq: number; transmission: number }[] = []
   readonly #lost: number[] = []
   #una = 0
@@ -216,7 +218,7 @@ export class LinuxSender implements Node {
     this.cubic.sample(now / SECOND, rtt, this.#una, this.#next)
   }
 
-  /** Segments of which three sent later have arrived are lost: nothing is reordered here. */
+  /** A segment is lost when three later ones have arrived, because nothing is reordered here. */
   #judge(): number {
     let lost = 0
     while (this.#sent.length > 0 && this.#sent[0]!.transmission <= this.#highest) {
@@ -330,7 +332,7 @@ export class LinuxSender implements Node {
 const QUICK_ACKS = 16
 const DELAYED_ACK: Nanos = 40 * MILLISECOND
 
-/** Acknowledges every second segment, and each at once that is out of order. */
+/** Acknowledges every second segment, and at once each one out of order. */
 export class LinuxReceiver implements Node {
   /** Segments that arrived for the first time. */
   received = 0

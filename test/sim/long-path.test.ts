@@ -1,10 +1,13 @@
-/** Paths with much under way: windows, logs and buffers hold it, and a receive buffer that is small beside it does not keep the path empty. */
+/**
+ * Paths with a large bandwidth-delay product: windows, logs and buffers are large enough, and a receive
+ * buffer that is small in comparison does not leave the path empty.
+ */
 import t from 'tap'
 import type { NicConfig } from '../../lib/nic/config.js'
 import { MILLISECOND, SECOND } from '../../lib/time/nanos.js'
 import { MTU, type PathOptions, write } from './bottleneck.js'
 
-/** As a daemon has it. */
+/** As in a daemon. */
 const DAEMON: Partial<NicConfig> = {
   packetsInFlightMax: 32_768,
   reorderPackets: 65_536,
@@ -16,7 +19,7 @@ const DAEMON: Partial<NicConfig> = {
   baseRttWindowNs: 10 * SECOND,
 }
 
-/** Goodput of what is written beyond the first `skipped` bytes, as a share of the line's payload rate. */
+/** Goodput after the first `skipped` bytes, as a share of the line's payload rate. */
 function share(path: PathOptions, config: Partial<NicConfig>, skipped: number, bytes: number): number {
   const early = write(path, config, skipped, 1)
   const late = write(path, config, skipped + bytes, 1)
@@ -30,7 +33,7 @@ t.test('1 Gbit/s over 100 ms: one connection has 12,500 packets under way', asyn
   t.ok(share(path, config, 20e6, 20e6) > 0.9)
 })
 
-t.test('the first of so many is lost: all the others are kept, and it alone is sent again', async t => {
+t.test('the first of so many is lost: all the others are kept, and only it is retransmitted', async t => {
   const path: PathOptions = {
     rateBps: 1e9,
     rttNs: 100 * MILLISECOND,

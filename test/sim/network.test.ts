@@ -1,4 +1,4 @@
-/** The discrete-event network: times, order, what is lost and that nothing else is. */
+/** The discrete-event network: times, order, what is lost, and that nothing else is. */
 import t from 'tap'
 import { FramePool } from '../../lib/frame/frame-pool.js'
 import { Agenda } from '../../lib/sim/agenda.js'
@@ -66,7 +66,7 @@ t.test('events at one time run in the order in which nodes and links were added'
     const id = network.addNode(node)
     return { n, node, id }
   })
-  // Plugged in another order than the nodes were added in.
+  // Connected in another order than that in which the nodes were added.
   for (const { n, id } of [...senders].reverse()) network.connect(id, 0, hubId, n, 100)
   for (const { n, node } of senders) node.send(0, 0, n)
   for (const { id } of senders) network.kick(id)

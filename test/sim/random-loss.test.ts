@@ -1,6 +1,6 @@
 /**
- * Goodput where packets are lost at random, beside an independent model of TCP CUBIC with segments of 1,448 bytes that
- * meets the same chance of loss.
+ * Goodput with random loss, compared with an independent model of TCP CUBIC with segments of 1,448 bytes and
+ * the same chance of loss.
  */
 import t from 'tap'
 import { Random } from '../../lib/sim/random.js'
@@ -37,7 +37,7 @@ for (const [loss, bytes] of variants(
   t.test(`${100 * loss} % at ${RTT_MS} ms: about TCP CUBIC's goodput`, async t => {
     const path = { rateBps: 100e6, rttNs: RTT_MS * MILLISECOND, bufferBytes: 250e3, loss }
     const shares = fixedSeeds([1, 2, 3]).map(seed => {
-      // The same seed: the longer run begins with the shorter one, which is slow start's.
+      // With the same seed the longer run begins like the shorter one, which is slow start's.
       const early = write(path, DAEMON, bytes / 4, seed)
       const whole = write(path, DAEMON, bytes, seed)
       t.equal(whole.spurious, 0)

@@ -1,6 +1,7 @@
 /**
- * What is sent again is what was lost: over random loss, full drop-tail queues, reordering and outages, in virtual time. A fixed window
- * stands for any sender: one that nothing holds back fills the queue over and over.
+ * Only lost packets are retransmitted: with random loss, full drop-tail queues, reordering and outages, in
+ * virtual time. A fixed window stands for any sender, because nothing holds it back and it fills the queue
+ * again and again.
  */
 import t from 'tap'
 import type { NicConfig } from '../../lib/nic/config.js'
@@ -40,7 +41,7 @@ const CASES: [string, PathOptions, number][] = [
 ]
 
 for (const [what, path, windowBytes] of variants(CASES, 2)) {
-  t.test(`${what}: no more is sent again than 1.2 times what was dropped`, async t => {
+  t.test(`${what}: at most 1.2 times the dropped bytes are retransmitted`, async t => {
     for (const seed of SEEDS) {
       const outcome = write(path, sender(windowBytes), BYTES, seed)
       const { retransmittedBytes, droppedBytes, timeouts, goodputBps } = outcome
@@ -75,14 +76,14 @@ for (const [what, reorder, reorderNs] of [
       t.comment(`seed ${seed}: ${shown(outcome)}`)
       t.equal(outcome.droppedBytes, 0)
       t.equal(outcome.timeouts, 0)
-      // 1 % of the packets, where 5 % were held back: the reordering window has grown.
+      // 1 % of the packets, where 5 % were delayed: the reordering window has grown.
       t.ok(outcome.retransmittedBytes <= 0.01 * BYTES)
       t.ok(outcome.spurious >= outcome.retransmittedBytes / MTU - 2, 'the peer has told of them')
     }
   })
 }
 
-usual('after an outage it goes on by itself, and sends again what was lost', async t => {
+usual('after an outage it continues by itself, and retransmits what was lost', async t => {
   for (const recovery of ['selective', 'goBackN'] as const) {
     const path: PathOptions = { ...LONG, outage: [50 * MILLISECOND, 150 * MILLISECOND] }
     const outcome = write(path, sender(250e3, { recovery }), BYTES, 1)

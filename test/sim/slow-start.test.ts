@@ -18,7 +18,7 @@ for (const rttMs of variants([10, 7, 20, 50], 1)) {
       ackEveryPackets: 16,
       retransmitTimeoutLeastNs: 200 * MILLISECOND,
     }
-    // A second and a half: of CUBIC's cycles none is over by then.
+    // A second and a half, before the end of any of CUBIC's cycles.
     const { droppedPackets, timeouts, goodputBps, error } = write(path, config, 18e6, 1)
     t.equal(error, null)
     t.comment(`${droppedPackets} packets dropped, ${(goodputBps / 1e6).toFixed(1)} Mbit/s`)

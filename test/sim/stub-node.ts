@@ -1,4 +1,4 @@
-/** Nodes for tests of the network: what they send and when is told, what they get is written down. */
+/** Nodes for tests of the network: a test says what they send and when, and they record what they get. */
 import type { Frame } from '../../lib/frame/frame.js'
 import type { FramePool } from '../../lib/frame/frame-pool.js'
 import type { Node } from '../../lib/frame/node.js'

@@ -1,8 +1,7 @@
 /**
- * Whole hosts over a bad network: NICs, connection manager and a switch in virtual time, with real payloads and
- * ICRCs. Whatever the links do, every message arrives exact and exactly once, and nothing leaks; whether the hosts agree
- * on selective repeat, or one of them knows go-back-N alone.
- *
+ * Whole hosts over a bad network: NICs, connection manager and a switch in virtual time, with real payloads
+ * and ICRCs. Whatever the links do, every message arrives exactly once with the right bytes, and nothing
+ * leaks. The hosts use selective repeat, or one of them supports only go-back-N.
  * SEED=n replays one seed.
  */
 import t, { type Test } from 'tap'
@@ -25,15 +24,15 @@ const PORT = 7000
 const MESSAGES = 60
 const MESSAGE_MAX = 20_000
 const MTUS = [256, 512, 1024, 2048, 4096]
-/** Messages carry their number, for the receiver to know them by. */
+/** Messages contain their number, by which the receiver identifies them. */
 const SERIAL_BYTES = 8
 
-/** Words whose low 24 bits lie just under the wrap: so do the PSNs drawn from them. */
+/** Words whose low 24 bits are just below the wrap, and so are the PSNs drawn from them. */
 function nearWrap(random: Random): () => number {
   return () => ((random.u32() & 0xff0000ff) | 0x00ffff00) >>> 0
 }
 
-/** The receiving side: takes SENDs into slots, checks each against what its serial number says. */
+/** The receiving side: receives SENDs into slots, and checks each by its serial number. */
 class Receiver implements ConnectionHandler {
   readonly serials: number[] = []
   readonly target: MemoryRegion
@@ -77,7 +76,7 @@ class Receiver implements ConnectionHandler {
   }
 }
 
-/** What message `serial` holds: its number, then bytes that follow from it. */
+/** The contents of message `serial`: its number, then bytes that depend on it. */
 function contents(serial: number, length: number): Buffer {
   const bytes = Buffer.alloc(length)
   for (let i = 0; i < length; i++) bytes[i] = (serial * 31 + i * 7) & 0xff
@@ -90,7 +89,7 @@ interface Planned {
   length: number
 }
 
-/** The sending side: posts every planned message as room allows, and keeps what completed. */
+/** The sending side: posts every planned message as there is room, and records completions. */
 class Sender implements ConnectionHandler {
   readonly completed: { id: number; status: number }[] = []
   readonly source: MemoryRegion
@@ -193,7 +192,7 @@ function build(seed: number, rates: FaultRates, recovery: Recovery): World {
         ackEveryPackets: 1 + random.below(8),
         ackTimeoutNs: 1_000_000,
         queueDepth: 16,
-        // Both must want it.
+        // Both must support it.
         recovery: i === 0 ? 'selective' : recovery,
       }),
   )
@@ -211,13 +210,13 @@ function build(seed: number, rates: FaultRates, recovery: Recovery): World {
   const swId = network.addNode(sw)
   for (const [i, address] of addresses.entries()) {
     sw.routes.set(address, [i])
-    // One link does all the damage, so that the rates are those of the whole path.
+    // One link causes all damage, so that the rates are those of the whole path.
     network.connect(ids[i]!, 0, swId, i, 5_000, i === 0 ? { ab: faults[0]!, ba: faults[1]! } : undefined)
   }
   const receiver = new Receiver(nics[1]!)
   nics[1]!.listen(PORT, { accept: () => receiver })
   const plan = planOf(random.fork('plan'))
-  // Everything of the READs' and the atomic's memory is written beforehand.
+  // The memory of the READs and the atomic is written beforehand.
   for (const [i, { opcode, length }] of plan.entries()) {
     if (opcode === WorkOpcode.RDMA_READ) contents(i, length).copy(receiver.target.buffer!, i * MESSAGE_MAX)
   }
@@ -229,7 +228,7 @@ function build(seed: number, rates: FaultRates, recovery: Recovery): World {
   return { pool, network, sender, receiver, plan, faults }
 }
 
-/** Runs until both ends are closed; throws when that takes longer than any sound protocol would. */
+/** Runs until both ends are closed. Throws when that takes longer than with any sound protocol. */
 function drive(world: World): void {
   const { network, sender, receiver } = world
   while (sender.closed === 0 || receiver.closed === 0) {
@@ -286,7 +285,7 @@ export function sweep(seeds: readonly number[]): void {
           const world = build(seed, rates, recovery)
           drive(world)
           check(t, world)
-          // A replayed seed may be a lucky one.
+          // A replayed seed may meet no fault.
           if (isReplay) return
           const { faults } = world
           const hit = (of: keyof LinkFaults) => faults.reduce((sum, fault) => sum + Number(fault[of]), 0)

@@ -1,4 +1,7 @@
-/** The documents: links lead somewhere, and the list of error codes is that of the code. Examples are run by test/docs. */
+/**
+ * The documents: links lead somewhere, and the list of error codes is that of the code. test/docs runs the
+ * examples.
+ */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import t from 'tap'
@@ -13,7 +16,7 @@ const PAGES = readdirSync(join(repositoryRoot, 'docs'))
   .filter(name => name.endsWith('.md'))
   .map(name => `docs/${name}`)
 const DOCUMENTS = [...TOP, ...PAGES]
-/** What a folder of sources says of its files. */
+/** Documents that describe files of source folders. */
 const OF_FOLDERS = filesIn(['lib', 'switch-emu'], /README\.md$/)
 
 function filesIn(folders: readonly string[], name: RegExp): string[] {

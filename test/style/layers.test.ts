@@ -32,7 +32,10 @@ const LAYERS: readonly (readonly string[])[] = [
   ['bench', 'bin'],
 ]
 
-/** Rooms of the folders that have some, from the bottom up, with the same rule. A file beside the rooms stands with its name. */
+/**
+ * Rooms of the folders that have some, from the bottom up, with the same rule. A file beside the rooms is
+ * listed by its name.
+ */
 const ROOMS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   'lib/wire': [['bytes'], ['net'], ['telemetry'], ['ib'], ['cm', 'weir'], ['parse.ts'], ['print.ts']],
   'lib/cc': [

@@ -1,4 +1,4 @@
-/** What a file leaves to the long tests is run by them. */
+/** The long tests run what a file leaves to them. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'

@@ -1,4 +1,6 @@
-/** A program that not every machine has is run only in test files that skip without it: `without('tshark')`. */
+/**
+ * Test files may run a program that not every machine has only if they skip without it: `without('tshark')`.
+ */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'

@@ -9,6 +9,7 @@ const PRIVATE_WORDS =
   /\b(told|heeds?|heeded|(?:goes|gone|sends|sent) again|tells? of)\b|\b(?:a|no) weir\b|\bweirs\b/
 /** From where a comment begins, or a line within one. */
 const COMMENT = /(?:^\s*(?:\/?\*\*? ?)|\/\*\*? |(?:^|\s)\/\/ )(.*)/
+const TEST_NAME = /\b(?:test|usual|long)\(\s*(['"`])((?:\\.|(?!\1).)*)\1/g
 const HEADLESS =
   /^\s*(?:\/\/|\/?\*\*?) ?Of |^\s*(?:\/\/|\/\*\*?) (?:Also|Amid|Among|And|Beside|But|Else|Nor|Or) /
 
@@ -48,10 +49,23 @@ t.test('the documents have the words of the field', async t => {
 })
 
 t.test('the comments have them too', async t => {
-  const sources = ['bin', 'lib', 'switch-emu'].flatMap(folder => files(folder, '.ts'))
+  const sources = FOLDERS.flatMap(folder => files(folder, '.ts'))
   const lines = sources.flatMap(path => commentsOf(path).filter(line => PRIVATE_WORDS.test(line)))
   t.same(lines, [])
   t.ok(sources.length > 300, `${sources.length} files`)
+})
+
+t.test('the names of tests have them too', async t => {
+  const names = files('test', '.ts').flatMap(path =>
+    [...readFileSync(join(repositoryRoot, path), 'utf8').matchAll(TEST_NAME)].map(
+      ([, , name]) => `${path}: ${name}`,
+    ),
+  )
+  t.same(
+    names.filter(name => PRIVATE_WORDS.test(name)),
+    [],
+  )
+  t.ok(names.length > 1500, `${names.length} names`)
 })
 
 t.test('a comment begins with what it is about', async t => {

@@ -1,6 +1,7 @@
 /**
- * Optional packages taken away from one process and its threads, as `npm ci --omit=optional` or a machine without a
- * compiler leaves it: a file for node's `--require`, in which loading one of them fails as if it were not installed.
+ * Removes optional packages from one process and its threads, as `npm ci --omit=optional` or a machine
+ * without a compiler does: a file for node's `--require`, in which loading one of them fails as if it were
+ * not installed.
  */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'

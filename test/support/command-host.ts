@@ -1,6 +1,6 @@
 /**
- * A process that runs one command line after the other (`CommandLines`): what a command prints, says and ends with is as in a process
- * of its own, without the half second of CPU that loading it costs each time.
+ * A process that runs one command line after the other (`CommandLines`). Output and exit code of a command
+ * are as in a process of its own, without the half second of CPU time for loading it each time.
  */
 import { writeSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -14,7 +14,7 @@ const { makeProgram, report } = (await import(
   pathToFileURL(bundled).href
 )) as typeof import('../../bin/command-line.js')
 
-/** What `process.exit` throws here: the process has further command lines to run. */
+/** `process.exit` throws this here, because the process has further command lines to run. */
 class Exit extends Error {}
 
 const printed = { stdout: '', stderr: '' }
@@ -53,7 +53,7 @@ async function run({ words, cwd }: CommandLine): Promise<CommandEnd> {
 
 process.on('message', async (line: CommandLine) => {
   const end = await run(line)
-  // Programs that the command ran write there themselves.
+  // Programs that the command ran write there directly.
   for (const descriptor of [1, 2]) writeSync(descriptor, END)
   process.send!(end)
 })

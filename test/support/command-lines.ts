@@ -1,4 +1,6 @@
-/** Command lines that need no process of their own: those that no signal reaches, and whose standard input nobody reads. */
+/**
+ * Command lines that need no process of their own: they get no signal, and nobody reads their standard input.
+ */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
@@ -15,7 +17,7 @@ export class CommandLines {
   #child: ChildProcess | null = null
   #last: Promise<unknown> = Promise.resolve()
 
-  /** What programs that a command runs have written to the process's own output. */
+  /** Output of programs that a command runs, which write to the process's own output. */
   readonly #written = { stdout: '', stderr: '' }
 
   /** The process ends with `t`. */
@@ -52,7 +54,7 @@ export class CommandLines {
     })
   }
 
-  /** What came before the mark that stands where a command has ended. */
+  /** Returns the output before the mark that ends a command. */
   async #take(child: ChildProcess, name: 'stdout' | 'stderr'): Promise<string> {
     while (!this.#written[name].includes(END)) await once(child[name]!, 'data')
     const [written, rest] = this.#written[name].split(END) as [string, string]

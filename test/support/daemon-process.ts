@@ -10,7 +10,7 @@ import { weirProgram } from '../../lib/package-file.js'
 
 const WEIR = weirProgram()
 
-/** Addresses 127.a.b.1 to .250 of this process: a and b are the same for no pid that is near. */
+/** Addresses 127.a.b.1 to .250 of this process. Processes with near pids have other values of a and b. */
 const NET = `127.${64 + (process.pid % 128)}.${1 + (Math.floor(process.pid / 128) % 250)}`
 let lastHost = 0
 
@@ -41,7 +41,7 @@ export class Run {
   #isOver = false
 
   /**
-   * @param within a command line that runs another one: to be somewhere else
+   * @param within a command line that runs another one elsewhere
    * @param weir the program
    */
   constructor(
@@ -121,7 +121,7 @@ export class DaemonProcess extends Run {
     this.socket = socket
   }
 
-  /** Starts one and waits until it serves. Give `like` to start it again in the place of another. */
+  /** Starts one and waits until it serves. `like` starts it again in the place of another. */
   static async start(t: Test, more: readonly string[] = [], like?: DaemonProcess): Promise<DaemonProcess> {
     const folder = like ? join(like.socket, '..') : await scratch(t)
     return await DaemonProcess.#startIn(t, folder, like?.place ?? { address: loopbackAddress() }, more)
@@ -158,17 +158,17 @@ export class DaemonProcess extends Run {
   }
 }
 
-/** `weir send` by way of `from`. */
+/** `weir send` through the daemon `from`. */
 export function send(t: Test, from: DaemonProcess, args: readonly string[], cwd?: string): Run {
   return new Run(t, ['send', '--socket', from.socket, ...args], cwd)
 }
 
-/** `weir get` by way of `by`. */
+/** `weir get` through the daemon `by`. */
 export function get(t: Test, by: DaemonProcess, args: readonly string[], cwd?: string): Run {
   return new Run(t, ['get', '--socket', by.socket, ...args], cwd)
 }
 
-/** Waits until a transfer of that direction has moved so many bytes at `daemon`. */
+/** Waits until a transfer of that direction has moved this many bytes at `daemon`. */
 export async function untilMoved(
   run: Run,
   daemon: DaemonProcess,

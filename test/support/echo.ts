@@ -1,6 +1,6 @@
 /**
- * ICMP echo (RFC 792), as `ping` does it: proof that packets cross, there and back, in machines that have no ping. Needs what
- * labs need: koffi, and the right to raw sockets where it runs.
+ * ICMP echo (RFC 792), as `ping` does it: proof that packets cross, there and back, on machines without ping.
+ * It needs what labs need: koffi, and the right to raw sockets.
  *
  * As a program, `node echo.js HOST [COUNT]` prints an `EchoResult` as JSON.
  */
@@ -17,18 +17,21 @@ const ECHO_REPLY = 0
 const ECHO_REQUEST = 8
 const IPPROTO_IP = 0
 const IP_TTL = 2
-/** As ping's: with the headers of ICMP and IPv4 84 bytes, 98 on Ethernet. */
+/** As with ping: 84 bytes with the headers of ICMP and IPv4, 98 on Ethernet. */
 const PAYLOAD_BYTES = 56
 const REQUEST_BYTES = icmp.BYTES + PAYLOAD_BYTES
 const INTERVAL_MS = 20
-/** After this time a request or its answer is taken for lost: the kernel drops what waited for a neighbour in vain. */
+/**
+ * After this time a request or its answer counts as lost, because the kernel drops packets that wait for an
+ * unknown neighbour.
+ */
 const PATIENCE_MS = 5000
 const LOST_MAX = 6
 
 export interface EchoResult {
   /** Requests, each of 98 bytes on Ethernet. */
   sent: number
-  /** The answers, in order: whose, the TTL that was left, and the round trip. */
+  /** The answers, in order: address, remaining TTL, and round trip. */
   replies: { from: string; ttl: number; ms: number }[]
   /** Errors that came back for a request. */
   errors: { from: string; type: number; code: number }[]
@@ -37,7 +40,7 @@ export interface EchoResult {
 /** Echo requests to one address, from the network namespace in which it was made. */
 export class Echo {
   readonly #sender: number
-  /** Not connected: errors come from elsewhere. */
+  /** Not connected, because errors come from other addresses. */
   readonly #receiver: number
   readonly #id = (process.pid ^ (Math.random() * 0xffff)) & 0xffff
   readonly #bytes = Buffer.alloc(1500)
@@ -83,7 +86,7 @@ export class Echo {
     writeSync(this.#sender, view)
   }
 
-  /** Takes everything that has arrived: a raw socket has the ICMP of all, with the IPv4 header. */
+  /** Handles everything that has arrived. A raw socket gets the ICMP of all, with the IPv4 header. */
   #receive(sequence: number, sentAt: number): void {
     for (;;) {
       let bytes: number

@@ -1,6 +1,6 @@
-/** What `CommandLines` and its process tell each other. */
+/** The protocol between `CommandLines` and its process. */
 
-/** Stands in the output of the process where a command line has ended. */
+/** Marks the end of a command line in the output of the process. */
 export const END = '\0the command has ended\0'
 
 /** A command line to run. */
@@ -9,7 +9,7 @@ export interface CommandLine {
   cwd: string
 }
 
-/** What became of it. */
+/** The result of a command line. */
 export interface CommandEnd {
   code: number
   stdout: string

@@ -1,7 +1,7 @@
 /**
- * Two ends of Verbs in memory, for testing applications of the NIC without one: bytes move between registered
- * regions, completions come in order, one operation an event-loop turn. A hook may break or bend any
- * operation.
+ * Two ends of Verbs in memory, to test applications of the NIC without one: bytes move between registered
+ * regions, completions come in order, one operation per turn of the event loop. A hook may break or change
+ * any operation.
  */
 import { WeirError } from '../../lib/errors.js'
 import { newConnectionStats } from '../../lib/nic/feedback/connection-stats.js'
@@ -21,8 +21,9 @@ import type { Nanos } from '../../lib/time/nanos.js'
 import { HostAddress } from '../../lib/wire/net/address.js'
 
 /**
- * Called before each operation takes effect; `bytes`, of a READ what it brings, may be changed. 'break' fails the connection, 'lose'
- * does so at this end alone, the other one notices nothing; 'hold' keeps it back.
+ * Called before each operation takes effect. It may change `bytes`, which for a READ are the result. 'break'
+ * fails the connection. 'lose' does so at this end only, and the other end does not notice. 'hold' delays the
+ * operation.
  */
 export type Hook = (
   from: FakeVerbs,
@@ -122,7 +123,7 @@ export function fakePair(): [FakeVerbs, FakeVerbs] {
   return [a, b]
 }
 
-/** The clock that goes with it. */
+/** A clock for it. */
 export const realTime = { now: () => Math.round(performance.now() * 1e6), wake: () => {} }
 
 class FakeConnection implements Connection {
@@ -251,7 +252,7 @@ class FakeConnection implements Connection {
     return true
   }
 
-  /** A copy of what the operation moves; null when the peer's memory may not be read. */
+  /** A copy of the bytes that the operation moves. Null when the peer's memory may not be read. */
   #bytesOf(work: SendWork, other: FakeConnection): Uint8Array | null {
     const { region, offset, length } = work
     const isRead = work.opcode === WorkOpcode.RDMA_READ
@@ -282,7 +283,7 @@ class FakeConnection implements Connection {
   }
 }
 
-/** The memory at the other end that an RDMA operation names; null when it may not use it. */
+/** The memory at the other end that an RDMA operation names. Null when it may not use it. */
 function remoteBytes(other: FakeConnection, work: SendWork, access: number): Uint8Array | null {
   const region = other.verbs.memory.findIn(other.handler.domain ?? DEFAULT_DOMAIN, work.rkey!)
   const at = work.remoteAddress! - (region?.address ?? 0)

@@ -1,6 +1,6 @@
 /**
- * Sockets that are open when the call returns, unlike those of node:dgram: so a test that enters a network namespace for
- * one call (`Namespaces.inside`) has them there.
+ * Sockets that are open when the call returns, unlike those of node:dgram. So a test that enters a network
+ * namespace for one call (`Namespaces.inside`) has them there.
  */
 import { closeSync, writeSync } from 'node:fs'
 import { loadLibc } from '../../lib/io/linux/libc.js'
@@ -11,7 +11,9 @@ const SOCK_DGRAM = 2
 /** sys/socket.h: SOCK_RAW, not blocking. */
 export const RAW_SOCKET = 3 | 0o4000
 
-/** A socket for IPv4, connected where `address` is given: node:fs reads and writes it. Throws what the kernel says. */
+/**
+ * A socket for IPv4, connected if `address` is given. node:fs reads and writes it. Throws the kernel's error.
+ */
 export function openSocket(type: number, protocol: number, address?: string, port = 0): number {
   const libc = loadLibc()
   const fd = libc.socket(AF_INET, type, protocol)
@@ -28,7 +30,7 @@ export function openSocket(type: number, protocol: number, address?: string, por
   throw new Error(`connect to ${address}: error ${error}`)
 }
 
-/** Sends one UDP datagram from where this thread is. */
+/** Sends one UDP datagram from this thread's namespace. */
 export function sendDatagram(address: string, port: number, payload: string): void {
   const fd = openSocket(SOCK_DGRAM, 0, address, port)
   writeSync(fd, payload)

@@ -58,8 +58,10 @@ export class Namespaces {
   }
 
   /**
-   * Joins two namespaces by a veth pair, both ends up: what is sent before the kernel has noticed that is dropped.
-   * @param offloads false: without those that the kernel gives such a pair, so that frames are as on a wire
+   * Joins two namespaces by a veth pair with both ends up, because frames before the kernel has noticed that
+   * are dropped.
+   *
+   * @param offloads false: without the kernel's default offloads, so that frames are as on a wire
    */
   veth(a: VethEnd, b: VethEnd, mtu = 1500, offloads = false): void {
     ip('-n', a.ns, 'link', 'add', 'name', a.name, 'type', 'veth', 'peer', 'name', b.name, 'netns', b.ns)

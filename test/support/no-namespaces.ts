@@ -1,7 +1,7 @@
 /** A machine whose kernel forbids namespaces. */
 import { spawnSync } from 'node:child_process'
 
-/** Runs what follows as a root that the kernel lets make no namespaces at all. */
+/** Runs a command line as a root that may not make any namespaces. */
 export const FORBIDDEN = [
   'unshare',
   '--user',
@@ -13,7 +13,7 @@ export const FORBIDDEN = [
   'sh',
 ]
 
-/** Why that cannot be had, or false. */
+/** Why that is not possible, or false. */
 export function cannotForbid(): string | false {
   const [program, ...args] = [...FORBIDDEN, 'true']
   const tried = spawnSync(program!, args, { encoding: 'utf8' })

@@ -1,6 +1,7 @@
 /**
- * Preloaded into each test file. tap has all processes and threads that a test starts load its own modules, to measure
- * coverage: three quarters of a second of CPU for each `weir`. Nobody looks at that here, so they start as a user's do.
+ * Preloaded into each test file. tap makes all processes and threads that a test starts load its own modules,
+ * to measure coverage, which takes three quarters of a second of CPU time for each `weir`. Nobody uses the
+ * coverage here, so they start as a user's do.
  */
 import { createRequire, syncBuiltinESMExports } from 'node:module'
 import threads, { isMainThread, type WorkerOptions } from 'node:worker_threads'

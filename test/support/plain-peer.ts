@@ -1,6 +1,6 @@
 /**
- * A host that is no weir: a plain librdmacm peer with go-back-N. Its connection manager's datagrams say nothing in Weir's words, and
- * what others say in them does not reach it.
+ * A host that is no Weir host: a plain librdmacm peer with go-back-N. Its connection manager's datagrams
+ * contain nothing of Weir's, and it does not get what others add.
  */
 import * as weirData from '../../lib/cm/weir-private-data.js'
 import type { Frame } from '../../lib/frame/frame.js'
@@ -10,12 +10,12 @@ import * as icrc from '../../lib/wire/ib/icrc.js'
 
 const MAGIC = 'WEIR'
 
-/** Leaves of private data what the application has said. */
+/** Leaves only the application's private data. */
 export function takeWordsOut(frame: Frame): void {
   if (frame.bth < 0 || bth.destQpn(frame.view, frame.bth) !== deth.QPN_GSI) return
   const { bytes, bth: from, length } = frame
   const at = bytes.subarray(0, length).indexOf(MAGIC, from, 'latin1')
-  // What was damaged on the way stays so.
+  // A damaged frame remains damaged.
   if (at < 0 || !icrc.verify(frame)) return
   const spoken = bytes.subarray(at, length)
   const said = weirData.decode(spoken)

@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 
-/** Command lines that contain `text`. By /proc; elsewhere by `ps`, which Linux may lack. */
+/** Command lines that contain `text`, from /proc, or elsewhere from `ps`, which Linux may lack. */
 export function commandLinesWith(text: string): string[] {
   return commandLines().filter(line => line.includes(text))
 }

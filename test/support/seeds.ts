@@ -1,6 +1,7 @@
 /**
- * Seeds of randomised tests. Over fixed seeds a test may claim what its input reaches. A drawn seed looks for faults, and
- * such a claim would fail with an unlucky one. SEED=n in the environment replays n in place of either.
+ * Seeds of randomised tests. Over fixed seeds a test may claim what its input reaches. A drawn seed looks for
+ * faults, and such a claim would fail with an unlucky one. SEED=n in the environment replays n in place of
+ * either.
  */
 import type { Test } from 'tap'
 

@@ -27,7 +27,7 @@ export function testFiles(folder: string, sources = join(folder, '../../test')):
   const isLoaded = (file: string) => !file.endsWith(ALL) && existsSync(join(folder, dirname(file), ALL))
   const long = all.filter(file => file.endsWith(LONG))
   const others = all.filter(file => !file.endsWith(LONG))
-  // What takes long begins first, so that nobody waits for one file in the end.
+  // Long files begin first, so that nobody waits for one file at the end.
   const first = (file: string) => (file.endsWith(ALL) ? 0 : 1)
   return {
     processes: others.filter(file => !isLoaded(file)).sort((a, b) => first(a) - first(b)),

@@ -1,4 +1,4 @@
-/** What of a file's TAP the suite parses: too much costs minutes, too little would hide a failure. */
+/** Which part of a file's TAP the suite parses: too much costs minutes, too little would hide a failure. */
 import t from 'tap'
 import { topLevel } from './top-level.js'
 

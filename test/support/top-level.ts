@@ -1,18 +1,18 @@
 /**
- * Which TAP of a test file the suite parses. tap parses each line once per level, in the suite and again in its runner, so
- * nested lines cost CPU for nothing. A file that passes passes on its top level only.
+ * Selects the TAP of a test file that the suite parses. tap parses each line once per level, in the suite and
+ * again in its runner, so nested lines only cost CPU time. For a file that passes, the top level is enough.
  */
 import type { ChildProcess } from 'node:child_process'
 import type { Writable } from 'node:stream'
 
-/** Has the parser of a file's process get the file's TAP without what is nested, if the file passes. */
+/** Passes the file's TAP to its parser without nested lines, if the file passes. */
 export function passTopLevelOn(process: ChildProcess, parser: Writable): void {
   const stdout = process.stdout
   if (!stdout) throw new Error('the test file has no standard output to read')
   const chunks: Buffer[] = []
   stdout.unpipe(parser)
   stdout.on('data', (chunk: Buffer) => chunks.push(chunk))
-  // A stream that was unpiped stays paused otherwise, and a full pipe stops the file.
+  // A stream that was unpiped stays paused, and a full pipe stops the file.
   stdout.resume()
   stdout.on('end', () => parser.end(topLevel(Buffer.concat(chunks).toString())))
 }

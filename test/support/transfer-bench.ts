@@ -35,16 +35,16 @@ interface Asked {
 }
 
 interface BenchOptions {
-  /** Chunks of the end that decides: it receives, or gets. */
+  /** Chunks of the receiving end, which decides their length. */
   chunkBytes?: number
-  /** Wraps where files go. */
+  /** Wraps the store of files. */
   store?: (store: FileStore) => FileStore
   digest?: DigestKind
   /** False: the end that has the files shares none. */
   shares?: boolean
 }
 
-/** One end has files in `outbox`, which it sends or serves; at the other they come to `inboxPath`. */
+/** One end has files in `outbox`, which it sends or serves. At the other end they arrive in `inboxPath`. */
 export class TransferBench {
   readonly outbox: string
   readonly inboxPath: string
@@ -54,7 +54,7 @@ export class TransferBench {
   readonly sink: FakeVerbs
   readonly sourceRings = new RingPool(ringBytesOf(CHUNK, SLOTS), 2)
   readonly sinkRings: RingPool
-  /** Sessions of the ends that did not begin, oldest first. */
+  /** Sessions of the other ends, oldest first. */
   readonly passive: PassiveSession[] = []
   readonly options: BenchOptions
   readonly test: Test
@@ -149,7 +149,7 @@ export class TransferBench {
     return await (await this.begin(way, name, more)).outcome
   }
 
-  /** How the last transfer ended at the end that did not begin it. */
+  /** How the last transfer ended at the other end. */
   async passiveOutcome(): Promise<PassiveOutcome> {
     return await this.passive.at(-1)!.outcome
   }
@@ -158,7 +158,7 @@ export class TransferBench {
     return await readFile(join(this.inboxPath, name))
   }
 
-  /** Everything has been given back at both ends. */
+  /** Checks that both ends have returned everything. */
   async checkReleased(test: Test): Promise<void> {
     for (const session of this.passive) await session.outcome
     test.equal(this.source.memory.size, 0, 'source: no region left')
@@ -171,7 +171,7 @@ export class TransferBench {
 export const WAYS = ['send', 'get'] as const
 export type Way = (typeof WAYS)[number]
 
-/** Only a file with holes can be greater than a disk: as if it had none, all of it needs room. */
+/** Only a file with holes can be larger than a disk. Without holes it needs room for all of it. */
 export const asIfDense = (inner: FileStore): FileStore => ({
   open: (offer, user) => inner.open({ ...offer, allocatedBytes: 0 }, user),
 })

@@ -1,4 +1,7 @@
-/** Captures read by tshark with switch-emu/wireshark/weir.lua, beside what lib/wire makes of the same bytes. */
+/**
+ * Captures read by tshark with switch-emu/wireshark/weir.lua, compared with lib/wire's reading of the same
+ * bytes.
+ */
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import type { Test } from 'tap'
@@ -24,13 +27,13 @@ import { without } from './tools.js'
 
 export const LUA = join(repositoryRoot, 'switch-emu', 'wireshark', 'weir.lua')
 
-/** Why tshark's verdict cannot be asked for here, or false: for the `skip` of a test. */
+/** Why tshark is not available here, or false, for the `skip` of a test. */
 export const noTshark = without('tshark')
 
 /**
- * The fields of every packet: what occurs more than once is joined by commas.
+ * The fields of every packet. Repeated fields are joined by commas.
  *
- * @param withLua what Weir adds is known
+ * @param withLua tshark loads Weir's dissector
  * @param more options of tshark
  */
 export function tshark(
@@ -81,7 +84,7 @@ function ourFields(frame: Frame): string[] {
   const { view, shim } = frame
   const opcode = bth.opcode(view, frame.bth)
   const hex = (value: number, digits: number) => `0x${value.toString(16).padStart(digits, '0')}`
-  // Wireshark's dissector shows the BTH alone of opcodes that it does not know.
+  // Wireshark's dissector shows only the BTH of unknown opcodes.
   const crc = icrc.isPresent(frame) && opcode < 0xc0 ? hex(view.getUint32(frame.length - icrc.BYTES), 8) : ''
   const fields = [
     opcode.toString(),
@@ -96,7 +99,7 @@ function ourFields(frame: Frame): string[] {
   const rows = Array.from({ length: hops.count }, (_, i) => i)
   const column = (values: { [row: number]: number }) => rows.map(row => values[row]).join()
   const native = frame.intFormat === telemetry.NATIVE
-  // Compact records name no switch and no port.
+  // Compact records do not identify switches and ports.
   const wide = !native || intShim.format(view, shim) === intShim.FORMAT_WIDE
   const head = [
     intShim.format(view, shim).toString(),

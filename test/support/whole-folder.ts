@@ -1,4 +1,7 @@
-/** All test files of a folder in one process: to start one costs more than most tests that need none of their own. */
+/**
+ * All test files of a folder in one process, because starting one costs more than most tests that need none
+ * of their own.
+ */
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -11,7 +14,7 @@ import t from 'tap'
  */
 export function wholeFolder(folder: string): void {
   const files = readdirSync(folder).filter(file => /^[^.]+\.test\.js$/.test(file) && file !== 'all.test.js')
-  // Within a test, or tap would take what is done so far for all.
+  // Within a test. Otherwise tap would take the tests so far for all of them.
   t.test('load the files', async t => {
     for (const file of files.sort()) {
       await import(pathToFileURL(join(folder, file)).href)

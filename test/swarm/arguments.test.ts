@@ -1,4 +1,4 @@
-/** The command line of the swarm, as a user gets it wrong. */
+/** Mistakes on the command line of the swarm. */
 import t from 'tap'
 import { parseArguments, replayOf } from './arguments.js'
 

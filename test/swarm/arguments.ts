@@ -22,7 +22,7 @@ export interface SwarmArguments {
   help: boolean
 }
 
-/** Throws WEIR_BAD_ARGUMENT for an option that there is not, and for a value that is none. */
+/** Throws WEIR_BAD_ARGUMENT for an unknown option or a wrong value. */
 export function parseArguments(args: readonly string[]): SwarmArguments {
   const values = read(args)
   return {
@@ -48,7 +48,7 @@ function read(args: readonly string[]) {
     } as const
     return parseArgs({ args: [...args], options }).values
   } catch (error) {
-    // What is wrong stands in the first sentence; the others explain parseArgs.
+    // The first sentence has the error. The others explain parseArgs.
     const [what] = (error as Error).message.split('. ')
     throw new WeirError('WEIR_BAD_ARGUMENT', `${what}; the options are --seeds, --from, --jobs and --help`)
   }

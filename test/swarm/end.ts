@@ -1,4 +1,4 @@
-/** One end of a connection of the swarm: posts its work, and checks each completion and each message as it comes. */
+/** One end of a connection of the swarm: posts its work, and checks each completion and each message. */
 import type { WeirError } from '../../lib/errors.js'
 import type { Nic } from '../../lib/nic/nic.js'
 import type { Connection, ConnectionHandler } from '../../lib/nic/types.js'
@@ -16,19 +16,19 @@ import { type AtomicStep, checkFound, checkWords, WORD_BYTES, WORDS, WordModel }
 import { MESSAGE_MAX } from './limits.js'
 import type { WorkPlan } from './plan.js'
 
-/** Bytes that every message is cut from; no two pieces of 8 bytes are the same. */
+/** Bytes from which every message is cut. No two pieces of 8 bytes are the same. */
 const NOISE = Buffer.alloc(1 << 16)
 const noise = new Random(1)
 for (let at = 0; at < NOISE.length; at += 4) NOISE.writeUInt32LE(noise.u32(), at)
 
 const MESSAGE_STRIDE = 12_288
-/** Address and key of an end's memory, told to its peer. */
+/** Address and key of an end's memory, which its peer gets. */
 const TARGET_BYTES = 12
 
 const ACCESS = Access.LOCAL_WRITE | Access.REMOTE_WRITE | Access.REMOTE_READ | Access.REMOTE_ATOMIC
 
 interface EndOptions {
-  /** Different for every end: its messages follow from it. */
+  /** Different for every end. It determines the end's messages. */
   name: string
   plan: readonly WorkPlan[]
   peerPlan: readonly WorkPlan[]
@@ -42,7 +42,7 @@ export class End implements ConnectionHandler {
   readonly nic: Nic
   readonly name: string
   readonly plan: readonly WorkPlan[]
-  /** Set as soon as both ends are there. */
+  /** Set as soon as both ends exist. */
   peer: End | null = null
   connection: Connection | null = null
   readonly sends: SendOrder
@@ -50,7 +50,7 @@ export class End implements ConnectionHandler {
   retransmissions: Retransmissions | null = null
   closed = 0
   error: WeirError | null = null
-  /** Work requests that may be posted by now; whoever raises it calls `goOn`. */
+  /** Work requests that may be posted by now. Call `goOn` after raising it. */
   allowed = Number.POSITIVE_INFINITY
   /** Called when the connection is there. */
   onReady: (connection: Connection) => void = () => {}
@@ -86,7 +86,7 @@ export class End implements ConnectionHandler {
     this.#receiveCount = new ReceiveCount(this.#fail)
     const bytes = Math.max(1, plan.length) * MESSAGE_STRIDE
     this.#source = nic.memory.register(Buffer.alloc(bytes), bytes, Access.LOCAL_WRITE)
-    // Behind the peer's messages the words of its atomics.
+    // The words of the peer's atomics are after its messages.
     const targetBytes = peerPlan.length * MESSAGE_STRIDE + WORDS * WORD_BYTES
     this.target = nic.memory.register(Buffer.alloc(targetBytes), targetBytes, ACCESS)
     this.spares = peerPlan
@@ -100,7 +100,7 @@ export class End implements ConnectionHandler {
     }
   }
 
-  /** Who is at the other end: what its READs find here, and which of its work completes a receive. */
+  /** Sets the other end: what its READs find here, and which of its work completes a receive. */
   meet(peer: End): void {
     this.peer = peer
     this.#expected = []
@@ -112,13 +112,13 @@ export class End implements ConnectionHandler {
     }
   }
 
-  /** What message `id` of this end holds. */
+  /** The contents of message `id` of this end. */
   contents(id: number, length: number): Buffer {
     const from = (this.#salt + id * 977) % (NOISE.length - MESSAGE_MAX)
     return NOISE.subarray(from, from + length)
   }
 
-  /** Work requests that have succeeded: the first ones. */
+  /** Number of work requests that have succeeded, which are the first ones. */
   get succeeded(): number {
     return this.sends.succeeded
   }
@@ -128,7 +128,7 @@ export class End implements ConnectionHandler {
     return this.succeeded === this.plan.length
   }
 
-  /** What the peer is told at connect: where its memory is, and which key. */
+  /** What the peer gets at connect: address and key of the memory. */
   targetData(): Buffer {
     const data = Buffer.alloc(TARGET_BYTES)
     data.writeBigUInt64BE(BigInt(this.target.address), 0)
@@ -244,7 +244,7 @@ export class End implements ConnectionHandler {
 
   #post(now: number, connection: Connection): void {
     while (this.sends.posted < Math.min(this.plan.length, this.allowed)) {
-      // A completion may come from within, so the count is right before the call.
+      // A completion may arrive during the call, so the count is set before.
       this.sends.posted++
       if (connection.postSend(now, this.#work(this.sends.posted - 1, connection))) continue
       this.sends.posted--
@@ -270,7 +270,7 @@ export class End implements ConnectionHandler {
     return { ...work, compareOrAdd, swap }
   }
 
-  /** What atomic `id` asks for; a post that finds the queue full is tried again. */
+  /** The operands of atomic `id`. A post to a full queue is repeated. */
   #atomic(id: number): AtomicStep {
     let step = this.#atomics.get(id)
     if (step !== undefined) return step

@@ -1,4 +1,7 @@
-/** What one seed of the swarm stands for: a network, its hosts' options, the faults, the connections and their work. */
+/**
+ * What one seed of the swarm represents: a network, its hosts' options, the faults, the connections and their
+ * work.
+ */
 import { ccNames } from '../../lib/cc/catalogue.js'
 import type { PathSettings } from '../../lib/cc/path-settings.js'
 import type { TelemetrySettings } from '../../lib/cc/telemetry-settings.js'
@@ -34,7 +37,7 @@ export interface HostPlan {
   retransmitTimeoutLeastNs: Nanos | undefined
   /** First PSNs lie just under the wrap of 24 bits. */
   psnNearWrap: boolean
-  /** It is no weir: its connection manager says nothing in Weir's words. */
+  /** It is no Weir host: its connection manager sends nothing of Weir's. */
   plain: boolean
   priority: number
 }
@@ -53,7 +56,7 @@ export interface LinkPlan {
 export interface WorkPlan {
   opcode: WorkOpcode
   length: number
-  /** COMPARE_AND_SWAP: it compares with what is there. */
+  /** COMPARE_AND_SWAP: it compares with the current value. */
   matches?: boolean
 }
 
@@ -65,14 +68,17 @@ export interface ConnectionPlan {
   work: readonly [readonly WorkPlan[], readonly WorkPlan[]]
   /** Receives that each end keeps posted. */
   receives: readonly [number, number]
-  /** The end that connects leaves after so many completions, whatever is under way; null: when all is done. */
+  /**
+   * The end that connects leaves after this many completions, whatever is under way. Null: when everything is
+   * done.
+   */
   leavesAfter: number | null
 }
 
 export interface Interruption {
   host: number
   atNs: Nanos
-  /** How long it does nothing; null: it restarts, and knows of nothing. */
+  /** How long it does nothing. Null: it restarts and has forgotten everything. */
   pauseNs: Nanos | null
 }
 
@@ -90,7 +96,7 @@ export interface SwarmPlan {
   ackTimeoutNs: Nanos
   ipv6: boolean
   secret: string | null
-  /** Frames of all hosts and switches; few are back-pressure. */
+  /** Frames of all hosts and switches. A small number causes back-pressure. */
   frames: number
   directResponses: DirectPlan | null
   lossless: LosslessPlan | null
@@ -143,7 +149,7 @@ export function planOf(seed: number): SwarmPlan {
     switches,
     hosts: hosts.map((host, i) => ({
       ...host,
-      // A plain peer does not agree on the smaller path MTU: all have one.
+      // A plain peer does not agree on the smaller path MTU, so all have the same.
       ...(plain.size > 0 && { pathMtu: hosts[0]!.pathMtu }),
       plain: plain.has(i),
       priority: lossless === null ? 0 : LOSSLESS_PRIORITY,
@@ -155,7 +161,7 @@ export function planOf(seed: number): SwarmPlan {
   return asRace(plan, random.fork('race'))
 }
 
-/** In some plans all connections begin together and lead to one host: its link has a queue then. */
+/** In some plans all connections begin together and lead to one host, whose link then has a queue. */
 function crowded(random: Random, connections: ConnectionPlan[]): ConnectionPlan[] {
   if (random.next() >= 0.4) return connections
   const [{ startNs }] = connections as [ConnectionPlan]
@@ -224,7 +230,7 @@ function hostPlan(random: Random, name: string, format: IntFormat): HostPlan {
   return { ...host, telemetry: accepted(host) }
 }
 
-/** New flows wait for a path that is used less than the bound, or are refused. */
+/** New flows wait for a path that is less used than the bound, or are refused. */
 function admissionPlan(random: Random): Partial<PathSettings> {
   if (random.next() >= 0.4) return {}
   return {
@@ -234,7 +240,7 @@ function admissionPlan(random: Random): Partial<PathSettings> {
   }
 }
 
-/** The host's settings of telemetry, without those that are refused beside the others. */
+/** The host's settings of telemetry without those that are refused with the others. */
 function accepted({ cc, int, telemetry }: HostPlan): Partial<TelemetrySettings> {
   let kept: Partial<TelemetrySettings> = {}
   for (const [name, value] of Object.entries(telemetry)) {
@@ -258,7 +264,7 @@ function accepted({ cc, int, telemetry }: HostPlan): Partial<TelemetrySettings> 
   return kept
 }
 
-/** A chain, or two spines with as many leaves as there are hosts at most; each host at one switch. */
+/** A chain, or two spines with at most as many leaves as there are hosts. Each host is at one switch. */
 function networkPlan(random: Random, hosts: readonly string[], ackTimeoutNs: Nanos) {
   const count = 1 + random.below(3)
   const chain = count < 3 || random.next() < 0.5
@@ -288,7 +294,7 @@ function networkPlan(random: Random, hosts: readonly string[], ackTimeoutNs: Nan
   return { switches, links, inner }
 }
 
-/** Each fault is there or not; together a packet is lost on a link in 5 % of cases at most. */
+/** Each fault is on or off. Together they lose at most 5 % of the packets on a link. */
 function faultRates(random: Random): FaultRates {
   const upTo = (most: number) => (random.next() < 0.5 ? 0 : random.next() * most)
   return {
@@ -306,7 +312,7 @@ function span(random: Random, ackTimeoutNs: Nanos): readonly [Nanos, Nanos] {
   return [from, from + random.below(ackTimeoutNs)]
 }
 
-/** They come when a connection begins or is busy: that is when they matter. */
+/** They happen when a connection begins or is busy, when they matter. */
 function interruptionPlans(
   random: Random,
   connections: readonly ConnectionPlan[],

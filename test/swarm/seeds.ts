@@ -3,7 +3,10 @@ import { replayOf } from './arguments.js'
 import { added, type Totals } from './totals.js'
 import { runSeed } from './world.js'
 
-/** Runs these seeds as one test; says how to replay one that fails. Returns what all of them have reached. */
+/**
+ * Runs these seeds as one test, and prints how to replay a failing one. Returns what all of them have
+ * reached.
+ */
 export function testSeeds(t: Test, seeds: Iterable<number>): Totals {
   let totals: Totals | null = null
   for (const seed of seeds) {

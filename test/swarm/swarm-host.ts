@@ -1,4 +1,4 @@
-/** A host of the swarm: its NIC stops for a while, or is replaced by one that knows of nothing. */
+/** A host of the swarm. Its NIC may stop for a while, or be replaced by one without memory of the past. */
 import type { Frame } from '../../lib/frame/frame.js'
 import type { FramePool } from '../../lib/frame/frame-pool.js'
 import type { Node } from '../../lib/frame/node.js'
@@ -19,12 +19,12 @@ export interface Life {
 
 export class SwarmHost implements Node {
   life: Life
-  /** Frames that have come and gone, in all lives, and those of them that were dropped in front of the NIC. */
+  /** Frames received and sent in all lives, and those that were dropped before the NIC. */
   received = 0
   sent = 0
   dropped = 0
   readonly #pool: FramePool
-  /** It is no weir. */
+  /** It is no Weir host. */
   readonly #plain: boolean
   readonly #waiting: Frame[] = []
   /** The host does nothing until then. */

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { range, testSeeds } from './seeds.js'
 
-/** Together with those of swarm.test.ts ten thousand. */
+/** Ten thousand together with those of swarm.test.ts. */
 const totals: Record<string, number> = {}
 for (let from = 51; from < 10_000; from += 1000) {
   t.test(`seeds from ${from} on`, async t => {

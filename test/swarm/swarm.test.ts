@@ -1,4 +1,7 @@
-/** Random networks, options, faults and restarts by seed: see world.ts. `npm run swarm` runs as many seeds as one likes. */
+/**
+ * Random networks, options, faults and restarts by seed: see world.ts. `npm run swarm` runs any number of
+ * seeds.
+ */
 import t from 'tap'
 import { drawnSeed, fixedSeeds, isReplay } from '../support/seeds.js'
 import { range, testSeeds } from './seeds.js'

@@ -1,5 +1,6 @@
 /**
- * One seed of the swarm: whole hosts, switches and links in virtual time, with real payloads and ICRCs. Whatever happens to them:
+ * One seed of the swarm: whole hosts, switches and links in virtual time, with real payloads and ICRCs.
+ * Whatever happens to them:
  *
  * - each message and each word of memory is exact;
  * - each work request completes once and in order, also when the connection ends early;
@@ -7,9 +8,9 @@
  * - windows, rates, bytes in flight and queues stay within their bounds;
  * - a lossless network loses nothing, and nothing is retransmitted without a reason;
  * - flows that share everything have like shares;
- * - each frame that was sent has been received, or was dropped where a counter says so, and the pool has all of them back.
- *
- * What is checked is in `checks`, a file each; what a network may be made of, in `parts`.
+ * - each frame that was sent has been received, or was dropped where a counter says so, and the pool has all
+ * of them back.
+ * `checks` has the checks, a file each. `parts` has the parts of networks.
  */
 import { FramePool } from '../../lib/frame/frame-pool.js'
 import { Nic } from '../../lib/nic/nic.js'
@@ -50,25 +51,25 @@ const FINDINGS_MAX = 8
 const ATTEMPTS_MAX = 3
 /** All work is done by then. Retries of the connection manager take 16 times 8 s. */
 const WORK_MAX_NS = 400 * SECOND
-/** All connections have ended so long after their ends left. */
+/** Time within which all connections end after their ends left. */
 const ENDING_MAX_NS = 400 * SECOND
-/** Events between two looks at the windows. */
+/** Events between two checks of the windows. */
 const LOOK_EVERY = 50
 /** READs of one plan, all of the longest. */
 const RESPONSES_BYTES_MAX = 16 * MESSAGE_MAX
 /** Flows that ask switches for telemetry by their DSCP. */
 const SUBSCRIBED_DSCP = 25
-/** What a careful start sends before anything is known of the path. */
+/** Packets that a careful start sends before it knows anything about the path. */
 const FIRST_WINDOW_PACKETS = 10
 /** Headers, telemetry, and a packet beyond the window of each flow, beside payload. */
 const OVERHEAD_SHARE = 0.5
 /** An application whose peer has gone gives up after this. */
 const GIVE_UP_NS = 2 * SECOND
 
-/** What became of a seed. */
+/** The result of a seed. */
 export interface Outcome {
   seed: number
-  /** What went wrong, empty: nothing. */
+  /** What went wrong. Empty: nothing. */
   findings: readonly string[]
   /** What the run reached. */
   reached: Reached
@@ -92,21 +93,21 @@ export interface Reached {
   /** Flows that waited for a place, and those that were refused. */
   waited: number
   refused: number
-  /** Packets that an attacker has added, and feedback that hosts did not take. */
+  /** Packets that an attacker added, and feedback that hosts rejected. */
   forged: number
   refusedFeedback: number
   directResponses: number
-  /** Connections with a host that is no weir. */
+  /** Connections with a host that is no Weir host. */
   plain: number
   /** Moves to other paths. */
   moves: number
   races: number
-  /** Seeds in which nothing had a reason to be retransmitted, and in which nothing could be lost. */
+  /** Seeds without a reason to retransmit, and seeds in which nothing could be lost. */
   undisturbed: number
   lossless: number
 }
 
-/** Runs one seed; whatever it throws is a finding as well. */
+/** Runs one seed. Whatever it throws is a finding, too. */
 export function runSeed(seed: number): Outcome {
   const world = new World(planOf(seed))
   try {
@@ -130,15 +131,15 @@ class World {
   readonly #switches: Switch[] = []
   readonly #counted: CountedSwitch[] = []
   readonly #faults: SwarmFaults[] = []
-  /** NICs of before a restart: nobody hears them, and their connections have to end too. */
+  /** NICs from before a restart. Nobody receives from them, and their connections have to end too. */
   readonly #ghosts: { id: number; host: SwarmHost }[] = []
   readonly #ends: End[] = []
   readonly #restarted = new Set<number>()
-  /** Connecting ends by the number that their peer is told. */
+  /** Connecting ends by the number that their peer gets. */
   readonly #clients: { end: End; plan: ConnectionPlan }[] = []
   readonly #agenda = new Agenda()
   readonly #agendaId: number
-  /** By link: its ends, which routes are made of, and whether the switches take it for up. */
+  /** By link: its ends, for routes, and whether the switches consider it up. */
   readonly #links: { a: GraphEnd; b: GraphEnd; known: boolean }[] = []
   #hashSeed: number
   #reroutes = 0
@@ -174,11 +175,11 @@ class World {
   run(): void {
     const failing: Fail = what => this.fail(what)
     this.#runWhile(() => this.#unfinished > 0, WORK_MAX_NS)
-    // What follows from a fault is no news.
+    // Later findings follow from the first fault.
     if (this.findings.length > 0) return
     checkEnded('has not finished', this.#unfinishedNames(), WORK_MAX_NS, failing)
     const { now } = this.#network
-    // What is left is what a restart has left behind.
+    // The rest is what a restart has left behind.
     for (const end of this.#ends) this.#leave(now, end)
     const isOpen = (end: End) => end.closed === 0 && end.connection !== null
     this.#runWhile(() => this.#ends.some(isOpen), now + ENDING_MAX_NS)
@@ -252,7 +253,7 @@ class World {
     this.#installRoutes()
   }
 
-  /** Routes of all switches, by the links that they take for up. */
+  /** Routes of all switches, by the links that they consider up. */
   #installRoutes(): void {
     const { switches, hosts } = this.#plan
     const links = this.#links.filter(({ known }) => known)
@@ -346,7 +347,7 @@ class World {
     if (race !== null) this.#at(race.fromNs, () => (this.#atStart = this.#moved()))
   }
 
-  /** Later, even if that is now: never from within a NIC's own processing. */
+  /** Later, even if that is now, but never within a NIC's own processing. */
   #at(at: Nanos, act: (now: Nanos) => void): void {
     this.#agenda.add(at, act)
     this.#network.kick(this.#agendaId)
@@ -389,15 +390,18 @@ class World {
     end.meet(client)
     end.onProgress = now => this.#leaveWhenDone(now, client, plan)
     end.onEnded = now => {
-      // Whether all work was done is the client's to say.
+      // The client decides whether all work was done.
       checkEnding(end.error, true, this.#expectation(plan, client), what => this.fail(`${end.name} ${what}`))
-      // An application that hears nothing gives up: the transport of an idle end cannot know of a restart.
+      // An application without an answer gives up: the transport of an idle end cannot know of a restart.
       this.#at(now + GIVE_UP_NS, at => this.#leave(at, client))
     }
     return end
   }
 
-  /** A repeated request may have been accepted twice, by a host that has restarted: the peer is who answered. */
+  /**
+   * A repeated request may have been accepted twice, by a host that has restarted. The peer is the one that
+   * answered.
+   */
   #meet(client: End, connection: Connection): void {
     const told = Buffer.from(connection.peerPrivateData).subarray(0, 12)
     const peer = this.#ends.find(end => end.targetData().equals(told))
@@ -492,12 +496,12 @@ class World {
     }
   }
 
-  /** A peer that goes back N asks for responses again that are on their way: the window alone bounds them. */
+  /** A peer that goes back N requests responses again that are in flight, so only the window bounds them. */
   get #goesBackN(): boolean {
     return this.#plan.hosts.some(({ recovery, plain }) => recovery === 'goBackN' || plain)
   }
 
-  /** What is bounded is within its bounds. */
+  /** Checks that bounded values are within their bounds. */
   #look(): void {
     checkEvents(this.#network.events, what => this.fail(what))
     const { rateBps } = this.#plan
@@ -624,7 +628,7 @@ class World {
     return this.#clients.map(({ end }) => end.connection?.stats.ackedBytes ?? 0)
   }
 
-  /** The first flow has done its work: until now all have shared the network. */
+  /** The first flow is done. Until now all have shared the network. */
   #judgeRace(): void {
     const { race } = this.#plan
     if (race === null || this.#raceOver || !this.#clients.some(({ end }) => end.done)) return

@@ -29,8 +29,8 @@ export interface FrameSpec {
 const SEND_ONLY = 0x04
 
 /**
- * A RoCEv2 frame as a sender in virtual time makes it: headers real, payload only counted, offsets filled
- * in.
+ * A RoCEv2 frame as a sender in virtual time makes it: real headers, a payload that is only counted, and
+ * offsets.
  */
 export function buildFrame(pool: FramePool, spec: FrameSpec): Frame {
   const frame = pool.take()

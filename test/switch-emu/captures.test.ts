@@ -41,7 +41,10 @@ interface Captured {
   bytes: string
 }
 
-/** Packets of a file of PcapngWriter: direction is the last option of each block, which the reader does not tell. */
+/**
+ * Packets of a file of PcapngWriter. The direction is the last option of each block, which the reader does
+ * not return.
+ */
 function packetsOf(path: string): Captured[] {
   const reader = CaptureReader.open(path)
   const packet = new CapturedPacket()

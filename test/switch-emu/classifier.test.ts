@@ -11,7 +11,7 @@ function priorityOf(classifier: Classifier, spec: Partial<FrameSpec>): number {
   return classifier.priority(buildFrame(pool, { from: HOST(0), to: HOST(1), ...spec }))
 }
 
-t.test('everything has priority 0 unless told otherwise', async t => {
+t.test('everything has priority 0 by default', async t => {
   const classifier = new Classifier()
   t.equal(priorityOf(classifier, { tos: 0xff }), 0)
   t.equal(priorityOf(classifier, { vlanPriority: 7 }), 0)

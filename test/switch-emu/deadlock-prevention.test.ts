@@ -1,4 +1,7 @@
-/** High-risk packets (white paper on lossless networks, "PFC deadlock prevention") and what becomes of them. */
+/**
+ * High-risk packets (white paper on lossless networks, "PFC deadlock prevention") and what the switch does
+ * with them.
+ */
 import t from 'tap'
 import { FramePool, HEADER_SLOT_BYTES } from '../../lib/frame/frame-pool.js'
 import * as ethernet from '../../lib/wire/net/ethernet.js'

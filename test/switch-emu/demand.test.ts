@@ -15,7 +15,7 @@ for (const [what, traffic, mbps] of [
   ['one flow: its bottleneck', '[{from: h1, to: h3, size: 1MB}]', 30],
   ['two flows share a link', '[{from: h1, to: h3, size: 1MB}, {from: h2, to: h3, size: 1MB}]', 30],
   ['both directions', '[{from: h1, to: h3, size: 1MB}, {from: h3, to: h1, size: 1MB}]', 60],
-  // One is held to 10 by its host's link, so that the other has 20 of the 30.
+  // The host's link limits one to 10, so that the other has 20 of the 30.
   [
     'what one flow cannot use, others take',
     '[{from: h1, to: h4, size: 1MB}, {from: h2, to: h3, size: 1MB}]',

@@ -1,4 +1,4 @@
-/** Telemetry that a congested switch sends by itself (draft-01 of HPCC++, section 6.3). */
+/** Direct responses of a congested switch (draft-01 of HPCC++, section 6.3). */
 import t from 'tap'
 import type { Frame } from '../../lib/frame/frame.js'
 import * as bth from '../../lib/wire/ib/bth.js'

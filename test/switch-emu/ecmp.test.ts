@@ -81,7 +81,7 @@ t.test('TCP goes by its ports, fragments by addresses alone, short packets read 
 })
 
 t.test('neighbouring flows spread evenly: chi-square over 64 groups of buckets', async t => {
-  // Consecutive hosts and ports: what a scenario really has.
+  // Consecutive hosts and ports, as in actual scenarios.
   const counts = new Array<number>(64).fill(0)
   const total = 64 * 250
   for (let i = 0; i < total; i++) {

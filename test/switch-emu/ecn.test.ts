@@ -9,7 +9,10 @@ import { drain, HOST, starSwitch } from './helpers.js'
 const BURST = 20
 const STEP = { kminBytes: 10_000, kmaxBytes: 10_000, pmax: 1 } // above 10 packets of 1000 B: all of them
 
-/** A burst of 20 packets at once, numbered from 0; returns those that leave with a mark, and those that leave at all. */
+/**
+ * A burst of 20 packets at once, numbered from 0. Returns those that leave with a mark, and those that leave
+ * at all.
+ */
 function burst(at: 'enqueue' | 'dequeue', tos: number, more: FeatureOptions = {}) {
   const { node, pool } = starSwitch({
     ports: [{ rateBps: 100e9 }, { rateBps: 1e9 }],
@@ -59,7 +62,7 @@ t.test('who does not understand ECN is dropped on entry, wherever marks are set'
   for (const at of ['enqueue', 'dequeue'] as const) {
     const { marked, left, report } = burst(at, 0x00)
     t.same(marked, [])
-    // Each of those that are dropped leaves the queue as it is: 11 wait, and all others find them.
+    // Each dropped packet leaves the queue unchanged: 11 wait, and all others find them.
     t.same(left, range(0, 12))
     t.equal(report.dropsByReason.wred, 8)
   }

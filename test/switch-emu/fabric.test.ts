@@ -21,7 +21,7 @@ traffic: [{name: flow0, from: h1, to: h2, size: 1MB}]
 watch: {queues: [s1:s2], every: 100us}
 `
 
-/** A host that sends a burst at time 0, at once, and notes what arrives. */
+/** A host that sends a burst at time 0, and records what arrives. */
 class TestHost implements Node {
   readonly arrivals: { at: Nanos; id: number }[] = []
   readonly #pool: FramePool

@@ -1,7 +1,7 @@
 /**
- * The headroom that the link's figures ask for: with it nothing is lost, whatever the phase and the sizes of frames; with
- * less something is. The sender is as impolite as the standard allows: it always has a frame, and finishes the one that
- * it has begun.
+ * The computed headroom: with it nothing is lost, whatever the phase and the sizes of frames. With less,
+ * frames are lost. The sender is the worst that the standard allows: it always has a frame, and finishes the
+ * current one.
  */
 import t from 'tap'
 import type { Frame } from '../../lib/frame/frame.js'
@@ -61,12 +61,12 @@ class Firehose implements Node {
 interface Case {
   delayNs: number
   headroom: number
-  /** When the reverse traffic begins, which holds up the PFC frame. */
+  /** When the reverse traffic begins, which delays the PFC frame. */
   phaseNs: number
   wireBytes: () => number
 }
 
-/** Host 0 floods a switch whose way out is held; host 2 floods host 0. Returns what became of it. */
+/** Host 0 floods a switch whose egress is held. Host 2 floods host 0. Returns the result. */
 function flood({ delayNs, headroom, phaseNs, wireBytes }: Case) {
   const pool = new FramePool(8192, HEADER_SLOT_BYTES)
   const node = new Switch({
@@ -115,7 +115,9 @@ function flood({ delayNs, headroom, phaseNs, wireBytes }: Case) {
   return { used: used!.maxHeadroomBytes, lost: dropsByReason.headroomFull! }
 }
 
-/** The events in order, each in bytes: the frame above xoff; ours on the line, PFC; link; the peer's; link. */
+/**
+ * The events in order, each in bytes: the frame above xoff; ours on the line, PFC; link; the peer's; link.
+ */
 function needed(delayNs: number): number {
   const link = delayNs / NS_PER_BYTE
   return MTU + (MTU + 60 + link) + (MTU + link)

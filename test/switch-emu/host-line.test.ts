@@ -1,4 +1,7 @@
-/** The host's end of an emulated link: frames leave on the link's timeline, and pauses hold from when they arrive. */
+/**
+ * The host's end of an emulated link: frames leave on the link's timeline, and pauses hold from their arrival
+ * on.
+ */
 import t from 'tap'
 import type { Frame } from '../../lib/frame/frame.js'
 import { FramePool } from '../../lib/frame/frame-pool.js'

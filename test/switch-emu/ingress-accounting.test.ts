@@ -1,4 +1,4 @@
-/** The arithmetic of thresholds, headroom and pools, by hand, and that nothing is ever lost from the books. */
+/** The arithmetic of thresholds, headroom and pools, by hand, and that every byte is accounted for. */
 import t from 'tap'
 import { IngressAccounting, type PfcOptions } from '../../switch-emu/core/pfc/ingress-accounting.js'
 import { DropReason } from '../../switch-emu/core/queueing/counters.js'
@@ -63,14 +63,14 @@ t.test('dynamic threshold: alpha times what is free of the shared pool', async t
   // With 31,300 taken the threshold is 31,350: one more frame does not fit below it.
   t.equal(taken, 31_300 + 100, 'the last one went to the headroom')
   t.equal(memory.headroomBytesOf(0, 3), 100)
-  // What others take makes the threshold fall: lossy traffic of 30,000 leaves 32,700 free.
+  // Bytes of others reduce the threshold: lossy traffic of 30,000 leaves 32,700 free.
   t.equal(memory.admit(1, 0, 30_000), DropReason.NONE)
   t.equal(memory.thresholdBytes(), 16_350)
   t.equal(memory.admit(1, 3, 16_350), DropReason.NONE)
   t.equal(memory.xoffMask(1), 0)
   t.equal(memory.admit(1, 3, 1), DropReason.NONE)
   t.equal(memory.xoffMask(1), BIT3)
-  // It rises again as memory is freed, and so does the length at which the port may go on.
+  // It rises again as memory is freed, and so does the length at which the port may resume.
   memory.release(0, 3, 31_400)
   t.equal(memory.xoffMask(0), 0)
   t.equal(memory.thresholdBytes(), (94_000 - 30_000 - 16_350) / 2)

@@ -14,8 +14,8 @@ interface Arrival {
 }
 
 /**
- * What a FIFO line at `rateBps` does, in exact fractions: an independent account of start, sent and waiting
- * bytes.
+ * What a FIFO line at `rateBps` does, in exact fractions: an independent calculation of start, sent and
+ * waiting bytes.
  */
 function model(arrivals: Arrival[], rateBps: number): void {
   const rate = BigInt(rateBps)

@@ -1,4 +1,4 @@
-/** Load as telemetry tells it under priorities (draft-miao-rtgwg-hpccplus, discussion of QoS queueing). */
+/** Load in telemetry under priorities (draft-miao-rtgwg-hpccplus, discussion of QoS queueing). */
 import t from 'tap'
 import { HopRecords } from '../../lib/wire/telemetry/hop-records.js'
 import * as intShim from '../../lib/wire/telemetry/int-shim.js'
@@ -11,7 +11,7 @@ const RATE = 8e9
 const LOW = 0 << 2
 const HIGH = 24 << 2
 
-/** Sends frames of 1,000 bytes, given by time and TOS, to one port; the record of each by its PSN. */
+/** Sends frames of 1,000 bytes, given by time and TOS, to one port. Returns the record of each by its PSN. */
 function records(
   loadView: LoadViewOptions | undefined,
   weights: number[] | undefined,

@@ -1,4 +1,7 @@
-/** An operator restores PFC that the limit of a watchdog has turned off: by hand, or as an event of the scenario. */
+/**
+ * An operator turns PFC on again that the limit of a watchdog has turned off: by hand, or as an event of the
+ * scenario.
+ */
 import t, { type Test } from 'tap'
 import { FramePool } from '../../lib/frame/frame-pool.js'
 import { parseScenario } from '../../lib/scenario/read/load-scenario.js'
@@ -24,7 +27,7 @@ links: [h0..h2--s1]
 events: ${events}
 `
 
-/** h2 pauses its switch port, priority 3, at 1 ms; h0 sends to it now and then. */
+/** h2 pauses its switch port, priority 3, at 1 ms. h0 sends to it at intervals. */
 function paused(test: Test, events: string) {
   const pool = new FramePool(256, 512)
   const scenario = parseScenario(YAML(events), 'operator.yaml')

@@ -1,6 +1,7 @@
 /**
- * The watchdog's timelines, worked out by hand from the rules of the white paper on lossless networks ("PFC deadlock
- * detection" and "clearance"). Pauses are real ones: quanta of 512 bit times, at 512 Mbit/s 1 us each.
+ * The watchdog's timelines, computed by hand from the rules of the white paper on lossless networks ("PFC
+ * deadlock detection" and "clearance"). Pauses are real ones: quanta of 512 bit times, at 512 Mbit/s 1 us
+ * each.
  */
 import t, { type Test } from 'tap'
 import { NEVER } from '../../lib/time/nanos.js'
@@ -15,7 +16,7 @@ const RATE = 512e6
 const US = 1_000
 const ALL = (1 << PRIORITIES) - 1
 
-/** A watchdog over the pause states of some ports, and what it did: strings `time port/priority what`. */
+/** A watchdog over the pause states of some ports, and its actions as strings `time port/priority what`. */
 function watched(options: Partial<WatchdogOptions> = {}, ports = 2) {
   const pauses = Array.from({ length: ports }, () => new PauseState(RATE, ALL))
   const acts: string[] = []
@@ -218,7 +219,7 @@ t.test('events are kept up to a bound and counted beyond; a new window forgets t
   t.equal(w.dog.log.events.length + w.dog.log.count('detected', 0), 0)
 })
 
-/** The same rules, told microsecond by microsecond. */
+/** The same rules, evaluated microsecond by microsecond. */
 function reference(pauses: readonly { us: number; quanta: number }[], end: number): string[] {
   const events: string[] = []
   let until = -1 // the pause holds before this
@@ -251,7 +252,7 @@ function reference(pauses: readonly { us: number; quanta: number }[], end: numbe
 
 /** Compares the watchdog with the reference for pauses drawn by a seed. Returns how many events there were. */
 function comparePauses(t: Test, seed: number): number {
-  // Mostly renewals in time: resumes are rare, or nothing would ever last.
+  // Mostly renewals in time. Resumes are rare, because otherwise no pause would last.
   const step = fc.record({ gap: fc.integer({ min: 1, max: 60 }), quanta: fc.integer({ min: 0, max: 90 }) })
   let events = 0
   const holds = (steps: { gap: number; quanta: number }[]) => {
@@ -272,7 +273,7 @@ function comparePauses(t: Test, seed: number): number {
   return events
 }
 
-t.test('random pauses: the same as the rules told microsecond by microsecond', async t => {
+t.test('random pauses: the same as the rules evaluated microsecond by microsecond', async t => {
   const events = comparePauses(t, fixedSeed(t, 1))
   if (!isReplay) t.ok(events > 100, `${events} events`)
   comparePauses(t, drawnSeed(t))

@@ -1,4 +1,7 @@
-/** Priority flow control of one switch against times worked out by hand (IEEE 802.1Q, clause 36). */
+/**
+ * Priority flow control of one switch compared with times that were computed by hand (IEEE 802.1Q, clause
+ * 36).
+ */
 import t from 'tap'
 import type { Frame } from '../../lib/frame/frame.js'
 import type { FramePool } from '../../lib/frame/frame-pool.js'
@@ -31,7 +34,7 @@ function data(pool: FramePool, from: number, to: number, wireBytes: number, prio
   return buildFrame(pool, { from: HOST(from), to: HOST(to), wireBytes, tos: (priority << 5) | 2 })
 }
 
-/** A PFC frame off the wire. */
+/** A PFC frame from the wire. */
 function pauseFrame(pool: FramePool, vector: number, quanta: number): Frame {
   const frame = pool.take()!
   pfc.write(frame.view, 0, 0x02_00_00_00_00_99, vector, quanta)
@@ -106,7 +109,8 @@ t.test(
   'xoff goes out before everything else once the line is free, is repeated, and xon follows',
   async t => {
     const { node, pool } = starSwitch({ ports: [GIGABIT, GIGABIT, GIGABIT], ...lossless(5000, 2000, 3) })
-    // Port 1 is held by its own peer, so that what comes from host 0 piles up; port 0 is busy with frames for host 0.
+    // Port 1 is held by its own peer, so that frames from host 0 accumulate. Port 0 is busy with frames for
+    // host 0.
     node.onFrame(0, 1, pauseFrame(pool, 1 << 3, 65_535))
     for (const at of [0, 1]) node.onFrame(at, 2, data(pool, 2, 0, 1000, 0))
     t.same(log(node, pool, 1), ['0: 0 1000 B'], 'until 8000; another waits')
@@ -152,7 +156,7 @@ t.test('the frame is one of 802.1Qbb: address, type, opcode, vector, times', asy
   t.equal(pfc.check(frame.view, 0, frame.length), WireError.OK)
 })
 
-t.test('a pause that is over before the line is free is never told', async t => {
+t.test('a pause that is over before the line is free is never sent', async t => {
   const { node, pool } = starSwitch({ ports: [GIGABIT, GIGABIT, GIGABIT], ...lossless(1500, 1000, 3) })
   node.onFrame(0, 2, data(pool, 2, 0, 1000, 0)) // port 0 is busy until 8000
   t.same(log(node, pool, 0), ['0: 0 1000 B'])
@@ -188,7 +192,7 @@ t.test('what only looks like PFC is counted, and never forwarded', async t => {
   t.same(log(node, pool, 0), ['0: 1 1000 B'], 'nothing was paused')
 })
 
-t.test('an empty pool: the pause is told as soon as there is a frame', async t => {
+t.test('an empty pool: the pause is sent as soon as there is a frame', async t => {
   const { node, pool } = starSwitch({ ports: [GIGABIT, GIGABIT], ...lossless(1000, 0) }, 3)
   node.onFrame(0, 1, pauseFrame(pool, 1 << 3, 65_535))
   for (let n = 0; n < 2; n++) node.onFrame(0, 0, data(pool, 0, 1, 1000))

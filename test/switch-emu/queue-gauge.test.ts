@@ -38,7 +38,7 @@ t.test('departures that are reported late give the same integral', async t => {
   const random = seeded(t, 21)
   const onTime = new QueueGauge()
   const late = new QueueGauge()
-  // Arrivals in order; each departs after a while. Late: all departures of a stretch are reported at its end.
+  // Arrivals in order. Each departs after a while. Late: all departures of a period are reported at its end.
   const events: { at: number; delta: number }[] = []
   for (let i = 0; i < 500; i++) {
     const at = random.below(100_000)

@@ -1,4 +1,6 @@
-/** A switch that tells ratios only: what stays and what is hidden, and that HPCC++ works with it as without. */
+/**
+ * A switch that reports only ratios: what remains and what is hidden, and that HPCC++ works equally with it.
+ */
 import t from 'tap'
 import { parseScenario } from '../../lib/scenario/read/load-scenario.js'
 import { HopRecords } from '../../lib/wire/telemetry/hop-records.js'
@@ -14,7 +16,7 @@ t.test("rate, bytes and queue are those of 100 Gbit/s; their ratios are the link
       ports: [{ rateBps }, { rateBps }, { rateBps }],
       features: { telemetry: { ratioOnly: true } },
     })
-    // Three of 1,500 bytes at once: the n-th leaves behind n, and before 2 - n.
+    // Three of 1,500 bytes at once: the n-th leaves after n, and before 2 - n.
     const seen: number[][] = []
     const hops = new HopRecords()
     for (let n = 0; n < 3; n++) {

@@ -1,4 +1,6 @@
-/** What hosts send late, or in bursts, takes its place on the emulated links as if it were on time. */
+/**
+ * Frames that hosts send late, or in bursts, take their places on the emulated links as if they were on time.
+ */
 import t, { type Test } from 'tap'
 import type { Frame } from '../../lib/frame/frame.js'
 import { FramePool } from '../../lib/frame/frame-pool.js'
@@ -22,7 +24,7 @@ const BYTES = 1000
 /** Time of one frame at 40 Mbit/s. */
 const FRAME_NS = 200 * MICROSECOND
 
-/** A star of three hosts; what arrives at them is `${host} ${time it was delivered}`. */
+/** A star of three hosts. Arrivals are recorded as `${host} ${time of delivery}`. */
 function star(test: Test, pfc: string) {
   const pool = new FramePool(2048, 512)
   const scenario = parseScenario(YAML(pfc), 'late.yaml')
@@ -65,7 +67,7 @@ function star(test: Test, pfc: string) {
 t.test('a burst that the machine hands over late overruns no lossless switch', async t => {
   const { arrived, send, runUntil, end } = star(t, '{ xoff: 10KB }')
   runUntil(50 * MILLISECOND)
-  // Both senders' frames have come long ago, while the kernel was kept from passing them on.
+  // Both senders' frames arrived long ago, but the kernel could not pass them on.
   for (let n = 0; n < 64; n++) for (const from of [0, 1]) send(10 * MILLISECOND + n, from, 2)
   runUntil(500 * MILLISECOND)
   t.equal(arrived.length, 128)
@@ -86,7 +88,7 @@ for (const pfc of ['off', '{ xoff: 100KB }']) {
     runUntil(10 * MILLISECOND)
     t.same(
       arrived,
-      // Two links of 20 us; the switch sends a frame on when it has all of it.
+      // Two links of 20 us. The switch sends a frame on when it has all of it.
       sent.map(at => `h2 ${at + 2 * FRAME_NS + 40 * MICROSECOND}`),
     )
     const { frames, lateFrames, limitNs, maxNs } = end().lateness

@@ -29,7 +29,7 @@ function frameOf(pool: FramePool, hex: string): Frame {
   return frame
 }
 
-/** What comes out of the switch when a frame has come in by port 0. */
+/** What leaves the switch when a frame has come in by port 0. */
 function answers(node: Switch, pool: FramePool, frame: Frame, now = 0): { port: number; bytes: Buffer }[] {
   node.onFrame(now, 0, frame)
   const out: { port: number; bytes: Buffer }[] = []
@@ -218,7 +218,7 @@ t.test('damaged questions are answered or dropped, never fatal, never lost', asy
   }
   const { drops, dropsByReason } = node.report(frames * 1e6, 0)
   t.ok(answered > frames / 10 && answered < frames, `${answered} were answered`)
-  // Every frame was answered, forwarded or dropped; an expired one that was reported is both.
+  // Every frame was answered, forwarded or dropped. An expired one that was reported is both.
   t.ok(answered + drops >= frames && answered + drops <= frames + dropsByReason.ttlExpired!)
   t.equal(pool.inUse, 0)
 })

@@ -60,7 +60,8 @@ t.test('DWRR shares bytes by weight, whatever the sizes of frames', async t => {
     bench.send()
     sent = bench.sentBytes.reduce((a, b) => a + b)
   }
-  // Between two backlogged queues DRR is fair to within a quantum of each and a frame (Shreedhar and Varghese, theorem 2).
+  // Between two backlogged queues DRR is fair to within a quantum of each and a frame (Shreedhar and
+  // Varghese, theorem 2).
   for (const p of [0, 1, 3, 6]) {
     const share = (total * weights[p]!) / 10
     const bound = weights[p]! * QUANTUM_BYTES + 9060
@@ -74,7 +75,7 @@ t.test('rounds are short: weights 30 and 70 take turns of a jumbo frame and its 
   let turn = 0
   let last = -1
   let longest = 0
-  // While both have something to send.
+  // While both have frames to send.
   for (let i = 0; i < 300; i++) {
     const p = bench.send()
     turn = p === last ? turn + 1000 : 1000
@@ -91,7 +92,7 @@ t.test('strict queues go before weighted ones, and an idle queue saves nothing u
   for (let i = 0; i < 300; i++) bench.send()
   bench.fill(2, 1000)
   t.equal(bench.send(), 2)
-  // Priority 1 was idle for 300 frames: it still gets its half only.
+  // Priority 1 was idle for 300 frames. It still gets only its half.
   for (let i = 0; i < 200; i++) bench.fill(1, 1000)
   bench.sentBytes.fill(0)
   for (let i = 0; i < 90; i++) bench.send()

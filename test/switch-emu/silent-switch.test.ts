@@ -1,4 +1,4 @@
-/** A switch that writes no telemetry: its hop is missing, whatever the encapsulation, and others' records stay right. */
+/** A switch without telemetry: its hop is missing in every encapsulation, and other records are right. */
 import t from 'tap'
 import { parseScenario } from '../../lib/scenario/read/load-scenario.js'
 import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
@@ -31,7 +31,7 @@ for (const format of ['wide', 'compact', 'p4-int-md', 'ifa', 'ioam']) {
       t.equal(implausible, 0)
       for (const { fctNs, idealFctNs } of flows) t.ok(fctNs !== null && fctNs >= idealFctNs)
     }
-    // Two flows at 1 Gbit/s each meet a link of 400 Mbit/s: whoever sees its queue slows down.
+    // Two flows at 1 Gbit/s each meet a link of 400 Mbit/s. Senders that see its queue slow down.
     t.ok(unseen.meanBytes > 2 * seen.meanBytes, `${unseen.meanBytes} B beside ${seen.meanBytes} B`)
   })
 }

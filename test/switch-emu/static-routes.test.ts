@@ -1,4 +1,4 @@
-/** Static routes of a scenario: which way a frame goes is read off its TTL. */
+/** Static routes of a scenario. The TTL of a frame shows its way. */
 import t from 'tap'
 import type { Frame } from '../../lib/frame/frame.js'
 import { FramePool, HEADER_SLOT_BYTES } from '../../lib/frame/frame-pool.js'
@@ -18,7 +18,7 @@ links: [h1--s1, h2--s2, h3--s3, h4--s4, s1--s2, s2--s3, s3--s4, s4--s1]
 `
 const MS = 1_000_000
 
-/** Sends frames when asked to, and notes how often those that arrive have been forwarded. */
+/** Sends frames on request, and records how often arriving ones have been forwarded. */
 class TestHost implements Node {
   readonly hops: number[] = []
   readonly outgoing: Frame[] = []
@@ -81,8 +81,8 @@ t.test('a route overrides the shortest path, from the very beginning', async t =
   t.equal(pool.inUse, 0)
 })
 
-t.test('a route for a while: a loop stands and is gone again, by the time of the traffic', async t => {
-  // A neighbour sends back what it is given: s2 > s1 > s2 until the TTL of 64 has run out.
+t.test('a temporary route: a loop appears and disappears, by the time of the traffic', async t => {
+  // A neighbour returns what it gets: s2 > s1 > s2 until the TTL of 64 has expired.
   const { send, fabric, expired, pool } = ring(
     '{switch: s2, to: h3, via: s1, start: 10ms, duration: 5ms},\
  {switch: s1, to: h3, via: s2, start: 10ms, duration: 10ms}',

@@ -1,4 +1,7 @@
-/** A switch whose peers pause it for ever: what its watchdog makes of its queues, and deadlock prevention of its packets. */
+/**
+ * A switch whose peers pause it for ever: what its watchdog does with its queues, and deadlock prevention
+ * with its packets.
+ */
 import t from 'tap'
 import type { Frame } from '../../lib/frame/frame.js'
 import { NEVER } from '../../lib/time/nanos.js'
@@ -187,14 +190,14 @@ t.test('the limit turns PFC off both ways: pauses are not obeyed, and not sent',
     s.sent.filter(({ port, pfc }) => port === 1 && pfc).map(({ us, frame }) => `${us} ${frame}`)
   t.same(told(), ['431 PFC p4 65535'])
   t.equal(counts(s.node, 1).turnedOff, 1)
-  // By hand it comes back, and tells the peer what it has missed.
+  // By hand it is turned on again, and sends the peer the pauses that it has missed.
   s.node.find(PfcWatchdog)!.turnOn(440 * US, 1, 3)
   s.until(441)
   t.same(told().slice(1), ['440 PFC p3 65535 p4 65535'])
   t.notOk(s.node.find(PfcWatchdog)!.turnedOff(1, 3))
 })
 
-t.test('a switch without a watchdog holds for as long as it is told', async t => {
+t.test('a switch without a watchdog holds for as long as its peer pauses it', async t => {
   const s = build()
   s.pause(0, 1, 65_535)
   s.frame(10, 0, 1)
@@ -216,7 +219,7 @@ t.test('prevention towards a lossless priority: another queue, but the link can 
     [[10, 32]],
     'the high-risk one passes the pause of priority 3, with its new DSCP',
   )
-  // Held by a pause of priority 4, its memory counts for the priority that the link's sender knows: 3.
+  // While a pause of priority 4 holds it, its memory counts for the priority that the link's sender knows: 3.
   s.pause(40, 1, 65_535, 4)
   for (let i = 0; i < 11; i++) s.frame(41 + i, 0, 1)
   s.until(60)

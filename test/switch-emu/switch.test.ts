@@ -326,7 +326,7 @@ t.test('bytes in = bytes out + dropped + queued, at every moment of a random loa
 t.test('a driver that wakes late sees the same departures: the timeline is that of the link', async t => {
   const seed = fixedSeed(t, 72)
   const run = (lateNs: number) => {
-    // FIFO without drops: neither order nor loss depends on when the driver looks.
+    // FIFO without drops: neither order nor loss depends on when the driver runs.
     const random = seeded(t, seed)
     const { node, pool } = starSwitch({ ports: [GIGABIT, GIGABIT, { rateBps: 3e9 }] })
     const departures: string[] = []
@@ -385,7 +385,7 @@ t.test('garbage from outside is dropped or forwarded, never fatal, never lost', 
     const frame = buildFrame(pool, { ...addresses, int, ...tagged, wireBytes: 100 + random.below(400) })
     for (let n = random.below(4); n > 0; n--)
       frame.view.setUint8(random.below(frame.length), random.below(256))
-    // Sometimes the slot's last byte is the frame's last byte, so that reading on would throw.
+    // Sometimes the frame's last byte is the slot's last byte, so that reading beyond would throw.
     if (random.below(3) === 0) frame.length = frame.wireLength = random.below(frame.length)
     else if (random.below(50) === 0) frame.length = frame.wireLength = frame.bytes.length
     frame.l3 = frame.l4 = frame.shim = frame.bth = -1

@@ -1,4 +1,7 @@
-/** What Wireshark makes of compact records, INT-MD, IFA and IOAM: by switch-emu/wireshark/weir.lua, and of IOAM over IPv6 by itself. */
+/**
+ * Wireshark's reading of compact records, INT-MD, IFA and IOAM: by switch-emu/wireshark/weir.lua, and of IOAM
+ * over IPv6 by itself.
+ */
 import { join } from 'node:path'
 import t from 'tap'
 import { PacketDirection, PcapngWriter } from '../../lib/capture/pcapng-writer.js'
@@ -62,7 +65,7 @@ t.test('IFA of another IP protocol, by a preference', { skip }, async t => {
   t.equal(withHops().length, read - ofIfa, 'without it they are another protocol')
 })
 
-/** A RoCEv2 packet over IPv6 with an IOAM trace for three nodes, of which two have filled theirs in. */
+/** A RoCEv2 packet over IPv6 with an IOAM trace for three nodes, of which two have written their data. */
 function traced(): Frame {
   const plain = buildRoce({ ...PLAIN, family: 6, payloadBytes: 16 })
   parseFrame(plain)

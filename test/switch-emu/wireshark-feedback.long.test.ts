@@ -1,4 +1,7 @@
-/** What Wireshark makes of Weir's feedback: notifications, windows, direct responses and tags, field by field beside lib/wire. */
+/**
+ * Wireshark's reading of Weir's feedback: notifications, windows, direct responses and tags, field by field
+ * compared with lib/wire.
+ */
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import {
@@ -44,7 +47,7 @@ const FIELDS = [
 
 const { ANSWER, WINDOW, REQUEST } = { ANSWER: 5, WINDOW: 2, REQUEST: 4 }
 
-/** The fields by lib/wire: three headers, then the tag; blank where a packet has none. */
+/** The fields by lib/wire: three headers, then the tag. Blank where a packet has none. */
 function ours(frame: Frame): string[] {
   const { view, bth: at, payload } = frame
   const opcode = bth.opcode(view, at)
@@ -93,7 +96,10 @@ function tagOf({ view, payload, payloadLength }: Frame, opcode: number): string[
     : ['', String(feedbackTag.sequence(view, payload)), hash]
 }
 
-/** Both readings of every packet of a port; returns how many of each opcode bore a tag, and how many did not. */
+/**
+ * Both readings of every packet of a port. Returns for each opcode how many packets had a tag, and how many
+ * had none.
+ */
 function compared(path: string, t: Test): Map<string, number> {
   const theirs = tshark(path, FIELDS)
   const reader = CaptureReader.open(path)
@@ -114,7 +120,7 @@ function compared(path: string, t: Test): Map<string, number> {
   return seen
 }
 
-/** Numbers are printed with other digits. */
+/** The two print numbers with different digits. */
 function floats(text: string): string {
   return text === '' ? '' : text.split(',').map(Number).join()
 }

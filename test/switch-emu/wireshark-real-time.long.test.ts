@@ -1,4 +1,4 @@
-/** What Wireshark makes of captures of runs in real time: every byte is there. */
+/** Wireshark's reading of captures of runs in real time, which contain every byte. */
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import t from 'tap'

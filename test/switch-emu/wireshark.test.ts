@@ -1,4 +1,4 @@
-/** What Wireshark makes of captures of virtual runs, and of single frames. */
+/** Wireshark's reading of captures of virtual runs, and of single frames. */
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { PacketDirection, PcapngWriter } from '../../lib/capture/pcapng-writer.js'
@@ -62,7 +62,7 @@ t.test('PFC frames dissect as CBFC (802.1Qbb)', { skip }, async t => {
   t.same(tshark(captureOf(t, [frame]), fields), [['0x0101', '0x0009', '65535', '17', '']])
 })
 
-/** BTH, AETH and SACK, behind that shim if there is one. */
+/** BTH, AETH and SACK, after that shim if there is one. */
 function sackPacket(shim = ''): Buffer {
   const packet = Buffer.alloc(bth.BYTES + aeth.BYTES + sack.BYTES + icrc.BYTES)
   const view = new DataView(packet.buffer, packet.byteOffset)

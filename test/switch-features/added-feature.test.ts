@@ -1,6 +1,7 @@
 /**
- * A feature that a program adds: one class, and one line in the catalogue. Scenario files, their reference and schema, settings, results
- * and tables know it without another line. A process of its own: what is added to the catalogue stays there.
+ * A feature that a program adds: one class, and one line in the catalogue. Scenario files, their reference
+ * and schema, settings, results and tables use it without another change. This file runs in a process of its
+ * own, because the catalogue keeps the feature.
  */
 import t from 'tap'
 import { FramePool, HEADER_SLOT_BYTES } from '../../lib/frame/frame-pool.js'
@@ -10,7 +11,7 @@ import { ALL_KINDS, TENTH } from './tenth.js'
 addFeature(TENTH)
 for (const entry of ALL_KINDS) addFeature(entry)
 
-// From here on: these make the schema of scenario files out of the catalogue.
+// Imported only now, because these modules make the schema of scenario files from the catalogue.
 const { parseScenario } = await import('../../lib/scenario/read/load-scenario.js')
 const { generatedFiles } = await import('../../lib/scenario/schema/generated-files.js')
 const { printTables } = await import('../../lib/scenario/result/print-tables.js')

@@ -1,4 +1,4 @@
-/** The stages of a frame's way through a switch, seen by features that only note what they are called for. */
+/** The stages of a frame's way through a switch, seen by features that only record their calls. */
 import t from 'tap'
 import type { Frame } from '../../lib/frame/frame.js'
 import { type Nanos, NEVER } from '../../lib/time/nanos.js'
@@ -22,7 +22,7 @@ interface NoteOptions {
   moves?: number
 }
 
-/** Notes `name stage …` of whatever it is called for. */
+/** Records `name stage …` of each call. */
 class Note implements SwitchFeature {
   readonly sw: FeatureSwitch
   readonly timers: QueueTimers

@@ -1,4 +1,7 @@
-/** A feature that Weir does not have: it marks every tenth packet, and sends a packet of its own each so often. */
+/**
+ * A feature that Weir does not have: it marks every tenth packet, and sends a packet of its own at an
+ * interval.
+ */
 import type { Frame } from '../../lib/frame/frame.js'
 import { MOST, type Option } from '../../lib/options/option.js'
 import type { Nanos } from '../../lib/time/nanos.js'

@@ -1,4 +1,7 @@
-/** The heap of deadlines against a plain list that is searched for its smallest entry. SEED=n replays one seed. */
+/**
+ * The heap of deadlines compared with a plain list that is searched for its smallest entry. SEED=n replays
+ * one seed.
+ */
 import t from 'tap'
 import { Random } from '../../lib/sim/random.js'
 import { DeadlineHeap } from '../../lib/time/deadline-heap.js'

@@ -129,7 +129,7 @@ t.test('a sink smaller than a message: the messages shrink', async t => {
   t.equal(made.ackedBytes, 10_000)
 })
 
-t.test('loss on the way: the bytes are exact all the same, and what was sent again is told', async t => {
+t.test('loss on the way: the bytes are exact all the same, and retransmissions are reported', async t => {
   const { nics, flow, start, run } = world({ loss: 0.02 })
   new TrafficSink(nics[1], 1 << 20, false)
   const made = flow({ bytes: 2_000_000 })
@@ -173,7 +173,7 @@ t.test('a listener that is no sink', async t => {
   }
 })
 
-t.test('starting too early, or twice, is told', async t => {
+t.test('starting too early, or twice, throws', async t => {
   const { nics, network, flow, start, run } = world()
   new TrafficSink(nics[1], 1 << 20, false)
   const early = new TrafficFlow(0, nics[0], nics[1].address, {
@@ -192,7 +192,7 @@ t.test('starting too early, or twice, is told', async t => {
   t.equal(made.connection.stats.sentBytes, 100_000)
 })
 
-t.test('a connection that ends before the flow: told once, with a reason', async t => {
+t.test('a connection that ends before the flow: reported once, with a reason', async t => {
   for (const how of ['closed here', 'closed there', 'refused memory'] as const) {
     const { nics, network, flow, start, run } = world()
     const sink = new TrafficSink(nics[1], 1 << 20, false)

@@ -1,4 +1,4 @@
-/** Whole transfers over fake Verbs, with real files: what holds for a file that is sent and for one that is fetched. */
+/** Whole transfers over fake Verbs, with real files: rules for both sent and fetched files. */
 import { truncateSync, utimesSync, writeFileSync } from 'node:fs'
 import { chmod, mkdir, readdir, stat, truncate, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -22,7 +22,7 @@ function movesData({ opcode, length }: SendWork): boolean {
   return (opcode === WorkOpcode.RDMA_WRITE_WITH_IMM || opcode === WorkOpcode.RDMA_READ) && length > 32
 }
 
-/** Has `act` called with the number of each operation that moves data, from 1 on, and heeded. */
+/** Calls `act` with the number of each operation that moves data, from 1 on, and does what it returns. */
 function onData(
   bench: TransferBench,
   act: (n: number, bytes: Uint8Array) => ReturnType<Hook>,
@@ -174,7 +174,7 @@ bothWays('a connection that breaks at any operation leaves nothing behind', asyn
     await bench.checkReleased(t)
     const over = index <= at
     if (error) t.equal(error.code, 'WEIR_CONNECTION_LOST', `operation ${at}`)
-    // A getter has its file before it says Done: that one may be lost.
+    // A getter has its file before it sends Done, which may be lost.
     else t.ok(over || way === 'get', `delivered in spite of operation ${at}`)
     if (!error) t.same(await bench.delivered('a'), content)
     if (over) {

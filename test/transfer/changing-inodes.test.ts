@@ -1,4 +1,7 @@
-/** A file system where a file's inode follows from its name, as some of FUSE and CIFS have it: link(2) and rename(2) change it. */
+/**
+ * A file system where a file's inode depends on its name, as in some of FUSE and CIFS: link(2) and rename(2)
+ * change it.
+ */
 import fs, { type FileHandle } from 'node:fs/promises'
 import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
@@ -27,7 +30,7 @@ const offer: Offer = {
 
 type Operation = (...args: unknown[]) => Promise<unknown>
 
-/** Until the test ends all that is not a temporary name has another inode. */
+/** Until the test ends, every name but temporary ones has another inode. */
 async function changingInodes(t: Test): Promise<void> {
   const probe = await fs.open('/dev/null')
   const handles = Object.getPrototypeOf(probe) as Record<string, Operation>

@@ -1,6 +1,6 @@
 /**
- * Chunks that do not have their digest: found before they are written, and moved again alone. Over fake Verbs, with real
- * files, both ways.
+ * Chunks without their digest: found before they are written, and only they are moved again. Over fake Verbs,
+ * with real files, both ways.
  */
 import { open, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -21,14 +21,14 @@ const SIZE = (CHUNKS - 1) * CHUNK + 5
 const RUNS = isLong ? 24 : 3
 const KINDS: readonly DigestKind[] = ['XXH64', 'SHA256']
 
-/** What has moved: which chunk, for the n-th time, by an operation that carries its bytes and not the digest alone. */
+/** A move: which chunk, for the n-th time, by an operation that carries its bytes and not only the digest. */
 interface Move {
   chunk: number
   time: number
   bytes: Uint8Array
 }
 
-/** Has `act` see each move of a chunk. Chunks are told apart by their bytes. */
+/** Calls `act` for each move of a chunk. The bytes identify the chunk. */
 function onMoves(bench: TransferBench, content: Buffer, act: (move: Move) => 'break' | undefined) {
   const moves: number[] = []
   const starts = new Map<string, number>()
@@ -144,7 +144,7 @@ bothWays(
   },
 )
 
-/** Cuts a transfer off after `chunks`, and returns the path of the part. */
+/** Interrupts a transfer after `chunks`, and returns the path of the part. */
 async function leavePart(t: Test, bench: TransferBench, content: Buffer, way: Way): Promise<string> {
   onMoves(bench, content, ({ chunk }) => (chunk === 14 ? 'break' : undefined))
   await t.rejects(bench.run(way, 'a'), { code: 'WEIR_CONNECTION_LOST' })
@@ -253,7 +253,7 @@ bothWays('damage, losses and parts in any order: the file is right, or there is 
       let n = 0
       onMoves(bench, content, ({ time, bytes }) => {
         if (n++ === breaks) return 'break'
-        // With a chunk that was bad in the part, it is found damaged three times at most.
+        // Together with a chunk that was bad in the part, it is found damaged three times at most.
         if (time <= 2 && random.below(rate) === 0) bytes[random.below(bytes.length)]! ^= 1 + random.below(255)
         return undefined
       })
@@ -349,7 +349,7 @@ bothWays('a file that changed is told to have changed, when a chunk is read agai
     () => null,
     error => error,
   )
-  // The change may come too late to be seen.
+  // The change may come too late to be detected.
   if (outcome) t.match(outcome, { code: 'WEIR_TRANSFER_FAILED', message: /was modified while it was sent/ })
   t.ok(before.length >= CHUNKS)
   await bench.passiveOutcome()

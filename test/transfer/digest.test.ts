@@ -16,7 +16,7 @@ t.test('a file has one digest, however it is cut and whatever computes it', asyn
         const digest = create(kind)
         for (let at = 0; at < length; at += piece) {
           digest.update(bytes.subarray(at, at + piece))
-          // To look at it changes nothing.
+          // Reading it changes nothing.
           if (at < 2 * piece || at + piece >= length) digest.soFar()
         }
         t.same(Buffer.from(digest.soFar()), expected[kind], `${kind} so far of ${length} bytes by ${piece}`)

@@ -1,4 +1,7 @@
-/** What is particular to getting: what is shared and what is not, READs in pieces. Over fake Verbs, real files. */
+/**
+ * Rules that are particular to getting: what is shared and what is not, READs in pieces. Over fake Verbs,
+ * real files.
+ */
 import { execFileSync } from 'node:child_process'
 import { chmod, mkdir, open, readdir, rename, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -100,7 +103,7 @@ t.test('a folder that becomes a link between the look and the opening gives noth
   const share = await Share.at(join(folder, 'share'))
   const sub = join(folder, 'share/sub')
   let leaks = 0
-  // The swap goes on all the time: some openings meet it half way.
+  // Folders are swapped all the time, so that some openings meet a swap half way.
   let over = false
   const swapping = (async () => {
     while (!over) {
@@ -165,7 +168,7 @@ t.test('chunks are READ in pieces, and never more bytes at a time than the serve
   const content = await bench.file('a', CHUNK * 31 + 5)
   const session = await bench.get('a')
   const lengths: number[] = []
-  // The server's stack tells how its path stands.
+  // The server's stack reports the state of its path.
   bench.source.hook = () => {
     Object.assign(bench.passive[0]!.connection!.stats, { windowBytes: 5000, pathQueueBytes: 77 })
     return undefined

@@ -1,4 +1,4 @@
-/** A file that another transfer has open: who waits for it, who is refused, and who is never thrown out. */
+/** A file that another transfer has open: who waits for it, who is refused, and who is never ended. */
 import t, { type Test } from 'tap'
 import { WorkOpcode } from '../../lib/qp/queues/work.js'
 import { SECOND } from '../../lib/time/nanos.js'
@@ -16,7 +16,7 @@ function bothWays(what: string, run: (t: Test, way: Way) => Promise<void>): void
   for (const way of WAYS) t.test(`${way}: ${what}`, t => run(t as Test, way))
 }
 
-/** A disk whose first file takes until `open` to be closed. */
+/** A disk that takes until `open` to close its first file. */
 function slowToClose() {
   let open = () => {}
   const opened = new Promise<void>(resolve => {
@@ -40,7 +40,8 @@ function slowToClose() {
 }
 
 /**
- * Holds what the first transfer moves, from its n-th chunk on. Resolves when that is to move.
+ * Delays what the first transfer moves, from its n-th chunk on. Resolves when that is about to move.
+ *
  * @param onMessage the verdict on messages of the sink
  */
 function holdFirst(
@@ -62,7 +63,7 @@ function holdFirst(
   })
 }
 
-/** Resolves when the receiver has told a sender to wait. */
+/** Resolves when the receiver has asked a sender to wait. */
 function heldSaid(bench: TransferBench): Promise<void> {
   return new Promise(resolve => {
     bench.sink.hook = (_from, work, bytes) => {
@@ -149,7 +150,7 @@ t.test('who is cancelled while it waits leaves what the other one keeps', async 
   t.match(filesIn(bench.inboxPath), [/^\.a\.weir-partial-/])
 })
 
-t.test('an older sender waits too, and is told nothing', async t => {
+t.test('an older sender waits too, and gets no message', async t => {
   const disk = slowToClose()
   const bench = await new TransferBench(t, { store: disk.store }).start()
   const content = await bench.file('a', CHUNKS * CHUNK)

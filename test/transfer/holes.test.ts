@@ -83,7 +83,7 @@ t.test('what is kept of it ends where it was written, not where its last data is
 t.test('what a killed receiver left is resumed before anything that may lack', async t => {
   const inbox = await inboxIn(t)
   const path = join(inbox.folder, partialName(offerOf()))
-  // Chunks 0 to 5 are there; of 6, 7 and 8, which were under way, only the data of 6.
+  // Chunks 0 to 5 are there. Of 6, 7 and 8, which were under way, only the data of 6 is.
   const handle = await open(path, 'w', 0o600)
   for (let n = 0; n <= 6; n++) await handle.write(chunk(n), 0, CHUNK, n * CHUNK)
   await handle.close()

@@ -1,4 +1,6 @@
-/** A receiver that is killed at any operation on the file system: the next one completes what it had begun. */
+/**
+ * A receiver that is killed at any operation on the file system: the next one completes what it had begun.
+ */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import fs, { type FileHandle } from 'node:fs/promises'
@@ -28,7 +30,10 @@ function offerOf(more: Partial<Offer> = {}): Offer {
   return { ...same, size: CONTENT.length, overwrite: false, ring: null, transfer, ...more }
 }
 
-/** Runs `work`, and lets operation `last` of it, counted from 0, be the last that is done. Returns how many were asked for. */
+/**
+ * Runs `work`, and makes its operation `last`, counted from 0, the last one that is done. Returns how many
+ * were requested.
+ */
 async function killedAfter(last: number, work: () => Promise<unknown>): Promise<number> {
   let asked = 0
   let killed = () => {}
@@ -67,7 +72,10 @@ async function killedAfter(last: number, work: () => Promise<unknown>): Promise<
   return asked
 }
 
-/** What a daemon does with an offer, after a start: chunks that are there and not right are written again. Returns the bytes that it wrote. */
+/**
+ * What a daemon does with an offer after a start: it writes existing wrong chunks again. Returns the bytes
+ * that it wrote.
+ */
 async function receive(folder: string, offer: Offer): Promise<number> {
   const inbox = await Inbox.at(folder, new Arrivals(CHUNK))
   const sink = await inbox.open(offer)
@@ -113,7 +121,7 @@ async function leaveBadPart(folder: string): Promise<void> {
   await handle.close()
 }
 
-/** A file that is resumed takes the same operations as one of which a chunk is written again. */
+/** A file that is resumed takes the same operations as one with a chunk that is written again. */
 const cases: Variant[] = [
   { name: 'a new file', offer: offerOf() },
   {

@@ -1,4 +1,4 @@
-/** Whole transfers by two NICs over real sockets, on a link that loses, doubles and swaps packets. */
+/** Whole transfers by two NICs over real sockets, on a link that loses, duplicates and swaps packets. */
 import { createHash } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -8,7 +8,10 @@ import { filesIn } from '../support/files-in.js'
 import { fixedSeed, isReplay } from '../support/seeds.js'
 import { realHost } from './real-host.js'
 
-/** Fixed: which frames are lost, by their number, is then always the same. What these carry depends on the machine. */
+/**
+ * Fixed, so that the numbers of lost frames are always the same. The contents of these frames depend on the
+ * machine.
+ */
 const SEED = fixedSeed(t, 1)
 
 const FAULTS = { loss: 0.02, duplication: 0.01, reorder: 0.02 }

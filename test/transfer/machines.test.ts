@@ -153,7 +153,7 @@ t.test('any interleaving delivers every chunk in order, and neither ring is ever
         return true
       },
     ]
-    // The first move that is possible, from a drawn one on, until none is.
+    // The first possible move, beginning with a random one, until none is possible.
     for (let turn = 0, moved = true; moved; turn++) {
       const pick = choices[turn % choices.length]!
       moved = moves.some((_move, i) => moves[(pick + i) % moves.length]!())
@@ -283,7 +283,7 @@ t.test('fetched: any interleaving brings every byte in order, within ring and wi
     const chunkBytes = 2 * CHUNK
     const server = serving(size, { resumeBytes: resume, chunkBytes, slots }, chunkBytes * slots)
     const getter = getting(size, resume, chunkBytes, slots)
-    /** What stands in each slot of both rings: the file's position of its first byte. */
+    /** The contents of each slot of both rings: the file position of its first byte. */
     const theirs: number[] = []
     const toServer: TransferMessage[] = []
     const toGetter: TransferMessage[] = []

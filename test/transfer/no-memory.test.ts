@@ -1,4 +1,4 @@
-/** A host whose adapter has no region left: a transfer is refused with the reason, and the next one works. */
+/** A host whose adapter has no free region: a transfer is refused with the reason, and the next one works. */
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { Access } from '../../lib/qp/memory/memory.js'

@@ -1,4 +1,4 @@
-/** What happens when the other end says nothing. The clock is the test's. */
+/** What happens when the other end is silent. The test has its own clock. */
 import { setImmediate as turn } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { Connection, ConnectionHandler } from '../../lib/nic/types.js'
@@ -26,7 +26,7 @@ import { type FakeVerbs, fakePair } from '../support/fake-verbs.js'
 
 const CHUNK = 4096
 
-/** A file that is nowhere. */
+/** A file that does not exist. */
 const source = (size: number): FileSource => ({
   name: 'a',
   size,
@@ -64,7 +64,7 @@ class Clock {
   wake = () => {}
 }
 
-/** Lets everything that is under way happen. */
+/** Waits until nothing is under way. */
 async function settle(): Promise<void> {
   for (let i = 0; i < 50; i++) await turn()
 }
@@ -161,7 +161,7 @@ async function sending(
   return session
 }
 
-t.test('a peer that connects and offers nothing is told so, and then left', async t => {
+t.test('a peer that connects and offers nothing gets an error, and is disconnected', async t => {
   const both = receiving()
   const seen = listenTo(both.receiver)
   both.sender.connect(0, both.receiver.address, TRANSFER_PORT, mute)
@@ -200,7 +200,7 @@ t.test('a sender that stops in the middle keeps what it has sent, for later', as
 t.test('in a silence both ends ping: only so a peer that has died is found', async t => {
   const both = receiving()
   const session = await sending(t, both, 9)
-  // A receiver whose disk is busy: no credit comes, and nothing is to be sent.
+  // A receiver whose disk is busy: no credit comes, and nothing may be sent.
   both.receiver.hook = (_from, work, bytes) =>
     work.opcode === WorkOpcode.SEND && decodeMessage(bytes).body === 'credit' ? 'hold' : undefined
   await settle()
@@ -268,7 +268,7 @@ function getting(t: Test, { server, getter, clock, store }: Serving): ActiveSess
   return session
 }
 
-t.test('a peer that connects and asks for nothing is told so, and then left', async t => {
+t.test('a peer that connects and asks for nothing gets an error, and is disconnected', async t => {
   const both = serving(9)
   const seen = listenTo(both.server)
   both.getter.connect(0, both.server.address, TRANSFER_PORT, mute, { privateData: GET_PRIVATE_DATA })
@@ -308,7 +308,7 @@ t.test(
 t.test('fetched: in a silence both ends ping, and one that has died is found', async t => {
   const both = serving(9)
   const fetching = getting(t, both)
-  // A server whose disk is busy: nothing is told, and nothing is to be read.
+  // A server whose disk is busy: it announces nothing, and nothing may be read.
   both.server.hook = (_from, work, bytes) =>
     work.opcode === WorkOpcode.SEND && decodeMessage(bytes).body === 'filled' ? 'hold' : undefined
   await settle()
@@ -326,7 +326,7 @@ t.test('fetched: in a silence both ends ping, and one that has died is found', a
   await checkPings(t, quiet.session(), quiet.clock, quiet.server)
 })
 
-/** What a peer that is no session needs to hear messages. */
+/** What a peer that has no session needs to receive messages. */
 function takeMessages(_now: number, connection: Connection): void {
   const memory = Buffer.alloc(4096)
   const region = (connection as unknown as { verbs: FakeVerbs }).verbs.memory.register(memory, 4096, 1)

@@ -1,4 +1,4 @@
-/** Who gives way when there is no place: sessions that are no more than what the rules look at. */
+/** Which session is ended when there is no place, with sessions that have only what the rules need. */
 import t from 'tap'
 import { SECOND } from '../../lib/time/nanos.js'
 import type { TransferFailure } from '../../lib/transfer/protocol/failure.js'
@@ -129,7 +129,7 @@ t.test('who waits for this host is not silent', async t => {
   t.equal(busy.said, '', 'of any host')
 })
 
-t.test('many that are told to go are not waited for', async t => {
+t.test('ended sessions are not waited for, however many there are', async t => {
   const sessions = Array.from({ length: 8 }, () => new FakeSession('x'))
   const { places } = world(1)
   for (const session of sessions) {

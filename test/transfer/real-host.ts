@@ -1,4 +1,7 @@
-/** A host that moves files: a NIC over real sockets, in this process, whose packets meet what a bad link does to them. */
+/**
+ * A host that moves files: a NIC over real sockets, in this process, whose packets meet the faults of a bad
+ * link.
+ */
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'

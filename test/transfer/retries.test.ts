@@ -1,4 +1,6 @@
-/** Transfers that go on when their connection is lost, by way of two services over fake Verbs, with real files. */
+/**
+ * Transfers that continue when their connection is lost, by two services over fake Verbs, with real files.
+ */
 import { chmodSync, readFileSync, statSync, unlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -36,7 +38,7 @@ interface Bench {
   run(retries: number, options?: { signal?: AbortSignal; digest?: string }): Promise<TransferResult>
   /** The transfer that `run` began last. */
   transfer(): Transfer
-  /** Has `act` called with the number of each operation that moves data, over all connections, from 1 on. */
+  /** Calls `act` with the number of each operation that moves data, over all connections, from 1 on. */
   onData(act: (n: number, bytes: Uint8Array) => ReturnType<Hook>): void
   /** Operations that have moved data. */
   moved(): number

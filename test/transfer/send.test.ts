@@ -1,4 +1,4 @@
-/** What is particular to sending: the inbox's rules, and sources. Over fake Verbs, with real files. */
+/** Rules that are particular to sending: the inbox's rules, and sources. Over fake Verbs, with real files. */
 import { existsSync } from 'node:fs'
 import { mkdir, readdir, stat, symlink, truncate, unlink } from 'node:fs/promises'
 import { join } from 'node:path'

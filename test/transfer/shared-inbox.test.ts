@@ -30,7 +30,7 @@ async function receive(store: FileStore, offer: Offer): Promise<number> {
   return bytes.length
 }
 
-/** Has the functions of the file system done as somebody who is not root. */
+/** Runs the functions of the file system as a user who is not root. */
 async function asUser(t: Test, folder: string): Promise<void> {
   if (process.getuid?.() !== 0) return
   await fs.chown(folder, NOBODY, NOBODY)

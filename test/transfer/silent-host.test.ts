@@ -1,4 +1,4 @@
-/** A transfer whose host does not run for so long that the sender gives up, as on a machine that is busy with other things. */
+/** A transfer whose host does not run for so long that the sender gives up, as on a busy machine. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'

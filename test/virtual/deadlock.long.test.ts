@@ -1,4 +1,4 @@
-/** The PFC watchdog by its other action, and its limit. */
+/** The PFC watchdog with its other action, and its limit. */
 import t from 'tap'
 import { printTables } from '../../lib/scenario/result/print-tables.js'
 import { dogged, finished, portsOf, run, sum, testRecovery, watchdogs } from './deadlock.js'

@@ -1,6 +1,7 @@
 /**
- * PFC deadlocks end to end: rings of lossless switches that lock, that recover by the watchdog, and that never lock by
- * prevention. What moved when is read from the series of sent and acknowledged bytes, not from the watchdog's own counters.
+ * PFC deadlocks end to end: rings of lossless switches that lock, that the watchdog recovers, and that never
+ * lock with prevention. The series of sent and acknowledged bytes show what moved when, and not the
+ * watchdog's own counters.
  */
 import { basename } from 'node:path'
 import { parseScenario } from '../../lib/scenario/read/load-scenario.js'
@@ -116,7 +117,7 @@ long('a cycle of buffers locks without a loop, and prevention opens it without l
   t.ok(finished(result))
   t.equal(detected(result), 0)
   t.equal(drops(result), 0)
-  // A pause may be taken for the loss of what was sent last: one packet, for a probe.
+  // A pause may look like the loss of the last packet: one retransmission, by a probe.
   for (const flow of result.flows)
     t.ok(flow.retransmittedBytes <= 4096, `${flow.name}: ${flow.retransmittedBytes}`)
   t.ok(sum(result.ports.map(port => port.pausesSent)) > 0, 'though there were pauses')

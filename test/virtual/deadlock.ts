@@ -12,7 +12,9 @@ export const MS = 1_000_000
 const EVERY = 10 * MS
 export const DETECTION = 100 * MS
 export const RESTORATION = 200 * MS
-/** At most this long after a loss the transport sends again: 4 x the timeout, 4.096 us x 2^17 (IBA 9.7.6.1.3). */
+/**
+ * The transport retransmits at most this long after a loss: 4 x the timeout, 4.096 us x 2^17 (IBA 9.7.6.1.3).
+ */
 const RESEND = 4 * 536.870912 * MS
 export const RING = ['s1:s2', 's2:s3', 's3:s4', 's4:s1']
 
@@ -71,7 +73,7 @@ export const dogged = (settings: string) =>
     `pfc: { xoff: 100KB, watchdog: { detectionTime: 100ms, restorationTime: 200ms, ${settings} } }`,
   )
 
-/** Tests that a watchdog of that action has the ring move again. */
+/** Tests that a watchdog with that action makes the ring move again. */
 export function testRecovery(action: 'forward' | 'drop'): void {
   t.test(`the watchdog recovers it by ${action}`, async t => {
     const yaml = changed(text('deadlock-ring-watchdog'), 'action: forward', `action: ${action}`)
@@ -80,7 +82,7 @@ export function testRecovery(action: 'forward' | 'drop'): void {
     t.ok(detected(result) >= 1)
     t.equal(sum(watchdogs(result).map(w => w.restored)), detected(result))
     const first = Math.min(...watchdogs(result).flatMap(w => w.events.map(e => e.atNs)))
-    // The ring as a whole stood still for the detection time, give or take a sample, and no longer.
+    // The ring as a whole stood still for the detection time, within a sample, and no longer.
     const stopped = Math.max(...RING.map(name => lastGrowth(result.series[`tx/${name}`]!, first - EVERY)))
     t.ok(first - stopped <= DETECTION + EVERY, `it stood still from ${stopped / MS} to ${first / MS} ms`)
     const moves = (series: Series) => nextGrowth(series, stopped)
@@ -90,7 +92,7 @@ export function testRecovery(action: 'forward' | 'drop'): void {
     }
     const other = moves(acked(result, 'flow1'))
     t.ok(other <= stopped + DETECTION + RESTORATION, `flow1 moves again at ${other / MS} ms`)
-    // What of flow0 died in the loop, or was dropped, is sent again when its timer says so.
+    // Packets of flow0 that expired in the loop, or were dropped, are retransmitted when the timer expires.
     const looped = moves(acked(result, 'flow0'))
     t.ok(looped <= stopped + DETECTION + RESTORATION + RESEND, `flow0 moves again at ${looped / MS} ms`)
     t.ok(result.ports.every(port => port.deadlocked === undefined))

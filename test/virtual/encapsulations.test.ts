@@ -70,7 +70,8 @@ long(
         t.equal(flow.retransmittedBytes, 0)
       }
       for (const port of result.ports) t.equal(port.drops, 0)
-      // Alone, the flow's window makes eta of the link to h3 busy; the pacing counts packets as they leave the sender.
+      // Alone, the flow's window makes eta of the link to h3 busy. The pacing counts packets as they leave
+      // the sender.
       const [first, last] = BYTES[format]
       const expected = (ETA * RATE * T_NS * (PLAIN + first)) / (PLAIN + last) / 8e9
       const alone = mean(result, 'window/a', 500_000, 1_500_000)

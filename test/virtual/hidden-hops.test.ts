@@ -1,4 +1,4 @@
-/** Telemetry with fewer slots than the path has switches: the congested link is behind the last slot. */
+/** Telemetry with fewer slots than the path has switches: the congested link comes after the last slot. */
 import t from 'tap'
 import { parseScenario } from '../../lib/scenario/read/load-scenario.js'
 import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
@@ -26,7 +26,7 @@ duration: 10ms
 }
 
 for (const rate of variants(['5Gbps', '2Gbps'], 1)) {
-  t.test(`a link of ${rate} that no slot tells of keeps no queue, and is used`, async t => {
+  t.test(`a link of ${rate} without a slot keeps no queue, and is used`, async t => {
     const seen = bottleneck('hops: 2', rate)
     for (const int of ['hops: 1', 'hops: 1, format: p4-int-md', 'hops: 1, format: compact']) {
       const hidden = bottleneck(int, rate)

@@ -1,4 +1,7 @@
-/** Modes of HPCC++ on whole networks: what they cost, and what they keep. The figures are those of `npm run bench -- hpcc-modes`. */
+/**
+ * Modes of HPCC++ on whole networks: their costs, and their bounds. The figures are those of `npm run bench
+ * -- hpcc-modes`.
+ */
 import type { TxCounters } from '../../lib/nic/tx/tx-pipeline.js'
 import { parseScenario } from '../../lib/scenario/read/load-scenario.js'
 import type { RunResult } from '../../lib/scenario/result/result.js'
@@ -142,7 +145,7 @@ traffic: [{ name: incast, incast: [h0..h15], to: h16, size: 500KB }]
 `
   const result = new VirtualRun(parseScenario(text, 'incast.yaml')).run()
   t.ok(result.flows.every(({ fctNs }) => fctNs !== null))
-  // 8 MB take 640 us at 100 Gbit/s; the timeout, which must not be waited for, is 67 ms.
+  // 8 MB take 640 us at 100 Gbit/s. The timeout, for which no flow must wait, is 67 ms.
   t.ok(Math.max(...result.flows.map(({ fctNs }) => fctNs!)) < 2e6)
   t.equal(
     result.flows.reduce((all, flow) => all + flow.timeouts, 0),

@@ -1,4 +1,6 @@
-/** Whole networks in virtual time: what PFC, ECN, priorities and weights of a scenario do to its traffic. */
+/**
+ * Whole networks in virtual time: the effect of a scenario's PFC, ECN, priorities and weights on its traffic.
+ */
 import { packageFile } from '../../lib/package-file.js'
 import { loadScenario, parseScenario } from '../../lib/scenario/read/load-scenario.js'
 import type { PortResult, RunResult } from '../../lib/scenario/result/result.js'
@@ -87,7 +89,7 @@ traffic: [{ from: h1, to: h2, size: 3MB }]
     t.ok(portOf(result, up).maxQueueBytes > 40_000, `${up} fills up`)
   }
   t.ok(portOf(result, 's1:h1').pausesSent > 0, 'the host is paused last')
-  // 3 MB at 1 Gbit/s take 24 ms; the hosts' window alone would have been sent in 0.8 ms.
+  // 3 MB at 1 Gbit/s take 24 ms. The hosts' window alone would have been sent in 0.8 ms.
   t.ok(portOf(result, 's3:h2').utilization! > 0.98)
   const paused = portOf(result, 's2:s3').pausedNs
   t.ok(paused > 0.5 * 24e6, `a link of ten times the rate is paused most of the time: ${paused} ns`)
@@ -113,7 +115,8 @@ traffic:
       result.flows
         .filter(flow => flow.name.startsWith(name))
         .reduce((sum, flow) => sum + flow.retransmittedBytes, 0)
-    // A probe is sent again, not lost: of some flows when the queue grows within a round trip.
+    // A probe is a retransmission without a loss: some flows send one when the queue grows within a round
+    // trip.
     t.ok(lost('safe') < 0.005 * 4e6, `${lost('safe')} bytes`)
     t.ok(lost('risky') > 0)
     t.same(Object.keys(portOf(result, 's1:h5').dropsByReason!), ['queueFull'])

@@ -1,6 +1,7 @@
 /**
- * Networks of which senders know nothing, in virtual time: CUBIC flows on a drop-tail queue, alone, together and beside HPCC++,
- * with random loss, small and large buffers, and auto on paths whose switches begin and cease to write telemetry.
+ * Networks that report nothing to senders, in virtual time: CUBIC flows on a drop-tail queue, alone, together
+ * and beside HPCC++, with random loss, small and large buffers, and auto on paths whose switches begin and
+ * cease to write telemetry.
  */
 import t from 'tap'
 import { parseScenario } from '../../lib/scenario/read/load-scenario.js'

@@ -24,7 +24,9 @@ interface Bottleneck {
   telemetry?: boolean
 }
 
-/** Hosts on links of ten times the rate, a little apart, so that their packets do not come in step. */
+/**
+ * Hosts on links of ten times the rate, with different delays, so that their packets do not arrive in step.
+ */
 export function run({
   flows,
   buffer,
@@ -52,7 +54,7 @@ duration: ${seconds}s
   return new VirtualRun(parseScenario(text, 'bottleneck.yaml')).run()
 }
 
-/** Mbit/s of each flow between two times, by what was acknowledged. */
+/** Mbit/s of each flow between two times, by acknowledged bytes. */
 export function ratesMbps(result: RunResult, fromSeconds: number, toSeconds: number): number[] {
   return result.flows.map(({ name }) => {
     const { timesNs, values } = result.series[`acked/${name}`]!
@@ -68,7 +70,7 @@ export function jain(rates: readonly number[]): number {
 
 export const bottleneckOf = ({ ports }: RunResult) => ports.find(({ name }) => name === 's2:sink')!
 
-/** What was dropped is retransmitted, and not much else. */
+/** Dropped bytes are retransmitted, and not much else. */
 export function retransmitsWhatWasDropped(t: Test, result: RunResult): void {
   const dropped = bottleneckOf(result).drops * MTU
   const retransmitted = result.flows.reduce((sum, flow) => sum + flow.retransmittedBytes, 0)
@@ -78,7 +80,10 @@ export function retransmitsWhatWasDropped(t: Test, result: RunResult): void {
   )
 }
 
-/** Tests that so many flows share a queue of one bandwidth-delay product, fill the link, and lose no more than `dropsMost` of it. */
+/**
+ * Tests that this many flows share a queue of one bandwidth-delay product, fill the link, and lose no more
+ * than `dropsMost` of it.
+ */
 export function testShared(flows: number, rateMbps: number, seconds: number, dropsMost: number): void {
   t.test(`${flows} CUBIC flows share a drop-tail queue, fill the link, and lose little`, async t => {
     const result = run({ flows, buffer: 1, seconds, rateMbps })

@@ -56,7 +56,7 @@ const WAYS: [string, string][] = [
 ]
 
 for (const [i, [name, more]] of variants([...WAYS.entries()], 2)) {
-  t.test(`${name}: all four paths are used, and nothing is lost, sent again or overtaken`, async t => {
+  t.test(`${name}: all four paths are used, and nothing is lost, retransmitted or overtaken`, async t => {
     const seed = i + 1
     const { result, rx } = run(more, seed)
     t.same(
@@ -64,7 +64,7 @@ for (const [i, [name, more]] of variants([...WAYS.entries()], 2)) {
       [true, true, true, true],
       `seed ${seed}`,
     )
-    // 8 MB take 7 ms; some of them are over before the last flow has found its path.
+    // 8 MB take 7 ms. Some are over before the last flow has found its path.
     const ratio = aggregateBps(result) / aggregateBps(without)
     t.ok(ratio > 2, `${ratio} times the goodput`)
     for (const { fctNs, retransmittedBytes, timeouts } of result.flows) {

@@ -1,4 +1,4 @@
-/** The same dumbbell with an AI step of its own. */
+/** The same dumbbell with another additive increase. */
 import { testAgainstReference } from './reference.js'
 import './reference.test.js'
 

@@ -1,6 +1,6 @@
 /**
- * Scenarios in virtual time beside the figures of an independent simulator (bench/reference), within the tolerances
- * that bench/compare-ns3.ts states; and the promise that a seed repeats a run to the byte.
+ * Scenarios in virtual time compared with the figures of an independent simulator (bench/reference), within
+ * the tolerances in bench/compare-ns3.ts. A seed repeats a run to the byte.
  */
 import { packageFile } from '../../lib/package-file.js'
 import { loadScenario } from '../../lib/scenario/read/load-scenario.js'
@@ -12,7 +12,7 @@ import { run, runOf, testAgainstReference } from './reference.js'
 testAgainstReference('dumbbell-100g')
 testAgainstReference('incast-16')
 
-long('incast-16: every byte, nothing sent again', async t => {
+long('incast-16: every byte, nothing retransmitted', async t => {
   const result = runOf('incast-16')
   t.equal(result.flows.length, 16)
   for (const flow of result.flows) {
@@ -20,7 +20,7 @@ long('incast-16: every byte, nothing sent again', async t => {
     t.equal(flow.retransmittedBytes, 0)
     t.ok(flow.fctNs !== null && flow.fctNs >= flow.idealFctNs, `${flow.name} is no faster than alone`)
   }
-  // What left by the receiver's port is what was sent: payloads, and at most 150 bytes of headers a packet.
+  // The receiver's port has sent exactly the payloads, and at most 150 bytes of headers a packet.
   const port = result.ports.find(({ name }) => name === 's1:h16')!
   const packets = 16 * Math.ceil(500_000 / 1024)
   t.ok(port.txBytes > 16 * 500_000 && port.txBytes < 16 * 500_000 + packets * 150, `${port.txBytes} bytes`)
@@ -34,8 +34,9 @@ usual('the same seed gives the same bytes', async t => {
 })
 
 usual('a fixed window of one bandwidth-delay product shares the link by halves', async t => {
-  // Two flows of equal windows through one bottleneck: whatever the order of their packets, neither can have more
-  // than its window in flight, so their shares are equal, the link is full, and the queue is one window's excess.
+  // Two flows of equal windows through one bottleneck. Whatever the order of their packets, neither can have
+  // more than its window in flight. So their shares are equal, the link is full, and the queue is the excess
+  // of one window.
   const scenario = loadScenario(packageFile('bench', 'scenarios', 'dumbbell-100g.yaml'))
   scenario.cc = { name: 'fixed-window', options: { window: 104_000 } }
   scenario.durationNs = 2_000_000

@@ -1,4 +1,4 @@
-/** Runs scenarios that an independent simulator has run too (bench/reference). */
+/** Runs scenarios that an independent simulator has run, too (bench/reference). */
 import t from 'tap'
 import { compare, referenceOf } from '../../bench/compare-ns3.js'
 import { packageFile } from '../../lib/package-file.js'
@@ -8,7 +8,7 @@ import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
 
 const runs = new Map<string, RunResult>()
 
-/** A run with seed 1, made once for all tests that look at it. */
+/** A run with seed 1, made once for all tests that use it. */
 export function runOf(name: string): RunResult {
   const result = runs.get(name) ?? run(name)
   runs.set(name, result)
@@ -19,7 +19,7 @@ export function run(name: string, seed = 1): RunResult {
   return new VirtualRun(loadScenario(packageFile('bench', 'scenarios', `${name}.yaml`)), { seed }).run()
 }
 
-/** Tests a scenario's figures by the rules that bench/compare-ns3.ts states. */
+/** Tests a scenario's figures by the rules in bench/compare-ns3.ts. */
 export function testAgainstReference(name: string): void {
   t.test(name, async t => {
     const rows = compare(runOf(name), referenceOf(name))

@@ -1,9 +1,14 @@
-/** What virtual runs in which no switch drops anything send twice: nothing, however long their queues grow within a round trip. */
+/**
+ * What virtual runs without drops retransmit: nothing, however long their queues grow within a round trip.
+ */
 import t from 'tap'
 import { parseScenario } from '../../lib/scenario/read/load-scenario.js'
 import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
 
-/** That many senders at once, to one receiver: with 200 the first windows are 200 times what the link holds in T. */
+/**
+ * This many senders at once to one receiver. With 200 the first windows are 200 times what the link holds in
+ * T.
+ */
 function incast(cc: string, senders: number) {
   const text = `
 link: { rate: 100Gbps, delay: 1us }
@@ -19,7 +24,7 @@ traffic:
   return new VirtualRun(parseScenario(text, 'incast.yaml')).run()
 }
 
-/** Tests an incast of so many senders by each controller. */
+/** Tests an incast of this many senders by each controller. */
 export function testRepetition(senders: number): void {
   for (const cc of ['hpcc', 'rx-hpcc']) {
     t.test(`${cc}, ${senders} senders: each byte goes once`, async t => {

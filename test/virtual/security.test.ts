@@ -1,4 +1,7 @@
-/** Scenarios whose feedback is checked and authenticated: what is true is believed, in every mode, and a key changes no path. */
+/**
+ * Scenarios with checked and authenticated feedback: hosts believe true feedback, in every mode, and a key
+ * changes no path.
+ */
 import t from 'tap'
 import { parseScenario } from '../../lib/scenario/read/load-scenario.js'
 import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
@@ -54,7 +57,8 @@ for (const [name, more] of variants(MODES, 1)) {
       t.ok(frames > 2500, `${frames} frames`)
       t.notOk(fcts.includes(null), 'all flows end')
     }
-    // How the three share the link is chance, when they have sent all is not; the fourth has it for itself.
+    // How the three share the link is chance, but the time at which they have sent everything is not. The
+    // fourth has it for itself.
     for (const of of [
       (fcts: (number | null)[]) => Math.max(fcts[0]!, fcts[1]! + 100e3, fcts[2]! + 150e3),
       lastOf,

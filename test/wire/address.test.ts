@@ -15,7 +15,7 @@ t.test('IPv4 addresses are mapped GIDs', async t => {
   t.notOk(HostAddress.parse('::a63:1').equals(address))
 })
 
-// Text on the right as RFC 5952, section 4, wants it.
+// On the right, the text according to RFC 5952, section 4.
 t.test('IPv6 addresses print in their canonical form', async t => {
   const cases: [string, string, string][] = [
     ['::', '00000000000000000000000000000000', '::'],

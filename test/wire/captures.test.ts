@@ -1,4 +1,6 @@
-/** Linux's own RoCEv2: every packet parses, its ICRC verifies, and its fields, written anew, give its bytes. */
+/**
+ * Linux's own RoCEv2: every packet parses, its ICRC verifies, and its fields, written again, give its bytes.
+ */
 import { basename } from 'node:path'
 import t from 'tap'
 import { CapturedPacket, CaptureReader, loadFrame } from '../../lib/capture/capture-reader.js'

@@ -25,7 +25,7 @@ function hex(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString('hex')
 }
 
-/** Reads every field of a message and writes them into bytes that held something else. */
+/** Reads every field of a message and writes them into bytes with other contents. */
 function rewrite(view: DataView): Uint8Array {
   const bytes = new Uint8Array(mad.BYTES).fill(0xee)
   const into = new DataView(bytes.buffer)
@@ -263,7 +263,7 @@ t.test('anything written reads as it was', async t => {
   roundTrip(t, aRej, rej.write, rej.read)
 })
 
-/** Written at any offset, it reads as it was, and its neighbours are untouched. */
+/** Written at any offset, it reads the same, and its neighbours are unchanged. */
 function roundTrip<T>(
   t: Test,
   messages: fc.Arbitrary<T>,
@@ -281,7 +281,7 @@ function roundTrip<T>(
   t.doesNotThrow(() => fc.assert(property, { seed, numRuns: 200 }))
 }
 
-t.test('what is no message of the connection manager is told by its reason', async t => {
+t.test('what is no message of the connection manager has a reason', async t => {
   const { bytes } = MADS[0]!
   const fault = (at: number, value: number): number => {
     const copy = bytes.slice()

@@ -1,4 +1,7 @@
-/** INT-MD, IFA and IOAM: bytes spelled out from their specifications, hops that fill in or insert, and what is left when they are stripped. */
+/**
+ * INT-MD, IFA and IOAM: bytes from their specifications, hops that fill in or insert, and the rest when they
+ * are removed.
+ */
 import t, { type Test } from 'tap'
 import { Frame } from '../../lib/frame/frame.js'
 import * as icrc from '../../lib/wire/ib/icrc.js'
@@ -20,7 +23,7 @@ const FOREIGN = [INT_MD, IFA, IOAM]
 const SLOT = 2048
 const NO_LIMIT = 0xffff
 
-/** Two hops whose numbers are easily told apart in hex. */
+/** Two hops whose numbers are easily distinguished in hex. */
 const HOP_1 = snapshot(0x0102, 0x0a, 0x0b, 100e9, 0x1234, 0x0123_4567_89ab, 0x00c0ffee, 3, 63)
 const HOP_2 = snapshot(0xbeef, 0x01, 0x02, 1e9, 7, 0x55, 0x11, 0, 62)
 
@@ -50,7 +53,7 @@ function plain(family: 4 | 6, payloadBytes = 100): Frame {
   return frame
 }
 
-/** The same packet as its sender makes it with telemetry: `begin`, lengths, ICRC, all as the tx pipeline does. */
+/** The same packet with telemetry from its sender: `begin`, lengths, ICRC, as in the tx pipeline. */
 function sent(from: Frame, format: number, hops: number, flagBits = 0): Frame {
   const frame = new Frame(0, Buffer.alloc(SLOT))
   const { view } = frame
@@ -92,7 +95,7 @@ function told(t: Test, frame: Frame): HopRecords {
   t.ok(icrc.verify(frame), 'the ICRC holds')
   if (ipv4.version(frame.view, frame.l3) === 4) t.ok(ipv4.verifyChecksum(frame.view, frame.l3))
   const hops = new HopRecords()
-  // Records are reused: nothing of those before may be left.
+  // Records are reused: nothing of earlier ones may remain.
   Object.assign(hops, {
     flows: 9,
     overflow: true,
@@ -143,7 +146,7 @@ t.test('IFA 2.0: headers before and behind UDP, and the stack, byte by byte', as
     t.equal(family === 4 ? ipv4.protocol(view, l3) : ipv6.nextHeader(view, l3), 253)
     // Version 2, local name space; next UDP; no flags; 5 x 9 words at most.
     t.equal(hex(frame, l4 - 4, l4), '2f11002d')
-    // UDP as it was: the metadata is foreign to it.
+    // UDP is unchanged, because it does not include the metadata.
     t.equal(hex(frame, l4, l4 + 8), hex(original, original.l4, original.l4 + 8))
     t.equal(hex(frame, l4 + 8, l4 + 12), '0000ff00')
     through(t, frame, HOP_1)
@@ -243,7 +246,7 @@ t.test('records come out as they went in, first hop first, and the echo says the
   }
 })
 
-/** Takes telemetry out by the specifications' own words, without the codecs. */
+/** Removes telemetry by the words of the specifications, without the codecs. */
 function strip(frame: Frame): Frame {
   const { l3 } = frame
   const isV4 = frame.bytes[l3]! >>> 4 === 4
@@ -352,7 +355,7 @@ t.test('sixteen records are the most, whatever a header allows', async t => {
   }
 })
 
-t.test('numbers that do not fit: counters by their low 48 bits, queues as long as can be told', async t => {
+t.test('numbers that do not fit: counters by their low 48 bits, queues at the greatest value', async t => {
   const hop = snapshot(0xffff, 0xffff, 0xffff, 400e9, 0, 2 ** 52 + 3, 2 ** 25, 7, 255)
   hop.startNs = 2 ** 52 + 1_000_000_007
   hop.arrivalNs = hop.startNs - 2 ** 40
@@ -471,7 +474,7 @@ t.test(
           stamp(frame, HOP_1, growthBytes(frame, NO_LIMIT))
         }
         for (const [offset, value] of changes) frame.bytes[14 + offset] = value
-        // The slot ends with the bytes that are there: what reads or writes beyond throws.
+        // The slot ends with the present bytes, so that access beyond them throws.
         const short = cut(frame, Math.min(length, frame.length), frame.length)
         for (const damaged of [frame, short]) {
           parseFrame(damaged)

@@ -1,4 +1,4 @@
-/** The headers of Weir's own feedback packets, byte by byte, as written down in their files. */
+/** The headers of Weir's own feedback packets, byte by byte, as in the comments of their files. */
 import t from 'tap'
 import { Frame } from '../../lib/frame/frame.js'
 import * as aeth from '../../lib/wire/ib/aeth.js'

@@ -1,6 +1,6 @@
 /**
- * INT-MD, IFA and IOAM as others write them: what their specifications allow is parsed, used where it can be, and skipped by its
- * length elsewhere. Bytes are spelled out, without the codecs.
+ * INT-MD, IFA and IOAM of other writers: everything that their specifications allow is parsed, used where
+ * possible, and otherwise skipped by its length. Bytes are spelled out, without the codecs.
  */
 import t, { type Test } from 'tap'
 import { Frame } from '../../lib/frame/frame.js'
@@ -32,7 +32,7 @@ const HOP = Object.assign(new HopSnapshot(), {
   ttl: 63,
 })
 
-/** A packet of IPv4 to the RoCEv2 port with bytes before and behind its UDP header. */
+/** A packet of IPv4 to the RoCEv2 port with bytes before and after its UDP header. */
 function carrying(udp: string, { before = '', port = 4792, protocol = 17, inUdp = true } = {}): Frame {
   const plain = buildRoce({ ...PLAIN, family: 4, payloadBytes: 40 })
   parseFrame(plain)
@@ -61,7 +61,10 @@ function carrying(udp: string, { before = '', port = 4792, protocol = 17, inUdp 
   return frame
 }
 
-/** @param header instructions, domain, its instructions, its flags; @param hop words that a hop inserts */
+/**
+ * @param header instructions, domain, its instructions, its flags
+ * @param hop words that a hop inserts
+ */
 function intMd(
   hop: number,
   header: string,
@@ -84,7 +87,7 @@ function told(test: Test, frame: Frame): HopRecords {
   return hops
 }
 
-/** What a hop of ours does to the frame. */
+/** What a Weir hop does to the frame. */
 function through(test: Test, frame: Frame): void {
   test.equal(WIRE_ERROR_NAMES[parseFrame(frame)], 'ok')
   stamp(frame, HOP, growthBytes(frame, NO_LIMIT))

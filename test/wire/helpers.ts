@@ -1,4 +1,4 @@
-/** Builds whole frames through the codecs, and checks bytes given as hex. */
+/** Builds whole frames with the codecs, and checks bytes given as hex. */
 import { Frame } from '../../lib/frame/frame.js'
 import * as bth from '../../lib/wire/ib/bth.js'
 import { EXTENDED_HEADER_BYTES } from '../../lib/wire/ib/opcode.js'
@@ -31,7 +31,7 @@ export const PLAIN: Shape = {
   seed: 1,
 }
 
-/** A RoCEv2 frame whose extended headers and payload are filled with bytes drawn from the seed; no ICRC yet. */
+/** A RoCEv2 frame whose extended headers and payload are random bytes by the seed. It has no ICRC yet. */
 export function buildRoce(shape: Shape): Frame {
   const link = shape.vlan ? ethernet.TAGGED_BYTES : ethernet.BYTES
   const ip = shape.family === 4 ? ipv4.BYTES : ipv6.BYTES
@@ -92,7 +92,7 @@ export function buildRoce(shape: Shape): Frame {
   return frame
 }
 
-/** The same frame in a slot that ends with its last byte: reading beyond throws. */
+/** The same frame in a slot that ends with its last byte, so that reading beyond throws. */
 export function cut(frame: Frame, length: number, wireLength: number): Frame {
   const short = new Frame(0, Buffer.from(frame.bytes.subarray(0, length)))
   short.length = length
@@ -112,7 +112,7 @@ export function viewOf(hex: string): DataView {
   return new DataView(buffer.buffer, buffer.byteOffset, buffer.byteLength)
 }
 
-/** CRC-32 one bit at a time, straight from its definition: the check on every faster way. */
+/** CRC-32 one bit at a time, from its definition. It checks every faster implementation. */
 export function slowCrc32(bytes: Iterable<number>): number {
   let c = 0xffff_ffff
   for (const byte of bytes) {

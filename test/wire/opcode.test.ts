@@ -1,4 +1,4 @@
-/** The opcode tables against IBA 9.2.1, written out here once more by service and operation. */
+/** The opcode tables compared with IBA 9.2.1, written here again by service and operation. */
 import t from 'tap'
 import * as opcode from '../../lib/wire/ib/opcode.js'
 

@@ -1,4 +1,4 @@
-/** What a person reads: one line a frame, checked against fields chosen here. */
+/** Output for people: one line a frame, checked against fields chosen here. */
 import t from 'tap'
 import { Frame } from '../../lib/frame/frame.js'
 import * as aeth from '../../lib/wire/ib/aeth.js'

@@ -1,4 +1,4 @@
-/** The SACK header byte by byte, as written down in lib/wire/weir/sack.ts. */
+/** The SACK header byte by byte, as in the comment of lib/wire/weir/sack.ts. */
 import t from 'tap'
 import * as sack from '../../lib/wire/weir/sack.js'
 

@@ -128,10 +128,6 @@ export function setBecn(view: DataView, at: number, on: boolean): void {
   setBit(view, at + CONGESTION, BECN, on)
 }
 
-export function setDestQpn(view: DataView, at: number, value: number): void {
-  view.setUint32(at + DEST_QPN, ((view.getUint32(at + DEST_QPN) & 0xff00_0000) | (value & 0xffffff)) >>> 0)
-}
-
 export function setAckRequest(view: DataView, at: number, on: boolean): void {
   setBit(view, at + PSN, 0x80, on)
 }

@@ -5,10 +5,6 @@ export function immediate(view: DataView, at: number): number {
   return view.getUint32(at)
 }
 
-export function setImmediate(view: DataView, at: number, value: number): void {
-  view.setUint32(at, value)
-}
-
 export function write(view: DataView, at: number, value: number): void {
   view.setUint32(at, value)
 }

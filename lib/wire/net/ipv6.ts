@@ -65,16 +65,6 @@ export function destinationWord(view: DataView, at: number, index: number): numb
   return view.getUint32(at + DESTINATION + 4 * index)
 }
 
-/** Copies the 16 bytes of the source address to `into`. */
-export function readSource(view: DataView, at: number, into: Uint8Array): void {
-  for (let i = 0; i < 16; i++) into[i] = view.getUint8(at + SOURCE + i)
-}
-
-/** Copies the 16 bytes of the destination address to `into`. */
-export function readDestination(view: DataView, at: number, into: Uint8Array): void {
-  for (let i = 0; i < 16; i++) into[i] = view.getUint8(at + DESTINATION + i)
-}
-
 export function setTrafficClass(view: DataView, at: number, value: number): void {
   view.setUint16(at + VERSION_CLASS_LABEL, (view.getUint16(at) & 0xf00f) | (value << 4))
 }

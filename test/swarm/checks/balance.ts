@@ -1,4 +1,4 @@
-/** Whether each frame that was made has come to an end that somebody counts. */
+/** Checks that each frame has come to an end that a counter shows. */
 import type { Fail } from './fail.js'
 
 /** Frames, in the whole network. */
@@ -38,7 +38,7 @@ export function checkSwitches(counts: SwitchCounts, fail: Fail): void {
   if (received + made !== sent + consumed + drops) fail(`switches: ${JSON.stringify(counts)} does not add up`)
 }
 
-/** A NIC counts what it was handed, and what it has sent. */
+/** A NIC counts the frames that it got and sent. */
 export function checkNic(
   counted: { rx: number; control: number; tx: number },
   handed: number,

@@ -1,11 +1,11 @@
-/** Whether what is bounded is within its bounds, at any moment. */
+/** Checks that bounded values are within their bounds at any moment. */
 import type { ConnectionStats } from '../../../lib/nic/types.js'
 import type { Fail } from './fail.js'
 
 /** Rates are products of floating-point numbers. */
 const RATE_SLACK = 1.001
 
-/** Figures of a connection that are looked at. */
+/** The checked figures of a connection. */
 type Bounded = Pick<ConnectionStats, 'windowBytes' | 'rateBps' | 'inFlightBytes' | 'baseRttNs' | 'ackedBytes'>
 
 /** @param lineRateBps of the host's link; @param inFlightMost bytes that the queue pair may have in flight */

@@ -1,4 +1,4 @@
-/** Each check of the swarm is shown something right, which it lets pass, and something wrong, of which it complains. */
+/** Each check of the swarm gets something right, which it accepts, and something wrong, which it reports. */
 import t, { type Test } from 'tap'
 import { WeirError } from '../../../lib/errors.js'
 import { Access, MemoryTable } from '../../../lib/qp/memory/memory.js'
@@ -16,7 +16,7 @@ import { checkPeak, checkQueues } from './queues.js'
 import { checkRetransmissions, isUndisturbed, type Retransmissions } from './retransmissions.js'
 import { checkFound, checkWords, WordModel } from './words.js'
 
-/** What a check says. */
+/** Reports of a check. */
 function complaints(check: (fail: Fail) => void): string[] {
   const found: string[] = []
   check(what => found.push(what))

@@ -1,4 +1,4 @@
-/** Whether work completes once and in order: one queue of one end of a connection. */
+/** Checks that work completes once and in order: one queue of one end of a connection. */
 import type { Fail } from './fail.js'
 
 /** Completions of the send queue. Ids of work requests count from 0. */
@@ -25,7 +25,7 @@ export class SendOrder {
     this.succeeded++
   }
 
-  /** The connection has ended: all that was posted has completed. */
+  /** The connection has ended, so everything that was posted has completed. */
   onEnd(): void {
     const ended = this.succeeded + this.flushed
     if (ended !== this.posted) this.#fail(`posted ${this.posted} work requests, ${ended} have completed`)

@@ -1,18 +1,18 @@
-/** Whether a connection may end as it did. */
+/** Checks whether a connection may end as it did. */
 import { WeirError } from '../../../lib/errors.js'
 import type { Fail } from './fail.js'
 
 /** What an end may expect. */
 export interface Expectation {
-  /** A host has restarted, or an end leaves amid work: any end is one. */
+  /** A host has restarted, or an end leaves amid work, so every end is allowed. */
   excused: boolean
-  /** New flows are refused where their paths are used too much. */
+  /** New flows are refused where their paths are too busy. */
   mayBeRefused: boolean
-  /** What the other end has heard, null: nothing bad. What says that it was refused may have been lost. */
+  /** The error at the other end. Null: none. The message that it was refused may have been lost. */
   peerError: WeirError | null
 }
 
-/** An end that hears of its end hears of it once, and of an error by its code. */
+/** Each end learns of its end once, and of an error by its code. */
 export function checkClosed(times: number, error: unknown, fail: Fail): void {
   if (times > 1) fail('was told of its end twice')
   if (error !== null && !(error instanceof WeirError)) fail(`ended with ${error}, which has no code`)
@@ -30,7 +30,7 @@ export function checkEnding(
   else if (!finished) fail('ended in order before its work was done')
 }
 
-/** True if the flow was refused, as either end hears it. */
+/** True if the flow was refused, at either end. */
 export function isRefusal(error: WeirError | null): boolean {
   if (error === null) return false
   return error.code === 'WEIR_NOT_ADMITTED' || /every path to \S+ is used too much/.test(error.message)

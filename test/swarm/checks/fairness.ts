@@ -1,4 +1,4 @@
-/** Whether flows that share everything have had like shares: the same path, controller and time. */
+/** Checks that flows that share everything have similar shares: the same path, controller and time. */
 import { jainIndex } from '../../../lib/scenario/result/fairness.js'
 import type { Fail } from './fail.js'
 

@@ -1,10 +1,12 @@
-/** Whether a SEND with invalidate takes back the region that it names, and that one alone (IBA 9.4.1.1.3). */
+/** Checks that a SEND with invalidate invalidates the region that it names, and no other (IBA 9.4.1.1.3). */
 import type { MemoryRegion } from '../../../lib/qp/memory/memory.js'
 import type { Fail } from './fail.js'
 
 /**
  * A SEND has been received.
- * @param invalidatedKey of its completion; @param region that the sender has named, null: it named none
+ *
+ * @param invalidatedKey of its completion
+ * @param region that the sender has named, null: none
  */
 export function checkInvalidated(
   what: string,
@@ -17,7 +19,7 @@ export function checkInvalidated(
   if (region?.valid) fail(`${what} left its region valid`)
 }
 
-/** The peer has left: whoever was not named has lost nothing. */
+/** The peer has left. Regions that it did not name are still valid. */
 export function checkKept(spares: readonly MemoryRegion[], named: number, fail: Fail): void {
   const lost = spares.slice(named).filter(({ valid }) => !valid).length
   if (lost > 0) fail(`${lost} regions are invalid that no SEND has named`)

@@ -1,4 +1,4 @@
-/** Whether a lossless network loses nothing: IEEE 802.1Q, clause 36, with the headroom of annex N. */
+/** Checks that a lossless network loses nothing: IEEE 802.1Q, clause 36, with the headroom of annex N. */
 import type { Fail } from './fail.js'
 
 /** @param drops of one port by reason; all its traffic is lossless, and each pause has reached its peer in time */

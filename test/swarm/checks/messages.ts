@@ -1,14 +1,14 @@
-/** Whether a message is the one that was sent, and its bytes are exact. */
+/** Checks that a message is the one that was sent, with exact bytes. */
 import type { Fail } from './fail.js'
 
-/** A message as it was sent, and what a receive has completed with. */
+/** A message as it was sent, and the completion of its receive. */
 export interface Arrival {
   id: number
   sent: Uint8Array
   /** The sender has given its id as immediate data. */
   immediate: boolean
   completion: { byteLength: number; hasImmediate: boolean; immediate: number }
-  /** The bytes that are where the message belongs. */
+  /** The bytes at the message's place. */
   there: Uint8Array
 }
 
@@ -22,7 +22,7 @@ export function checkArrival({ id, sent, immediate, completion, there }: Arrival
   checkBytes(`message ${id}`, sent, there, fail)
 }
 
-/** @param what is to be exact: "WRITE 3" */
+/** @param what name of the bytes in the report: "WRITE 3" */
 export function checkBytes(what: string, wanted: Uint8Array, there: Uint8Array, fail: Fail): void {
   if (Buffer.compare(wanted, there) !== 0) fail(`${what} is not exact`)
 }

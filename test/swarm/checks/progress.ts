@@ -1,8 +1,8 @@
-/** Whether a run comes to its end: in time, and in a bounded number of events. */
+/** Checks that a run ends: in time, and in a bounded number of events. */
 import { type Nanos, SECOND } from '../../../lib/time/nanos.js'
 import type { Fail } from './fail.js'
 
-/** More events mean that something goes round in circles. */
+/** With more events something repeats for ever. */
 export const EVENTS_MAX = 3_000_000
 
 /** True if the run has used up its events. @param events so far */
@@ -12,7 +12,10 @@ export function checkEvents(events: number, fail: Fail): boolean {
   return true
 }
 
-/** @param open what has not ended, by name; @param limitNs that all had to end within */
+/**
+ * @param open names of what has not ended
+ * @param limitNs within which everything had to end
+ */
 export function checkEnded(what: string, open: readonly string[], limitNs: Nanos, fail: Fail): void {
   if (open.length > 0) fail(`${open.join(', ')}: ${what} after ${limitNs / SECOND} s`)
 }

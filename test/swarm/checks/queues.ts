@@ -1,7 +1,7 @@
-/** Whether the queues of a switch are what its memory says, and fit into it. */
+/** Checks that the queues of a switch agree with its memory, and fit into it. */
 import type { Fail } from './fail.js'
 
-/** What waits in one switch. */
+/** Bytes that wait in one switch. */
 interface QueuedBytes {
   name: string
   /** By egress port, as its gauge and as the memory counts them. */
@@ -21,9 +21,11 @@ export function checkQueues({ name, gauges, egress, usedBytes, bufferBytes }: Qu
 }
 
 /**
- * The queue of flows that keep windows is never longer than these windows allow: line rate x T each, which all begin with and none
- * exceeds (HPCC++, W_init).
- * @param flows that share the queue; @param overheadShare headers and telemetry beside payload
+ * The queue of flows with windows is never longer than these windows allow: line rate x T each, with which
+ * all begin and which none exceeds (HPCC++, W_init).
+ *
+ * @param flows that share the queue
+ * @param overheadShare headers and telemetry in addition to payload
  */
 export function checkPeak(
   name: string,

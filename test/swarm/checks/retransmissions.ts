@@ -1,23 +1,25 @@
-/** Whether something was retransmitted although nothing had a reason to be. */
+/** Checks for retransmissions without a reason. */
 import type { Fail } from './fail.js'
 
-/** Why a sender may retransmit: what has happened to packets anywhere in the network, counted over the whole run. */
+/**
+ * Reasons to retransmit: what has happened to packets anywhere in the network, counted over the whole run.
+ */
 export interface Disturbances {
   /** Frames lost, damaged, copied, overtaken or forged on links, or dropped by switches and hosts. */
   faults: number
   drops: number
-  /** Times that a host or a queue stood still: interruptions, pauses of PFC, pools without a frame. */
+  /** Times in which a host or a queue stood still: interruptions, pauses of PFC, pools without a frame. */
   stops: number
   /** Changes of paths: later packets overtake earlier ones. */
   reroutes: number
 }
 
-/** What one end has retransmitted, and what explains it in an undisturbed network. */
+/** The retransmissions of one end, and their reasons in an undisturbed network. */
 export interface Retransmissions {
   packets: number
   tailProbes: number
   timeouts: number
-  /** Receivers that were not ready: the packet and all behind it leave again (IBA 9.7.5.2.8). */
+  /** Receivers that were not ready: the packet and all after it leave again (IBA 9.7.5.2.8). */
   rnrNaks: number
 }
 

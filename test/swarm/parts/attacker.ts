@@ -1,6 +1,6 @@
 /**
- * An attacker on the path of connections with a key, who sees every packet and adds some: repeated ones, feedback that is not the
- * peer's, telemetry that no switch has written. Whoever has no key may not change what a transfer does.
+ * An attacker on the path of connections with a key, who sees every packet and adds some: repeated ones,
+ * forged feedback, telemetry that no switch has written. Without the key this must not change a transfer.
  */
 import type { Frame } from '../../../lib/frame/frame.js'
 import type { FramePool } from '../../../lib/frame/frame-pool.js'
@@ -18,12 +18,15 @@ import { pick } from './pick.js'
 /** Where the attacker sits. */
 export interface AttackPlan {
   link: number
-  /** Packets that are answered by one more, 0 to 1. */
+  /** Share of packets to which the attacker adds one, 0 to 1. */
   share: number
   delayNs: Nanos
 }
 
-/** @param keys hosts have a secret; without one feedback is taken from whoever knows its numbers */
+/**
+ * @param keys true: hosts have a secret. Without one hosts accept feedback from everybody who knows its
+ * numbers
+ */
 export function attackPlan(random: Random, links: number, keys: boolean): AttackPlan | null {
   if (!keys || random.next() >= 0.4) return null
   return {
@@ -55,7 +58,7 @@ export class Attacker {
     this.#pool = pool
   }
 
-  /** A frame passes. The attacker's own comes behind it. */
+  /** A frame passes. The attacker's own one follows it. */
   onFrame(frame: Frame, arrivalNs: Nanos, pipe: Pipe): void {
     if (frame.bth < 0 || bth.destQpn(frame.view, frame.bth) <= deth.QPN_GSI) return
     if (this.#random.next() >= this.#plan.share || !icrc.verify(frame)) return

@@ -7,14 +7,14 @@ export interface FlapPlan {
   link: number
   downNs: Nanos
   upNs: Nanos
-  /** The switches notice so long after either, and route around it. Null: they never do. */
+  /** How long after either event the switches notice it and route around it. Null: they never do. */
   noticedAfterNs: Nanos | null
 }
 
 /** What changes. */
 export interface ChangesPlan {
   flaps: readonly FlapPlan[]
-  /** The switches choose among equal paths anew. */
+  /** The switches choose again among equal paths. */
   rehashNs: Nanos | null
 }
 

@@ -1,4 +1,7 @@
-/** A switch whose frames of flow control are counted as it takes them in: it forwards none of them, and drops the malformed ones. */
+/**
+ * A switch that also counts the frames of flow control that it takes in: it forwards none of them, and drops
+ * the malformed ones.
+ */
 import type { Frame } from '../../../lib/frame/frame.js'
 import type { Node } from '../../../lib/frame/node.js'
 import type { Nanos } from '../../../lib/time/nanos.js'

@@ -9,11 +9,14 @@ import { FAULTS_END_NS } from '../limits.js'
 import type { LinkPlan } from '../plan.js'
 import type { Attacker } from './attacker.js'
 
-/** The faults of one direction of a link: those of every frame, of management datagrams, outages, an attacker. They end in time. */
+/**
+ * The faults of one direction of a link: those of every frame, of management datagrams, outages, an attacker.
+ * They end after some time.
+ */
 export class SwarmFaults extends LinkFaults {
-  /** Frames that an outage or the loss of management datagrams took, beside `lost`. */
+  /** Frames lost by an outage or by the loss of management datagrams, in addition to `lost`. */
   taken = 0
-  /** Nothing passes until this is false. */
+  /** While this is true nothing passes. */
   down = false
   readonly #plan: LinkPlan
   readonly #random: () => number

@@ -7,7 +7,7 @@ import { pick } from './pick.js'
 
 /** The priority of all packets, those of the connection manager too; its DSCP is the class selector. */
 export const LOSSLESS_PRIORITY = 3
-/** All DSCPs of the class: packets that ask switches for answers have another one than the others. */
+/** All DSCPs of the class, because packets that ask switches for answers have a different one. */
 const DSCPS = Array.from({ length: 8 }, (_, i) => 8 * LOSSLESS_PRIORITY + i)
 /** The longest frame: 4 KiB, headers, 15 hops of telemetry. */
 const FRAME_BYTES_MAX = 5000
@@ -20,7 +20,7 @@ export interface LosslessPlan {
   /** Bytes of one port above which its peer is paused. */
   xoffBytes: number
   quanta: number
-  /** Null: deadlocks are not noticed. */
+  /** Null: nobody detects deadlocks. */
   watchdog: {
     detectionNs: Nanos
     restorationNs: Nanos
@@ -30,8 +30,8 @@ export interface LosslessPlan {
 }
 
 /**
- * @param reroutes paths change, so queues may wait for each other in a circle: that takes a watchdog
- * @param pauseNsMost of one pause: as long as that a queue is held when the word to go on is lost
+ * @param reroutes paths change, so queues may wait for each other in a circle, which needs a watchdog
+ * @param pauseNsMost longest pause: a queue is held as long when the resume is lost
  */
 export function losslessPlan(
   random: Random,

@@ -1,6 +1,6 @@
 /**
- * A seed in which flows share everything: the path, the controller, the time. Nothing disturbs them, and they run for long enough to
- * have like shares.
+ * A seed in which flows share everything: the path, the controller, the time. Nothing disturbs them, and they
+ * run for long enough to get similar shares.
  */
 import { WorkOpcode } from '../../../lib/qp/queues/work.js'
 import type { Random } from '../../../lib/sim/random.js'
@@ -10,11 +10,11 @@ import type { HostPlan, SwarmPlan, WorkPlan } from '../plan.js'
 
 /** A race. */
 export interface RacePlan {
-  /** What is moved until this time is the start's, and does not count. */
+  /** What is moved before this time belongs to the start and does not count. */
   fromNs: Nanos
   /** The lowest Jain index that passes. */
   least: number
-  /** No window is longer than line rate x T, so no queue is longer than all of them. */
+  /** No window is longer than line rate x T, so no queue is longer than their sum. */
   windowed: boolean
 }
 
@@ -23,13 +23,16 @@ const RATE_BPS = 10e9
 const DELAY_NS_MAX = 3 * MICROSECOND
 const MESSAGES = 100
 const FLOWS_MAX = 3
-/** Within it all start. */
+/** All flows start within it. */
 const STARTS_NS = 5 * MICROSECOND
-/** When what flows move begins to count: they all run, and the burst of their start is over. */
+/** When counting begins: all flows run, and the burst of their start is over. */
 const START_COUNTS_NS = 300 * MICROSECOND
 /** The lowest Jain index: two flows, and one has a sixth of what the other has. */
 const LEAST = 0.66
-/** Where probes alone collect telemetry, a flow has one sample a round trip while others start: `npm run bench -- hpcc-modes`. */
+/**
+ * If only probes collect telemetry, a flow has one sample a round trip while others start: `npm run bench --
+ * hpcc-modes`.
+ */
 const LEAST_BY_PROBES = 0.55
 /** Controllers whose windows begin at line rate x T and only fall from there. */
 const WINDOWED = ['hpcc', 'rx-hpcc', 'fixed-window']
@@ -37,8 +40,8 @@ const WINDOWED = ['hpcc', 'rx-hpcc', 'fixed-window']
 const DEPTH = 16
 
 /**
- * The seed's plan as a race, or as it is. All hosts but the last send to that one, from one switch; where there are two, one sends
- * all flows.
+ * Returns the seed's plan as a race, or unchanged. All hosts but the last send to that one, from one switch.
+ * If there are two hosts, one sends all flows.
  */
 export function asRace(plan: SwarmPlan, random: Random): SwarmPlan {
   if (random.next() >= SHARE) return plan

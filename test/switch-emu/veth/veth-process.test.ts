@@ -21,7 +21,7 @@ t.test('an idle switch sleeps, also when an interface has gone down', { skip }, 
     return Number(fields[13]) + Number(fields[14])
   }
   lab.namespaces.exec(lab.switchNamespace, 'ip', 'link', 'set', 'to-h3', 'down')
-  // A core has 200 ticks in the time; 4 wakes a second take none. Where it is slow to get ready, it is idle later.
+  // A core has 200 ticks in this time. 4 wakes a second take none. A slow machine is idle later.
   for (let used = Number.POSITIVE_INFINITY; used >= 40; t.comment(`${used} ticks in 2 s`)) {
     const before = ticks()
     await new Promise(resolve => setTimeout(resolve, 2000))

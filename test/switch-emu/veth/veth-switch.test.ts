@@ -31,7 +31,8 @@ t.test('echoes cross two switches: ARP finds hosts, and the delays of links add 
   t.match(lab.exec('h1', 'ip', 'neigh', 'show', lab.address('h3')), mac)
   const report = await reportOf(lab)
   t.equal(report.lostFrames, 0)
-  // What s2 sends towards h3: requests of 98 bytes, and the answer to h3's own question for h1, 42 bytes; a slow h3 asks again.
+  // What s2 sends towards h3: requests of 98 bytes, and the answer to h3's own request for h1, 42 bytes. A
+  // slow h3 asks again.
   const port = report.ports.find(({ name }) => name === 's2:h3')!
   const answers = (port.txBytes - sent * 98) / 42
   t.ok(Number.isInteger(answers) && answers >= 1, `${port.txBytes} bytes for ${sent} requests`)

@@ -13,7 +13,10 @@ traffic: [{name: flow0, from: h1, to: h3, size: 1MB}]
 watch: {queues: [s2:h3], every: 1ms}
 `
 
-/** Bytes from one host to another over TCP, as programs that know nothing of the lab do it; true if they are the same. */
+/**
+ * Bytes from one host to another over TCP, by programs that know nothing of the lab. Returns true if they are
+ * the same.
+ */
 async function copyByTcp(lab: VethLab, from: string, to: string, bytes: number): Promise<void> {
   const server = `
     const digest = require('node:crypto').createHash('sha256')
