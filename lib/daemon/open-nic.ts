@@ -1,10 +1,9 @@
 /** A NIC on a port, driven in real time: what every host has, whatever runs on it. */
 
-import { checkModes } from '../cc/mode-conflicts.js'
+import { checkModes, checkTelemetryModes } from '../cc/conflicts.js'
 import type { OptionValues } from '../cc/options.js'
 import { type PathSettings, pathSettings } from '../cc/path-settings.js'
 import { type TelemetrySettings, telemetrySettings } from '../cc/telemetry-settings.js'
-import { WeirError } from '../errors.js'
 import { FramePool } from '../frame/frame-pool.js'
 import { interfaceRateBps } from '../io/interfaces/interface.js'
 import { HostLoop } from '../io/loop/host-loop.js'
@@ -176,7 +175,8 @@ export async function openNic(
     if (options.int) checkTelemetry(options.int.format, io, address)
     const lineRateBps = options.lineRateBps ?? interfaceRateBps(options.address)
     const intake = intakeOf(port, lineRateBps)
-    if (!intake && options.telemetry?.hostHop) throw noHostHop(io)
+    const given = options.telemetry ?? {}
+    checkTelemetryModes({ given, telemetry: telemetrySettings(given), io })
     // An emulated link has no kernel that knows.
     const hasKernel = !options.overlay && !link
     const onConnecting = hasKernel
@@ -229,9 +229,9 @@ function intakeOf(port: Port, lineRateBps: number): Intake | undefined {
   return Number.isNaN(port.waitingBytes()) ? undefined : new Intake(lineRateBps, port.receiveBudgetBytes)
 }
 
-function noHostHop(io: string): WeirError {
-  const text = `telemetry hostHop=true has no effect with io "${io}", which does not tell how much waits for this host: leave it out, or use io "batch"`
-  return new WeirError('WEIR_BAD_ARGUMENT', text)
+/** Names of the options of `int` that were set. */
+function intNames({ int }: NicOptions): string[] {
+  return Object.keys(int ?? {})
 }
 
 interface NicParts extends Pick<OpenedNic, 'address' | 'pool' | 'port'>, Pick<OpenedPort, 'link'> {
@@ -248,7 +248,14 @@ function createNic(
   const { telemetry = {} } = options
   const settings = telemetrySettings(telemetry)
   if (options.anyCc !== true)
-    checkModes({ telemetry, settings, paths: pathSettings(options.paths), cc, start })
+    checkModes({
+      given: telemetry,
+      telemetry: settings,
+      int: intNames(options),
+      paths: pathSettings(options.paths),
+      cc,
+      start,
+    })
   return new Nic({
     address,
     udpPort: options.port,

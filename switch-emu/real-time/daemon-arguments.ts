@@ -1,3 +1,4 @@
+import { ccOptions } from '../../lib/cc/catalogue.js'
 import { pathSettingTexts } from '../../lib/cc/path-settings.js'
 import { telemetrySettingTexts } from '../../lib/cc/telemetry-settings.js'
 import { keyOf } from '../../lib/options/option.js'
@@ -29,7 +30,10 @@ export function daemonArguments(scenario: Scenario, host: string, place: DaemonP
   args.push(...transportArguments(transport))
   for (const text of telemetrySettingTexts(telemetry)) args.push('--telemetry', text)
   for (const text of pathSettingTexts(paths)) args.push('--paths', text)
-  for (const [name, value] of Object.entries(cc.options)) args.push('--cc-option', `${name}=${value}`)
+  for (const option of ccOptions(cc.name)) {
+    const value = cc.options[option.name]
+    if (value !== undefined) args.push('--cc-option', `${option.name}=${textOf(option, value)}`)
+  }
   // Many hosts share few cores: threads of their own would only cost them memory and time to start.
   return ['daemon', '--no-worker', '--until-stdin-ends', '--any-cc', ...args]
 }

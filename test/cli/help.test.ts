@@ -122,7 +122,6 @@ t.test('a wrong command line: one line, how to mend it, a code', async t => {
     ['--hlep', "unknown option '--hlep'", 'did you mean --help?'],
     ['run', "missing required argument 'scenario'", 'see weir run --help'],
     ['run a b', 'too many arguments', 'see weir run --help'],
-    ['run --on nowhere a.yaml', "'nowhere' is invalid", 'virtual, overlay, veth'],
     ['lab up --nme x a.yaml', "unknown option '--nme'", 'did you mean --name?', 'see weir lab up --help'],
     ['perf wb host', "unknown command 'wb'", 'see weir perf --help'],
   ] as const) {
