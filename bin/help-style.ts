@@ -12,7 +12,8 @@ const GAP = 2
 export function styleHelp(command: Command): void {
   command.configureHelp({
     argumentTerm: (argument: Argument) => argument.name().toUpperCase() + (argument.variadic ? '…' : ''),
-    optionDescription,
+    argumentDescription: withDefault,
+    optionDescription: option => (option.negate ? option.description : withDefault(option)),
     subcommandTerm: below => `${below.name()} ${withoutOptions(below.usage())}`.trimEnd(),
     formatItem(this: Help, term, termWidth, description) {
       return itemText(term, description, { termWidth, columns: this.helpWidth ?? 80 })
@@ -51,8 +52,8 @@ function itemText(
 }
 
 /** `control socket (default: /run/weir.sock)`. Options of tables say theirs by themselves (`commands/value-options.ts`). */
-function optionDescription({ description, defaultValue, negate }: Option): string {
-  const isSaid = defaultValue === undefined || typeof defaultValue === 'boolean' || negate
+function withDefault({ description, defaultValue }: Argument | Option): string {
+  const isSaid = defaultValue === undefined || typeof defaultValue === 'boolean'
   return isSaid ? description : `${description} (default: ${String(defaultValue)})`
 }
 

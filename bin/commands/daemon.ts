@@ -7,19 +7,19 @@ import { parsePathSettings } from '../../lib/cc/path-settings.js'
 import { parseTelemetrySettings, type TelemetrySettings } from '../../lib/cc/telemetry-settings.js'
 import { defaultSocketPath } from '../../lib/control/socket-path.js'
 import { Daemon } from '../../lib/daemon/daemon.js'
-import { IO_NAMES } from '../../lib/daemon/io-names.js'
 import { readKeyFile } from '../../lib/daemon/key-file.js'
 import type { OverlayLink } from '../../lib/daemon/open-port.js'
+import { IO, PORT_OPTIONS } from '../../lib/daemon/port-options.js'
 import { tuneGarbageCollection } from '../../lib/daemon/tune-gc.js'
 import { onEndSignal } from '../../lib/end-signals.js'
 import { WeirError } from '../../lib/errors.js'
 import { createLog, LOG_LEVELS } from '../../lib/log.js'
-import { DSCP, PRIORITY, SOURCE_PORTS, UDP_PORT } from '../../lib/nic/nic-options.js'
+import { DSCP, UDP_PORT } from '../../lib/nic/nic-options.js'
 import type { CommandOption, ValueOption } from '../../lib/options/option.js'
 import { parseNumber, parseValue } from '../../lib/options/parse-options.js'
 import { TRANSPORT_OPTIONS, type TransportOptions } from '../../lib/qp/transport-options.js'
 import { CHUNK } from '../../lib/transfer/transfer-options.js'
-import { IFA_OPTION, INT_FORMAT, INT_HOPS } from '../../lib/wire/telemetry/int-options.js'
+import { INT_FORMAT, INT_HOPS } from '../../lib/wire/telemetry/int-options.js'
 import { FORMAT_NAMES, type IntFormat } from '../../lib/wire/telemetry/telemetry.js'
 import { addCongestionFlags, ccOption } from './congestion-flags.js'
 import { commandOf } from './names.js'
@@ -31,9 +31,7 @@ interface DaemonFlags {
   inbox: string
   share?: string
   socket: string
-  interface?: string
   ccOption?: string[]
-  dscpOfPriority?: string
   int?: string
   telemetry?: string[]
   paths?: string[]
@@ -47,15 +45,6 @@ interface DaemonFlags {
   untilStdinEnds?: boolean
 }
 
-const IO = {
-  name: 'io',
-  kind: 'choice',
-  choices: IO_NAMES,
-  default: 'auto',
-  doc: 'how packets are sent and received',
-  command: { flag: '--io <name>', env: 'WEIR_IO' },
-} as const satisfies CommandOption
-
 const CC_ABOUT = 'congestion control; auto: HPCC++ where switches write telemetry, else CUBIC'
 
 const LOG_LEVEL = {
@@ -67,17 +56,9 @@ const LOG_LEVEL = {
   command: { flag: '--log-level <level>' },
 } as const satisfies CommandOption
 
-const IFA = {
-  ...IFA_OPTION,
-  doc: 'IP protocol of IFA in this network, none of another use here; packets with IFA come by --io packet alone',
-  // Packets of peers have it too, whatever this host sends.
-  idle: [],
-} as const satisfies CommandOption
-
-/** Options in the groups of the help. */
-const PLACE_OPTIONS = [UDP_PORT, IO, SOURCE_PORTS] as const
-const NETWORK_OPTIONS = [LINE_RATE, BASE_RTT, PRIORITY] as const
-const OPTIONS = [...PLACE_OPTIONS, ...NETWORK_OPTIONS, IFA, CHUNK] as const
+const [, SOURCE_PORTS, INTERFACE, PRIORITY, DSCPS, IFA] = PORT_OPTIONS
+/** They know of each other, wherever the help has them. */
+const OPTIONS = [...PORT_OPTIONS, UDP_PORT, LINE_RATE, BASE_RTT, CHUNK] as const
 
 /** Parts of `--overlay`. */
 const VNI = {
@@ -111,10 +92,8 @@ function withPlace(command: Command): Command {
   command
     .optionsGroup('Where it is:')
     .option('--address <address>', 'address to listen on; no other host can reach the default', '127.0.0.1')
-  addValueOptions(command, PLACE_OPTIONS)
-  return command
-    .option('--interface <name>', 'network interface of --io packet (default: the one that has the address)')
-    .option('--socket <path>', 'control socket', defaultSocketPath())
+  addValueOptions(command, [UDP_PORT, IO, SOURCE_PORTS, INTERFACE], OPTIONS)
+  return command.option('--socket <path>', 'control socket', defaultSocketPath())
 }
 
 function withFiles(command: Command): Command {
@@ -131,11 +110,7 @@ function withFiles(command: Command): Command {
 
 function withTransport(command: Command): Command {
   command.optionsGroup('Network and transport:')
-  addValueOptions(command, NETWORK_OPTIONS)
-  command.option(
-    '--dscp-of-priority <list>',
-    `the DSCPs of priorities 0 to 7, each ${DSCP.min} to ${DSCP.max} (default: 0,8,16,24,32,40,48,56)`,
-  )
+  addValueOptions(command, [LINE_RATE, BASE_RTT, PRIORITY, DSCPS], OPTIONS)
   addValueOptions(command, commandOptions(TRANSPORT_OPTIONS))
   return command.option(
     '--key-file <path>',
@@ -152,7 +127,7 @@ function withTelemetryForms(command: Command): Command {
     '--int <format:hops>',
     `format of telemetry in data packets, and its hops, ${INT_HOPS.min} to ${INT_HOPS.max}; formats: ${FORMAT_NAMES.join(', ')} (default: wide:5, and more hops to peers where there turned out to be more)`,
   )
-  addValueOptions(command, [IFA])
+  addValueOptions(command, [IFA], OPTIONS)
   addCongestionFlags(command)
   return command.option(
     '--no-host-hop',
@@ -176,17 +151,17 @@ function withProcess(command: Command): Command {
 async function runDaemon(flags: DaemonFlags): Promise<void> {
   tuneGarbageCollection()
   const { cc, logLevel } = valuesOf([ccOption(CC_ABOUT, { default: 'auto' }), LOG_LEVEL], flags)
+  const { dscpOfPriority, ...values } = valuesOf(OPTIONS, flags)
   const log = createLog(logLevel!, 'weir')
   const daemon = await Daemon.start({
     address: flags.address,
     inbox: flags.inbox,
     share: flags.share,
     socketPath: flags.socket,
-    interface: flags.interface,
-    ...valuesOf(OPTIONS, flags),
+    ...values,
     ...transportOf(flags),
     cc: { name: cc!, options: parseCcOptions(cc!, flags.ccOption ?? []) },
-    dscpOfPriority: flags.dscpOfPriority === undefined ? undefined : parseDscps(flags.dscpOfPriority),
+    dscpOfPriority: dscpOfPriority === undefined ? undefined : parseDscps(dscpOfPriority),
     int: flags.int === undefined ? undefined : parseTelemetry(flags.int),
     telemetry: telemetryOf(flags),
     anyCc: flags.anyCc,

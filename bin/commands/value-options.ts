@@ -17,9 +17,13 @@ export function commandOptions(table: readonly ValueOption[]): CommandOption[] {
   return table.filter((option): option is ValueOption & CommandOption => option.command !== undefined)
 }
 
-/** Registers each with its range, its default, and what it does not go with. */
-export function addValueOptions(command: Command, table: readonly CommandOption[]): Command {
-  for (const option of table) command.addOption(optionOf(option, table))
+/** Registers each with its range, its default, and what of the table it does not go with. @param table default: the options themselves */
+export function addValueOptions(
+  command: Command,
+  options: readonly CommandOption[],
+  table = options,
+): Command {
+  for (const option of options) command.addOption(optionOf(option, table))
   return command
 }
 

@@ -10,6 +10,7 @@ import { FORMAT_COMPACT } from '../wire/telemetry/int-shim.js'
 import { formatOf, type IntFormat } from '../wire/telemetry/telemetry.js'
 import {
   ccAlwaysCollects,
+  ccDecidesReturn,
   ccIsReceiverBased,
   ccOptions,
   ccTakesDirectResponses,
@@ -164,6 +165,19 @@ export const CONFLICTS: readonly ConflictRow[] = [
       modes.names !== undefined &&
       wantsTelemetry(modes) &&
       !isReceiverBased(modes),
+  },
+  {
+    group: 'telemetry',
+    options: ['answer'],
+    when: 'cc is one that needs telemetry to return in one way: none of the controllers here, but a program may add one',
+    said: ({ names = [] }) => `cc is ${names[0]}, which needs telemetry to return in one way`,
+    mend: 'cc to hpcc',
+    only: 'files',
+    holds: modes =>
+      modes.isEverybody === true &&
+      isChanged(modes, 'answer') &&
+      wantsTelemetry(modes) &&
+      modes.names?.every(ccDecidesReturn) === true,
   },
   {
     group: 'telemetry',

@@ -119,7 +119,7 @@ export interface NicOptions {
   recovery?: Recovery
   /** Priority of this host's packets, 0 to 7. Default 0. */
   priority?: number
-  /** DSCP of each priority; it is seen on the wire of io 'packet' and in labs. Default: 8 x the priority. */
+  /** DSCP of each priority; io 'dgram' cannot set it. Default: 8 x the priority. */
   dscpOfPriority?: readonly number[]
   /** Telemetry of data packets, and for how many hops. Default wide, 5. */
   int?: { format: IntFormat; hops: number }

@@ -19,8 +19,11 @@ export function daemonArguments(scenario: Scenario, host: string, place: DaemonP
     ...place,
     'line-rate': `${linksOf(scenario, host)[0]!.rateBps}bps`,
     cc: cc.name,
-    priority: String(DEFAULT_PRIORITY),
-    'dscp-of-priority': hostDscps(scenario, host).join(),
+    // Only node:dgram cannot set DSCPs.
+    ...(place.io !== 'dgram' && {
+      priority: String(DEFAULT_PRIORITY),
+      'dscp-of-priority': hostDscps(scenario, host).join(),
+    }),
     int: `${int.format}:${int.hops}`,
     'log-level': 'warn',
     ...(int.ifaProtocol !== undefined && { 'ifa-protocol': String(int.ifaProtocol) }),

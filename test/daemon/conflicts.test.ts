@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { daemonCommand } from '../../bin/commands/daemon.js'
+import '../matrix/needing.js'
 import { CONFLICTS, type ConflictRow, describeConflicts } from '../../lib/cc/conflicts.js'
 import { packageFile } from '../../lib/package-file.js'
 import { problemsOf } from '../scenario/problems-at.js'
@@ -59,6 +60,8 @@ const EXAMPLES: Readonly<Record<string, Example>> = {
     name: 'answer',
     file: 'telemetry: {collect: probe, answer: notify}',
   },
+  'telemetry: cc is one that needs telemetry to return in one way: none of the controllers here, but a program may add one':
+    { name: 'answer', file: 'cc: needs-way-back\ntelemetry: {answer: notify}' },
   'telemetry: every packet collects telemetry': {
     name: 'plain',
     typed: ['--cc', 'hpcc', '--telemetry', 'plain=true'],

@@ -115,9 +115,31 @@ t.test('commands that cannot work say why', async t => {
     [
       ['--io', 'raw', '--source-ports', '8'],
       'WEIR_BAD_ARGUMENT',
-      /for io "batch" and "dgram"; "raw" uses any/,
+      /--source-ports has no effect while --io is raw: leave it out, or set io to batch or dgram/,
     ],
-    [['--io', 'packet', '--source-ports', '8'], 'WEIR_BAD_ARGUMENT', /"packet" uses any/],
+    [
+      ['--io', 'packet', '--source-ports', '8'],
+      'WEIR_BAD_ARGUMENT',
+      /--source-ports .* while --io is packet/,
+    ],
+    [['--io', 'batch', '--interface', 'lo'], 'WEIR_BAD_ARGUMENT', /--interface .* while --io is batch/],
+    [['--interface', 'lo'], 'WEIR_BAD_ARGUMENT', /--interface .*set io to packet/],
+    [
+      ['--io', 'dgram', '--priority', '3'],
+      'WEIR_BAD_ARGUMENT',
+      /--priority .* while --io is dgram.*set io to batch, raw or packet/,
+    ],
+    [
+      ['--io', 'dgram', '--dscp-of-priority', '0,8,16,24,32,40,48,57'],
+      'WEIR_BAD_ARGUMENT',
+      /--dscp-of-priority .* while --io is dgram/,
+    ],
+    [
+      ['--io', 'raw', '--ifa-protocol', '131'],
+      'WEIR_BAD_ARGUMENT',
+      /--ifa-protocol .* while --io is raw.*set io to packet/,
+    ],
+    [['--ifa-protocol', '131'], 'WEIR_BAD_ARGUMENT', /ifaProtocol has no effect while io is (batch|dgram)/],
     [['--cc-option', 'eta'], 'WEIR_BAD_ARGUMENT', /NAME=VALUE/],
     [['--cc-option', 'eta=2'], 'WEIR_BAD_ARGUMENT', /eta is a number from 0\.1 to 1, not 2/],
     [['--cc-option', 'zeta=1'], 'WEIR_BAD_ARGUMENT', /zeta/],
