@@ -139,7 +139,11 @@ t.test('commands that cannot work say why', async t => {
       'WEIR_BAD_ARGUMENT',
       /--ifa-protocol .* while --io is raw.*set io to packet/,
     ],
-    [['--ifa-protocol', '131'], 'WEIR_BAD_ARGUMENT', /ifaProtocol has no effect while io is (batch|dgram)/],
+    [
+      ['--ifa-protocol', '131'],
+      'WEIR_BAD_ARGUMENT',
+      /(ifaProtocol|--ifa-protocol) has no effect while (--)?io is (batch|dgram|raw)/,
+    ],
     [['--cc-option', 'eta'], 'WEIR_BAD_ARGUMENT', /NAME=VALUE/],
     [['--cc-option', 'eta=2'], 'WEIR_BAD_ARGUMENT', /eta is a number from 0\.1 to 1, not 2/],
     [['--cc-option', 'zeta=1'], 'WEIR_BAD_ARGUMENT', /zeta/],
