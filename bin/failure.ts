@@ -5,13 +5,12 @@ import { WeirError } from '../lib/errors.js'
 import { whyNotWritten } from '../lib/file-reason.js'
 import { nobodyReads } from './closed-pipe.js'
 
-/** Exit codes of commands, for `weir --help`. */
-export const EXIT_CODES = `
-Exit codes:
-  0    done, or the reader of the output has gone, as in weir dump FILE | head
-  1    failed: a message on standard error says why, and ends with the error's
-       code, as in (WEIR_NO_FILE)
-  130  cancelled by Ctrl-C (by another signal: 128 and its number)`
+/** What commands leave behind, for `weir --help`. */
+export const EXIT_CODES = [
+  ['0', 'done, or the reader of the output has gone, as in weir dump FILE | head'],
+  ['1', "failed: a message on standard error says why, and ends with the error's code, as in (WEIR_NO_FILE)"],
+  ['130', 'cancelled by Ctrl-C (by another signal: 128 and its number)'],
+] as const
 
 let outputFailed = false
 

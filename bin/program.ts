@@ -3,6 +3,7 @@ import { Command } from 'commander'
 import { packageFile } from '../lib/package-file.js'
 import { COMMANDS, type CommandName, commandOf } from './commands/names.js'
 import { EXIT_CODES, reportUsage } from './failure.js'
+import { styleHelp, termList } from './help-style.js'
 import { refuseEmpty } from './refuse-empty.js'
 
 /** A lab starts many processes, so each loads only its own command. */
@@ -32,10 +33,7 @@ export async function makeProgram(words: readonly string[]): Promise<Command> {
     .description('A RoCEv2-style transport over UDP paced by HPCC++, a software switch, and a bench')
     .version(version)
     .enablePositionalOptions()
-    .configureHelp({
-      subcommandTerm: command => `${command.name()} ${withoutOptions(command.usage())}`.trimEnd(),
-    })
-    .addHelpText('after', EXIT_CODES)
+    .addHelpText('after', ({ command }) => termList(command, 'Exit codes:', EXIT_CODES))
     .hook('preAction', (_program, command) => refuseEmpty(command))
 
   // "weir help run" and "weir -- run" need the command run.
@@ -43,9 +41,6 @@ export async function makeProgram(words: readonly string[]): Promise<Command> {
   if (Object.hasOwn(LOADERS, asked)) program.addCommand(await LOADERS[asked as CommandName]())
   else for (const name of Object.keys(COMMANDS)) program.addCommand(commandOf(name as CommandName))
   reportUsage(program)
+  styleHelp(program)
   return program
-}
-
-function withoutOptions(usage: string): string {
-  return usage.replace(/\[options\] ?/, '')
 }

@@ -1,7 +1,28 @@
 import type { Command } from 'commander'
+import { ccNames } from '../../lib/cc/catalogue.js'
+import { describeConflicts } from '../../lib/cc/conflicts.js'
 import { describeCcOptions } from '../../lib/cc/parse-options.js'
 import { describePaths } from '../../lib/cc/path-settings.js'
 import { describeTelemetry } from '../../lib/cc/telemetry-settings.js'
+import type { CommandOption } from '../../lib/options/option.js'
+import { fold } from '../../lib/scenario/result/fold.js'
+import { columnsOfHelp } from '../help-style.js'
+
+/** `--cc`, of the controllers that there are now. @param rest default, or what holds without it */
+export function ccOption(doc: string, rest: { default?: string; usual?: string }) {
+  const { usual, default: standard } = rest
+  return {
+    name: 'cc',
+    kind: 'choice',
+    choices: ccNames(),
+    doc,
+    command: {
+      flag: '--cc <name>',
+      ...(standard !== undefined && { default: standard }),
+      ...(usual !== undefined && { usual }),
+    },
+  } as const satisfies CommandOption
+}
 
 /**
  * Adds `--cc-option`, `--telemetry` and `--paths`, all repeatable, and lists their values below the command's
@@ -24,28 +45,30 @@ export function addCongestionFlags(command: Command): Command {
       'how flows choose paths and are admitted, from the list below (repeatable)',
       collect,
     )
-    .addHelpText(
-      'after',
-      ({ command }) =>
-        `\nCongestion control, --cc-option (of draft-miao-rtgwg-hpccplus, draft-02):\n${listed(describeCcOptions(), command)}` +
-        `\nTelemetry, --telemetry (draft-01 is draft-pan-tsvwg-hpccplus-01):\n${listed(describeTelemetry(), command)}` +
-        `\nPaths, --paths:\n${listed(describePaths(), command)}`,
-    )
+    .addHelpText('after', ({ command }) => congestionHelp(command))
+}
+
+function congestionHelp(command: Command): string {
+  const lists: [heading: string, lines: readonly string[]][] = [
+    ['Congestion control, --cc-option (of draft-miao-rtgwg-hpccplus, draft-02):', describeCcOptions()],
+    ['Telemetry, --telemetry (draft-01 is draft-pan-tsvwg-hpccplus-01):', describeTelemetry()],
+    ['Paths, --paths:', describePaths()],
+    ['These have no effect, and are refused:', describeConflicts()],
+  ]
+  const columns = columnsOfHelp(command)
+  return lists.map(([heading, lines]) => `\n${fold(heading, columns, 2)}\n${listed(lines, columns)}`).join('')
 }
 
 function collect(value: string, before: string[] = []): string[] {
   return before.concat(value)
 }
 
-/** Formats items as indented lines of the terminal's width. The rest of a longer item is indented further. */
-function listed(items: readonly string[], command: Command): string {
-  const help = command.createHelp()
-  const columns = command.configureOutput().getOutHelpWidth?.() ?? 80
+/** Indented, in lines of the terminal's width; what does not fit in one hangs below it. */
+function listed(items: readonly string[], columns: number): string {
   return items
     .map(item => {
-      const indent = ' '.repeat(2 + item.search(/\S/))
-      const hang = `\n${indent}    `
-      return `${indent}${help.boxWrap(item.trim(), columns - hang.length).replaceAll('\n', hang)}\n`
+      const indent = 2 + item.search(/\S/)
+      return `${fold(' '.repeat(indent) + item.trim(), columns, indent + 4)}\n`
     })
     .join('')
 }

@@ -1,9 +1,10 @@
 import { stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { type Command, Option } from 'commander'
+import type { Command } from 'commander'
 import { WeirError } from '../../lib/errors.js'
 import { whyNotRead } from '../../lib/file-reason.js'
+import type { CommandOption } from '../../lib/options/option.js'
 import { packageFile } from '../../lib/package-file.js'
 import type { Scenario } from '../../lib/scenario/model/scenario.js'
 import { loadScenario } from '../../lib/scenario/read/load-scenario.js'
@@ -18,37 +19,44 @@ import { type FileTransfer, sendFiles } from '../../switch-emu/real-time/send-fi
 import { demoDisplay } from './demo-display.js'
 import { columnsMost } from './fit.js'
 import { commandOf } from './names.js'
+import { addValueOptions, valuesOf } from './value-options.js'
 
 /** When the second sender joins, after the first. */
 const JOIN_MS = 2000
 const BOTTLENECK = 's1:s2'
 
+const OPTIONS = [
+  {
+    name: 'json',
+    kind: 'text',
+    default: join(tmpdir(), `weir-demo-${process.getuid?.() ?? 'user'}.json`),
+    doc: 'write the result there',
+    command: { flag: '--json <file>' },
+  },
+  {
+    name: 'on',
+    kind: 'choice',
+    choices: ['auto', 'overlay', 'veth'],
+    default: 'auto',
+    doc: 'what carries the packets; auto: veth where the machine allows it, else overlay',
+    command: { flag: '--on <place>' },
+  },
+] as const satisfies readonly CommandOption[]
+
 /** `weir demo [FILE]`: what `npm start` shows. */
 export function demoCommand(): Command {
-  return commandOf('demo')
-    .argument('[file]', 'file to send', process.execPath)
-    .option(
-      '--json <file>',
-      'write the result there',
-      join(tmpdir(), `weir-demo-${process.getuid?.() ?? 'user'}.json`),
-    )
-    .addOption(
-      new Option(
-        '--on <place>',
-        'what carries the packets; auto: veth where the machine allows it, else overlay',
-      )
-        .choices(['auto', 'overlay', 'veth'])
-        .default('auto'),
-    )
-    .action(async (file: string, options: { json: string; on: Place }) => {
-      checkResultFile(options.json)
-      const result = await demo(resolve(file), options.on)
-      writeResult(options.json, result)
-      process.stdout.write(`\n${printTables(result, columnsMost(process.stdout))}\nJSON: ${options.json}\n`)
-      if (!result.flows.every(flow => flow.digestEqual)) {
-        throw new WeirError('WEIR_DIGEST_MISMATCH', 'a file arrived with another digest than the one sent')
-      }
-    })
+  const command = commandOf('demo').argument('[file]', 'file to send', process.execPath)
+  return addValueOptions(command, OPTIONS).action(async (file: string, flags: object) => {
+    const values = valuesOf(OPTIONS, flags)
+    const json = values.json!
+    checkResultFile(json)
+    const result = await demo(resolve(file), values.on!)
+    writeResult(json, result)
+    process.stdout.write(`\n${printTables(result, columnsMost(process.stdout))}\nJSON: ${json}\n`)
+    if (!result.flows.every(flow => flow.digestEqual)) {
+      throw new WeirError('WEIR_DIGEST_MISMATCH', 'a file arrived with another digest than the one sent')
+    }
+  })
 }
 
 type Place = 'auto' | 'overlay' | 'veth'

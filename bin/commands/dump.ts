@@ -1,37 +1,42 @@
 import type { Command } from 'commander'
 import { WeirError } from '../../lib/errors.js'
-import { IFA_PROTOCOL, ifaProtocolFault } from '../../lib/frame/ifa-protocol.js'
+import { UDP_PORT } from '../../lib/nic/nic-options.js'
+import type { CommandOption } from '../../lib/options/option.js'
 import { PORT_INT, PORT_ROCE } from '../../lib/wire/net/udp.js'
+import { IFA_OPTION } from '../../lib/wire/telemetry/int-options.js'
 import { type DumpSummary, dump } from './dump-packets.js'
 import { commandOf } from './names.js'
-import { whole } from './option-values.js'
+import { addValueOptions, valuesOf } from './value-options.js'
 
-interface DumpFlags {
-  json?: boolean
-  port?: number[]
-  ifaProtocol: number
-}
+const OPTIONS = [
+  {
+    ...UDP_PORT,
+    doc: `UDP port that carries RoCEv2 beside ${PORT_ROCE}, telemetry at the next one, as of "weir daemon --port"`,
+    command: {
+      flag: '--port <port>',
+      several: true,
+      usual: `none; telemetry beside ${PORT_ROCE} is at ${PORT_INT}`,
+    },
+  },
+  {
+    ...IFA_OPTION,
+    doc: 'IP protocol of IFA, as of "weir daemon --ifa-protocol"',
+    // A capture has what it has.
+    idle: [],
+  },
+] as const satisfies readonly CommandOption[]
 
 /** `weir dump CAPTURE [--json] [--port PORT] [--ifa-protocol NUMBER]` */
 export function dumpCommand(): Command {
-  return commandOf('dump')
+  const command = commandOf('dump')
     .argument('<capture>', 'pcap or pcapng file; - is standard input')
     .option('--json', 'print the counts alone, as JSON')
-    .option(
-      '--port <port>',
-      `UDP port that carries RoCEv2 beside ${PORT_ROCE}, telemetry at the next one, as of "weir daemon --port"; may be repeated (telemetry beside ${PORT_ROCE}: ${PORT_INT})`,
-      (text: string, before: number[] = []) => [...before, whole('--port', text, 1, 65_534)],
-    )
-    .option(
-      '--ifa-protocol <number>',
-      `IP protocol of IFA, as of "weir daemon --ifa-protocol"`,
-      ifaProtocol,
-      IFA_PROTOCOL,
-    )
-    .action(runDump)
+  return addValueOptions(command, OPTIONS).action(runDump)
 }
 
-async function runDump(path: string, { json, port, ifaProtocol }: DumpFlags): Promise<void> {
+async function runDump(path: string, flags: { json?: boolean }): Promise<void> {
+  const { json } = flags
+  const { port, ifaProtocol } = valuesOf(OPTIONS, flags)
   try {
     const summary = await dump(path, json ? null : writeOut, port, ifaProtocol)
     await writeOut(`${json ? JSON.stringify(summary, null, 2) : printSummary(summary)}\n`)
@@ -40,13 +45,6 @@ async function runDump(path: string, { json, port, ifaProtocol }: DumpFlags): Pr
     // A closed pipe (`weir dump … | head`) is no failure.
     if ((error as NodeJS.ErrnoException).code !== 'EPIPE') throw error
   }
-}
-
-function ifaProtocol(text: string): number {
-  const protocol = whole('--ifa-protocol', text, 0, 255)
-  const fault = ifaProtocolFault(protocol)
-  if (fault !== null) throw new WeirError('WEIR_BAD_ARGUMENT', `--ifa-protocol: ${fault}`)
-  return protocol
 }
 
 function writeOut(text: string): Promise<void> {

@@ -2,19 +2,25 @@ import { basename } from 'node:path'
 import type { Command } from 'commander'
 import { WeirError } from '../../lib/errors.js'
 import { absolutePath } from '../../lib/fs-by-text.js'
+import { termList } from '../help-style.js'
 import { destinationOf } from './destination.js'
 import { namesHost, parseHostPath, portOption } from './host-path.js'
 import { commandOf } from './names.js'
 import { type Item, runTransfers, type TransferFlags, withTransferOptions } from './transfer.js'
 
-const WHERE = `
-Where files go on this host (no folder is made):
-  nothing          here, by their own names
-  TO               one file: TO is its new name, or the folder it goes into if
-                   there is one; several files: the folder they go into
-  TO/              the folder they go into
-A file can be named as weir://HOST:PORT/PATH too, with the UDP port of the
-host's daemon, and as [IPv6]:PATH.`
+const WHERE = [
+  ['nothing', 'here, by their own names'],
+  [
+    'TO',
+    'one file: TO is its new name, or the folder it goes into if there is one; several files: the folder they go into',
+  ],
+  ['TO/', 'the folder they go into'],
+] as const
+const NAMES = [
+  ['HOST:PATH', 'a path within what the host shares'],
+  ['weir://HOST:PORT/PATH', "the same, with the UDP port of the host's daemon"],
+  ['[IPv6]:PATH', 'the same for an IPv6 address'],
+] as const
 
 /** `weir get HOST:PATH… [TO]` */
 export function getCommand(): Command {
@@ -24,7 +30,11 @@ export function getCommand(): Command {
       'files, as HOST:PATH with the path within what the host shares; then where to write them, here if nothing',
     )
     .action(runGet)
-  return withTransferOptions(command).addHelpText('after', WHERE)
+  return withTransferOptions(command).addHelpText(
+    'after',
+    ({ command }) =>
+      `${termList(command, 'How a file is named:', NAMES)}\n${termList(command, 'Where files go on this host (no folder is made):', WHERE)}`,
+  )
 }
 
 async function runGet(args: string[], flags: TransferFlags): Promise<void> {

@@ -12,12 +12,18 @@
  */
 import { isIPv6 } from 'node:net'
 import { WeirError } from '../../lib/errors.js'
-import { whole } from './option-values.js'
+import { UDP_PORT } from '../../lib/nic/nic-options.js'
+import type { CommandOption } from '../../lib/options/option.js'
+import { parseNumber } from '../../lib/options/parse-options.js'
 
 /** A scheme may be in capitals (RFC 3986, section 3.1). */
 const SCHEME = /^weir:\/\//i
-/** The highest port that leaves a next one for packets with telemetry. */
-const PORT_MAX = 65_534
+/** `--port` of commands that name another host. */
+export const PEER_PORT = {
+  ...UDP_PORT,
+  doc: "UDP port of the host's daemon",
+  command: { flag: '-P, --port <port>', usual: 'that of the daemon on this host' },
+} as const satisfies CommandOption
 
 interface HostPath {
   host: string
@@ -61,7 +67,7 @@ export function namesHost(text: string): boolean {
 
 /** Parses `--port`. Returns 0 if it is absent. Throws WEIR_BAD_ARGUMENT. */
 export function portOption(text: string | undefined): number {
-  return text === undefined ? 0 : whole('--port', text, 1, PORT_MAX)
+  return text === undefined ? 0 : parseNumber('--port', PEER_PORT, text)
 }
 
 function parsePlain(text: string): HostPath | null {
@@ -75,7 +81,7 @@ function parseUrl(text: string): HostPath | null {
   const match = /^weir:\/\/(?:\[([^\]]+)\]|([^:[\]/?#]+))(?::([^/?#]*))?(?:\/([^?#]*))?$/is.exec(text)
   const host = match?.[1] ?? match?.[2]
   if (!host) return null
-  const port = match?.[3] === undefined ? 0 : whole(`the port of "${text}"`, match[3], 1, PORT_MAX)
+  const port = match?.[3] === undefined ? 0 : parseNumber(`the port of "${text}"`, PEER_PORT, match[3])
   return { host, port, path: decoded(match?.[4] ?? '', text) }
 }
 

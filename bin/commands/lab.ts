@@ -1,9 +1,10 @@
 import { resolve } from 'node:path'
-import { Argument, Command, Option } from 'commander'
-import { CAPTURE_BYTES_LEAST } from '../../lib/capture/pcapng-writer.js'
+import { Argument, Command } from 'commander'
+import { PCAP_SIZE, SNAPLEN } from '../../lib/capture/capture-options.js'
 import { IO_NAMES } from '../../lib/daemon/io-names.js'
 import { WeirError } from '../../lib/errors.js'
-import { formatBytes, parseBytes } from '../../lib/units/units.js'
+import { PRIORITY } from '../../lib/nic/nic-options.js'
+import type { CommandOption, SettingsOf } from '../../lib/options/option.js'
 import type { CapturePlace } from '../../switch-emu/captures/port-captures.js'
 import { execInLab } from '../../switch-emu/lab/lab-exec.js'
 import { allLabs, findLab, lookUpLab, receivedFiles } from '../../switch-emu/lab/lab-state.js'
@@ -14,30 +15,53 @@ import { withLab } from '../../switch-emu/real-time/lab.js'
 import { waiting } from '../progress/waiting.js'
 import { printDown, printLabs, printStatus, printUp } from './lab-display.js'
 import { commandOf } from './names.js'
-import { quantity, whole } from './option-values.js'
 import { withScenarioList } from './scenario-list.js'
+import { addValueOptions, valuesOf } from './value-options.js'
 
-/** Bytes on disk for each port. */
-const DEFAULT_PCAP_SIZE = '1GB'
+const UP_OPTIONS = [
+  {
+    name: 'name',
+    kind: 'text',
+    doc: 'name of the lab',
+    command: { flag: '--name <name>', usual: 'the name in the file' },
+  },
+  {
+    name: 'io',
+    kind: 'choice',
+    choices: IO_NAMES,
+    default: DEFAULT_IO,
+    doc: 'how the daemons send and receive',
+    command: { flag: '--io <name>' },
+  },
+  {
+    name: 'inbox',
+    kind: 'text',
+    doc: 'keep what hosts receive: h1 receives in DIR/h1',
+    command: { flag: '--inbox <dir>', usual: 'removed with the lab' },
+  },
+  {
+    name: 'pcap',
+    kind: 'text',
+    doc: 'capture every switch port there: s1--h1.pcapng is the port of s1 towards h1',
+    command: { flag: '--pcap <dir>' },
+  },
+  SNAPLEN,
+  PCAP_SIZE,
+] as const satisfies readonly CommandOption[]
 
-interface UpOptions {
-  name?: string
-  io: string
-  inbox?: string
-  pcap?: string
-  snaplen?: string
-  pcapSize?: string
-  foreground?: boolean
-}
+const PFC_OPTIONS = [
+  {
+    ...PRIORITY,
+    doc: 'of this priority',
+    command: { flag: '--priority <number>', usual: 'of all' },
+  },
+] as const satisfies readonly CommandOption[]
 
 /** `weir lab …` */
 export function labCommand(): Command {
   return commandOf('lab')
     .enablePositionalOptions()
-    .addHelpText(
-      'after',
-      `\nLAB is the scenario file of a lab, or the lab's name.\nLabs need Linux: "weir doctor" says whether they work here.`,
-    )
+    .addHelpText('after', `\nLAB is the file or the name of a lab.\nLabs need Linux: see "weir doctor".`)
     .addCommand(upCommand())
     .addCommand(downCommand())
     .addCommand(statusCommand())
@@ -47,26 +71,18 @@ export function labCommand(): Command {
 }
 
 function upCommand(): Command {
-  return withScenarioList(new Command('up'))
+  const command = withScenarioList(new Command('up'))
+    .usage('[options] SCENARIO')
     .description('start a lab; it stays until "weir lab down"')
     .argument(
-      '<file>',
+      '<scenario>',
       'scenario file (YAML), - for standard input, or a name of --list; its traffic is not used',
     )
-    .option('--name <name>', 'name of the lab (default: the name in the file)')
-    .addOption(
-      new Option('--io <name>', 'how the daemons send and receive').choices(IO_NAMES).default(DEFAULT_IO),
-    )
-    .option('--inbox <dir>', 'keep what hosts receive: h1 receives in DIR/h1 (default: removed with the lab)')
-    .option('--pcap <dir>', 'capture every switch port there: s1--h1.pcapng is the port of s1 towards h1')
-    .option('--snaplen <bytes>', 'bytes kept of a captured frame, 64 to 65535 (default: all)')
-    .option(
-      '--pcap-size <size>',
-      `disk that the captures of a port may take, from ${formatBytes(CAPTURE_BYTES_LEAST)} on; the oldest packets make room for new ones (default: ${DEFAULT_PCAP_SIZE})`,
-    )
+  return addValueOptions(command, UP_OPTIONS)
     .option('--foreground', 'stay, and stop the lab at Ctrl-C')
-    .action(async (file: string, options: UpOptions) => {
-      // Loading the schema takes half of the start of other lab commands.
+    .action(async (file: string, flags: { foreground?: boolean }) => {
+      const options = valuesOf(UP_OPTIONS, flags)
+      // The schema takes half of the time in which other commands of a lab start.
       const { readScenario } = await import('./read-scenario.js')
       const scenario = await readScenario(file)
       const { io, inbox, name = scenario.name } = options
@@ -77,7 +93,7 @@ function upCommand(): Command {
       const stopWaiting = waiting(`lab ${name} comes up: ${hosts.length} hosts, ${switches.length} switches`)
       const work = async (lab: VethLab, signal: AbortSignal) => {
         stopWaiting()
-        if (options.foreground) {
+        if (flags.foreground) {
           process.stdout.write(printUp(lab.state))
           await stay(signal)
         }
@@ -89,28 +105,19 @@ function upCommand(): Command {
     })
 }
 
-/** A lab may run for months. Its captures are bounded, and a full disk must not stop its switches. */
-function capturesOf({ pcap, snaplen, pcapSize }: UpOptions): CapturePlace | undefined {
-  if (pcap === undefined) {
-    const stray = snaplen === undefined ? pcapSize && '--pcap-size' : '--snaplen'
-    if (stray === undefined) return undefined
-    throw new WeirError('WEIR_BAD_ARGUMENT', `${stray} is about captures: give --pcap DIR too`)
-  }
-  const bytesMax = quantity('--pcap-size', pcapSize ?? DEFAULT_PCAP_SIZE, parseBytes)
-  if (bytesMax < CAPTURE_BYTES_LEAST) {
-    const text = `--pcap-size is at least ${formatBytes(CAPTURE_BYTES_LEAST)}, not ${pcapSize}`
-    throw new WeirError('WEIR_BAD_ARGUMENT', text)
-  }
-  return {
-    folder: resolve(pcap),
-    snapBytes: snaplen === undefined ? undefined : whole('--snaplen', snaplen, 64, 65_535),
-    bytesMax,
-    mayStop: true,
-  }
+/** A lab may stand for months: its captures are bounded, and a full disk must not stop its switches. */
+function capturesOf({
+  pcap,
+  snaplenBytes,
+  pcapSizeBytes,
+}: Partial<SettingsOf<typeof UP_OPTIONS>>): CapturePlace | undefined {
+  if (pcap === undefined) return undefined
+  return { folder: resolve(pcap), snapBytes: snaplenBytes, bytesMax: pcapSizeBytes, mayStop: true }
 }
 
 function downCommand(): Command {
   return new Command('down')
+    .usage('[options] [LAB]')
     .description('stop a lab: its processes, namespaces and interfaces; succeeds also if it is down')
     .argument('[lab]', 'file or name')
     .option('--all', 'all labs of this user')
@@ -131,6 +138,7 @@ function downCommand(): Command {
 
 function statusCommand(): Command {
   return new Command('status')
+    .usage('[options] [LAB]')
     .description('hosts, daemons and ports of a lab')
     .argument('[lab]', 'file or name; default: all labs')
     .option('--json', 'print it as JSON: an array of labs')
@@ -158,19 +166,20 @@ function execCommand(): Command {
 }
 
 function pfcCommand(): Command {
-  return new Command('pfc')
+  const command = new Command('pfc')
+    .usage('[options] LAB PORT on')
     .description('turn PFC of a port on again, where the limit of its watchdog has turned it off')
     .argument('<lab>', 'file or name')
     .argument('<port>', 'a switch and its neighbour, as s1:s2 (s1:s2#1 of parallel links, s1:0 by number)')
     .addArgument(new Argument('<state>', 'on').choices(['on']))
-    .option('--priority <number>', 'of this priority, 0 to 7 (default: of all)')
-    .action(async (lab: string, port: string, _state: 'on', options: { priority?: string }) => {
-      const priority =
-        options.priority === undefined ? undefined : whole('--priority', options.priority, 0, 7)
+  return addValueOptions(command, PFC_OPTIONS).action(
+    async (lab: string, port: string, _state: 'on', flags: object) => {
+      const { priority } = valuesOf(PFC_OPTIONS, flags)
       const restored = await turnPfcOn(findLab(lab), port, priority)
       const lines = restored.map(one => `PFC of ${one.port} is on again for priority ${one.priority}`)
       process.stdout.write(`${lines.join('\n') || `PFC of ${port} was on already`}\n`)
-    })
+    },
+  )
 }
 
 function listCommand(): Command {

@@ -41,7 +41,7 @@ export const COMMANDS = {
   },
   run: { usage: '[options] SCENARIO', description: 'run a scenario file and report what happened' },
   lab: {
-    usage: 'up|down|status|exec|list …',
+    usage: 'up|down|status|exec|pfc|list …',
     description: 'give any program an emulated network: namespaces, veth pairs, software switches',
   },
   doctor: {

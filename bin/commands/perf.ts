@@ -1,5 +1,4 @@
-import { Command, Option } from 'commander'
-import { ccNames } from '../../lib/cc/catalogue.js'
+import { Command } from 'commander'
 import { parseCcOptions } from '../../lib/cc/parse-options.js'
 import { parsePathSettings } from '../../lib/cc/path-settings.js'
 import { parseTelemetrySettings } from '../../lib/cc/telemetry-settings.js'
@@ -10,27 +9,25 @@ import {
   type Progress,
 } from '../../lib/client/daemon-client.js'
 import { WeirError } from '../../lib/errors.js'
-import { MOST } from '../../lib/options/option.js'
-import { DURATION_MAX_NS, SIZE_MAX } from '../../lib/perf/settings.js'
-import { PATH_MTUS } from '../../lib/qp/transport-options.js'
-import { parseBytes } from '../../lib/units/units.js'
+import type { CommandOption } from '../../lib/options/option.js'
+import { DEPTH, DURATION, ITERATIONS, OP, PATH_MTU, QPS, SIZE, WARMUP } from '../../lib/perf/perf-options.js'
 import { cancelOnSignal } from '../cancel-on-signal.js'
-import { addCongestionFlags } from './congestion-flags.js'
+import { addCongestionFlags, ccOption } from './congestion-flags.js'
 import { columnsMost } from './fit.js'
-import { parseHost, portOption } from './host-path.js'
+import { PEER_PORT, parseHost } from './host-path.js'
 import { commandOf } from './names.js'
 import { intervalDisplay, type PerfTable, perfTable } from './perf-display.js'
 import { type PerfReport, reportOf, type Test } from './perf-report.js'
 import { withSocketOption } from './socket-option.js'
-import { addValueOptions, type CommandOption, valuesOf } from './value-options.js'
+import { addValueOptions, valuesOf } from './value-options.js'
 
 /** Flags as commander returns them. */
 export interface PerfFlags {
-  op: 'write' | 'send' | 'read'
+  op?: string
   size?: string
   all?: boolean
-  qps: string
-  depth: string
+  qps?: string
+  depth?: string
   duration?: string
   iters?: string
   warmup?: string
@@ -47,71 +44,68 @@ export interface PerfFlags {
   socket: string
 }
 
-/** @param size default, as text */
-function optionsOf(size: string) {
-  return [
-    {
-      name: 'size',
-      kind: 'bytes',
-      min: 1,
-      max: SIZE_MAX,
-      doc: 'bytes of a message',
-      command: { flag: '--size <bytes>', usual: size },
-    },
-    {
-      name: 'duration',
-      kind: 'time',
-      min: 1,
-      max: DURATION_MAX_NS,
-      doc: 'how long to measure',
-      command: { flag: '--duration <time>', usual: '5s; 1s a size with --all' },
-    },
-    {
-      name: 'iterations',
-      kind: 'count',
-      min: 1,
-      max: 1e12,
-      doc: 'measure exactly so many messages per queue pair instead',
-      command: { flag: '--iters <count>', usual: 'none' },
-    },
-    {
-      name: 'warmup',
-      kind: 'time',
-      min: 0,
-      max: MOST,
-      doc: 'send this long before measuring',
-      command: { flag: '--warmup <time>', usual: '200ms; 0 with --iters' },
-    },
-    {
-      name: 'pathMtu',
-      kind: 'choice',
-      choices: PATH_MTUS,
-      doc: 'payload of a packet',
-      command: { flag: '--mtu <bytes>', usual: "the daemon's" },
-    },
-  ] as const satisfies readonly CommandOption[]
+function flag(name: string, doc: string, more: Partial<CommandOption> = {}) {
+  return { name, kind: 'flag', doc, command: { flag: `--${name}` }, ...more } as CommandOption
 }
 
-const BANDWIDTH_OPTIONS = [
-  {
-    name: 'qps',
-    kind: 'count',
-    min: 1,
-    max: 512,
-    default: 1,
-    doc: 'queue pairs',
-    command: { flag: '--qps <count>' },
+/** What differs between the two tests. */
+const TESTS = {
+  bw: {
+    about: 'bandwidth: many messages in flight',
+    operation: 'operation',
+    op: 'write',
+    sizeBytes: 65_536,
+    more: [QPS, DEPTH, flag('bidirectional', 'the other host sends too, as fast as it can')],
   },
-  {
-    name: 'depth',
-    kind: 'count',
-    min: 1,
-    max: 65_536,
-    default: 128,
-    doc: 'messages in flight on each queue pair, as far as there is room',
-    command: { flag: '--depth <count>' },
+  lat: {
+    about: 'latency: one message and its answer',
+    operation: 'operation; a write carries an immediate, so that the other end notices it',
+    op: 'send',
+    sizeBytes: 64,
+    more: [],
   },
-] as const satisfies readonly CommandOption[]
+} as const
+
+function optionsOf(test: Test) {
+  const { operation, op, sizeBytes, more } = TESTS[test]
+  return [
+    { ...OP, doc: operation, default: op },
+    { ...SIZE, default: sizeBytes },
+    flag('all', 'all sizes from 2 bytes to 8 MiB, by powers of two'),
+    DURATION,
+    ITERATIONS,
+    WARMUP,
+    PATH_MTU,
+    ...more,
+    ccOption('congestion control of what this end sends', { usual: "the daemon's" }),
+    {
+      ...flag('busyPoll', 'both daemons poll for packets without sleeping: a whole core each'),
+      command: { flag: '--busy-poll' },
+    },
+    PEER_PORT,
+    flag('histogram', 'print the distribution of the times', {
+      idle: [{ while: { json: true }, why: '--json prints it anyway', mend: 'no --json' }],
+    }),
+    flag('json', 'print the outcome as JSON'),
+  ]
+}
+
+/** What `valuesOf` finds: the table is put together, so the types of its rows are lost. */
+interface PerfValues {
+  op: string
+  sizeBytes: number
+  all?: boolean
+  iterations?: number
+  durationNs?: number
+  warmupNs?: number
+  pathMtu?: number
+  qps?: number
+  depth?: number
+  bidirectional?: boolean
+  cc?: string
+  busyPoll?: boolean
+  port?: number
+}
 
 /** Sizes of perftest's `-a`: 2 B to 8 MiB. */
 const ALL_SIZES = Array.from({ length: 23 }, (_, i) => 2 << i)
@@ -125,43 +119,23 @@ const WARMUP_NS = 2e8
 export function perfCommand(): Command {
   return commandOf('perf')
     .enablePositionalOptions()
-    .addCommand(testCommand('bw', 'bandwidth: many messages in flight', '64KiB'))
-    .addCommand(testCommand('lat', 'latency: one message and its answer', '64'))
+    .addCommand(testCommand('bw'))
+    .addCommand(testCommand('lat'))
 }
 
-function testCommand(test: Test, what: string, size: string): Command {
-  const isBw = test === 'bw'
+function testCommand(test: Test): Command {
   const command = new Command(test)
-    .description(what)
+    .usage('[options] HOST')
+    .description(TESTS[test].about)
     .argument('<host>', 'a name, an address, or weir://HOST:PORT')
-    .addOption(
-      new Option(
-        '--op <operation>',
-        isBw ? 'operation' : 'operation; a write carries an immediate, so that the other end notices it',
-      )
-        .choices(['write', 'send', 'read'])
-        .default(isBw ? 'write' : 'send'),
-    )
-  addValueOptions(command, [...optionsOf(size), ...(isBw ? BANDWIDTH_OPTIONS : [])])
-  if (isBw) command.option('--bidirectional', 'the other host sends too, as fast as it can')
-  command
-    .option('--all', 'all sizes from 2 bytes to 8 MiB, by powers of two')
-    .addOption(
-      new Option('--cc <name>', "congestion control of what this end sends (default: the daemon's)").choices(
-        ccNames(),
-      ),
-    )
-    .option('--busy-poll', 'both daemons poll for packets without sleeping: a whole core each')
-    .option('-P, --port <n>', "UDP port of the host's daemon (default: that of the daemon on this host)")
-    .option('--histogram', 'print the distribution of the times')
-    .option('--json', 'print the outcome as JSON')
+  addValueOptions(command, optionsOf(test))
   withSocketOption(command)
   addCongestionFlags(command)
-  return command.action((host: string, flags: PerfFlags) => runPerf(test, host, flags, size))
+  return command.action((host: string, flags: PerfFlags) => runPerf(test, host, flags))
 }
 
-async function runPerf(test: Test, host: string, flags: PerfFlags, defaultSize: string): Promise<void> {
-  const requests = requestsOf(test, host, flags, defaultSize)
+async function runPerf(test: Test, host: string, flags: PerfFlags): Promise<void> {
+  const requests = requestsOf(test, host, flags)
   const cancelled = new AbortController()
   const client = await connectDaemon(flags.socket)
   const removeHandlers = cancelOnSignal(cancelled)
@@ -211,44 +185,34 @@ async function measure(
   }
 }
 
-/** Returns the requests for a measurement, one for each size. Throws WEIR_BAD_ARGUMENT. */
-export function requestsOf(test: Test, host: string, flags: PerfFlags, defaultSize: string): PerfRequest[] {
-  if (flags.all && flags.size !== undefined) throw bad('--all measures all sizes: leave --size out')
-  if (flags.iters !== undefined && (flags.duration !== undefined || flags.warmup !== undefined)) {
-    throw bad('--iters counts every message: leave --duration and --warmup out')
-  }
-  const usual = flags.all ? DURATION_OF_ALL_NS : DURATION_NS
-  const values = valuesOf(optionsOf(defaultSize), flags)
-  const { iterations = 0, durationNs = usual, warmupNs = WARMUP_NS, pathMtu = 0 } = values
-  const { qps = 1, depth = 1 } = test === 'bw' ? valuesOf(BANDWIDTH_OPTIONS, flags) : {}
+/** What is to be measured, one request a size. Throws WEIR_BAD_ARGUMENT. */
+export function requestsOf(test: Test, host: string, flags: PerfFlags): PerfRequest[] {
+  const values = valuesOf(optionsOf(test), flags) as PerfValues
+  const { all = false, iterations = 0, warmupNs = WARMUP_NS, pathMtu = 0 } = values
+  const { durationNs = all ? DURATION_OF_ALL_NS : DURATION_NS } = values
   const shared = {
-    ...parseHost(host, portOption(flags.port)),
+    ...parseHost(host, values.port),
     test,
-    op: flags.op,
-    qps,
-    depth,
+    op: values.op,
+    qps: values.qps ?? 1,
+    depth: values.depth ?? 1,
     iterations,
     durationNs: iterations > 0 ? 0 : durationNs,
     warmupNs: iterations > 0 ? 0 : warmupNs,
-    bidirectional: flags.bidirectional ?? false,
-    busyPoll: flags.busyPoll ?? false,
+    bidirectional: values.bidirectional ?? false,
+    busyPoll: values.busyPoll ?? false,
     pathMtu,
-    ...congestionOf(flags),
+    ...congestionOf(values.cc, flags),
   }
-  const sizes = flags.all ? ALL_SIZES : [values.sizeBytes ?? parseBytes(defaultSize)]
+  const sizes = all ? ALL_SIZES : [values.sizeBytes]
   return sizes.map(size => ({ ...shared, size }))
 }
 
-/**
- * Returns the congestion control of the request. It checks the options here, where the user sees the error.
- * Throws WEIR_BAD_ARGUMENT.
- */
-function congestionOf({
+/** What the daemon is asked for, with options checked here, where the user sees why. Throws WEIR_BAD_ARGUMENT. */
+function congestionOf(
   cc = '',
-  ccOption = [],
-  telemetry = [],
-  paths = [],
-}: PerfFlags): Pick<PerfRequest, 'congestionControl' | 'options' | 'telemetry' | 'paths'> {
+  { ccOption = [], telemetry = [], paths = [] }: PerfFlags,
+): Pick<PerfRequest, 'congestionControl' | 'options' | 'telemetry' | 'paths'> {
   if (cc === '' && ccOption.length > 0) throw bad('--cc-option is of a congestion control: name it by --cc')
   const options = Object.entries(cc === '' ? {} : parseCcOptions(cc, ccOption))
   parseTelemetrySettings(telemetry)

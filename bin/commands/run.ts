@@ -1,6 +1,8 @@
 import { resolve } from 'node:path'
-import { type Command, Option } from 'commander'
+import type { Command } from 'commander'
+import { SNAPLEN } from '../../lib/capture/capture-options.js'
 import { WeirError } from '../../lib/errors.js'
+import { type CommandOption, MOST, type SettingsOf } from '../../lib/options/option.js'
 import type { Scenario } from '../../lib/scenario/model/scenario.js'
 import { resultDifferences, scenarioOfResult } from '../../lib/scenario/repeat.js'
 import { printTables } from '../../lib/scenario/result/print-tables.js'
@@ -14,53 +16,72 @@ import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
 import { cancelOnSignal } from '../cancel-on-signal.js'
 import { columnsMost } from './fit.js'
 import { commandOf } from './names.js'
-import { whole } from './option-values.js'
 import { readRepeated, readScenario } from './read-scenario.js'
 import { runProgress } from './run-progress.js'
 import { withScenarioList } from './scenario-list.js'
+import { addValueOptions, valuesOf } from './value-options.js'
 
 type Place = RunResult['on']
 
 const COMES_UP = 'the network comes up'
 
-interface RunOptions {
-  on?: Place
-  seed?: number
-  repeat?: string
-  json?: string
-  pcap?: string
-  snaplen?: number
-}
+const OPTIONS = [
+  {
+    name: 'on',
+    kind: 'choice',
+    choices: ['virtual', 'overlay', 'veth'],
+    doc: 'virtual: simulated time; overlay: processes joined by VXLAN on loopback; veth: real packets between network namespaces',
+    command: { flag: '--on <place>', usual: 'virtual; with --repeat where the result was made' },
+  },
+  {
+    name: 'seed',
+    kind: 'count',
+    min: 0,
+    max: MOST,
+    doc: 'seed of every random choice',
+    idle: [{ while: { repeat: { given: true } } }],
+    command: { flag: '--seed <number>', usual: 'that of the scenario' },
+  },
+  {
+    name: 'repeat',
+    kind: 'text',
+    doc: 'run the scenario of a result of --json again, with its seed and settings; - is standard input',
+    command: { flag: '--repeat <result>' },
+  },
+  {
+    name: 'json',
+    kind: 'text',
+    doc: 'write the result there; - is standard output',
+    command: { flag: '--json <file>' },
+  },
+  {
+    name: 'pcap',
+    kind: 'text',
+    doc: 'capture every switch port there: s1--s2.pcapng is the port of s1 towards s2',
+    command: { flag: '--pcap <dir>' },
+  },
+  SNAPLEN,
+] as const satisfies readonly CommandOption[]
+
+type RunOptions = Partial<SettingsOf<typeof OPTIONS>>
 
 /** `weir run SCENARIO`: one scenario, in virtual time or in real time, one report. */
 export function runCommand(): Command {
-  return withScenarioList(commandOf('run'))
-    .argument('[scenario]', 'scenario file (YAML), - for standard input, or a name of --list')
-    .addOption(
-      new Option(
-        '--on <place>',
-        'virtual: simulated time; overlay: processes joined by VXLAN on loopback; veth: real packets between network namespaces (default: virtual)',
-      ).choices(['virtual', 'overlay', 'veth']),
-    )
-    .option('--seed <number>', 'seed of every random choice (default: that of the scenario)', parseSeed)
-    .option(
-      '--repeat <result>',
-      'run the scenario of a result of --json again, with its seed and settings, where it ran; - is standard input',
-    )
-    .option('--json <file>', 'write the result there; - is standard output')
-    .option('--pcap <dir>', 'capture every switch port there: s1--s2.pcapng is the port of s1 towards s2')
-    .option('--snaplen <bytes>', 'bytes kept of a captured frame, 64 to 65535 (default: all)', parseSnaplen)
-    .action(async (file: string | undefined, options: RunOptions, command: Command) => {
-      if (options.snaplen !== undefined && options.pcap === undefined) {
-        throw new WeirError('WEIR_BAD_ARGUMENT', '--snaplen is about captures: give --pcap DIR too')
-      }
+  const command = withScenarioList(commandOf('run')).argument(
+    '[scenario]',
+    'scenario file (YAML), - for standard input, or a name of --list',
+  )
+  return addValueOptions(command, OPTIONS).action(
+    async (file: string | undefined, flags: object, command: Command) => {
+      const options = valuesOf(OPTIONS, flags)
       const task = await taskOf(file, options, command)
       if (options.json !== undefined && options.json !== '-') checkResultFile(options.json)
       const result = { ...(await run(task, options)), command: process.argv.slice(2) }
       if (options.json === '-') process.stdout.write(resultJson(result))
       else print(result, task.repeated, options)
       checkFlows(result)
-    })
+    },
+  )
 }
 
 /** What is to be run, and where. */
@@ -72,17 +93,14 @@ interface Task {
 }
 
 async function taskOf(file: string | undefined, options: RunOptions, command: Command): Promise<Task> {
-  const { repeat, on, seed } = options
+  const { repeat, on } = options
   if (repeat === undefined) {
     if (file === undefined) command.error("error: missing required argument 'scenario'")
     return { scenario: await readScenario(file), on: on ?? 'virtual' }
   }
-  if (file !== undefined || seed !== undefined) {
-    const what = file === undefined ? 'seed' : 'scenario'
-    throw new WeirError(
-      'WEIR_BAD_ARGUMENT',
-      `--repeat has the ${what} from the result: leave the other one out`,
-    )
+  if (file !== undefined) {
+    const text = `--repeat has the scenario from the result: leave ${file} out`
+    throw new WeirError('WEIR_BAD_ARGUMENT', text)
   }
   const result = await readRepeated(repeat)
   return {
@@ -195,15 +213,7 @@ async function runInRealTime(
   return await runOverlay(scenario, options)
 }
 
-function capturesOf({ pcap, snaplen }: RunOptions): CapturePlace | undefined {
-  // The switches may run in another process, with another working folder.
-  return pcap === undefined ? undefined : { folder: resolve(pcap), snapBytes: snaplen }
-}
-
-function parseSnaplen(text: string): number {
-  return whole('--snaplen', text, 64, 65_535)
-}
-
-function parseSeed(text: string): number {
-  return whole('--seed', text, 0, Number.MAX_SAFE_INTEGER)
+function capturesOf({ pcap, snaplenBytes }: RunOptions): CapturePlace | undefined {
+  // The switches may be another process, in another folder.
+  return pcap === undefined ? undefined : { folder: resolve(pcap), snapBytes: snaplenBytes }
 }

@@ -1,6 +1,6 @@
 /** The common parts of `weir send` and `weir get`: options, the bar, the report, Ctrl-C. */
 import { basename } from 'node:path'
-import { type Command, Option } from 'commander'
+import type { Command } from 'commander'
 import {
   connectDaemon,
   type DaemonClient,
@@ -8,24 +8,28 @@ import {
   type TransferReply,
 } from '../../lib/client/daemon-client.js'
 import { WeirError } from '../../lib/errors.js'
+import type { CommandOption } from '../../lib/options/option.js'
 import { printable } from '../../lib/printable.js'
-import { RETRIES_MAX } from '../../lib/transfer/task/retries.js'
+import { DIGEST, RETRIES } from '../../lib/transfer/transfer-options.js'
 import { formatBytes, formatDuration, formatRate } from '../../lib/units/units.js'
 import { cancelOnSignal } from '../cancel-on-signal.js'
-import { whole } from './option-values.js'
+import { PEER_PORT } from './host-path.js'
 import { withSocketOption } from './socket-option.js'
 import { transferDisplay } from './transfer-display.js'
+import { addValueOptions, valuesOf } from './value-options.js'
 
 export interface TransferFlags {
   socket: string
   port?: string
   overwrite?: boolean
-  digest: string
-  retries: number
+  digest?: string
+  retries?: string
   json?: boolean
 }
 
-/** Output of `--json`. */
+const OPTIONS = [PEER_PORT, DIGEST, RETRIES] as const satisfies readonly CommandOption[]
+
+/** What `--json` prints. */
 export interface TransferReport {
   files: FileReport[]
   /** Sum over all files that were delivered. */
@@ -55,25 +59,15 @@ export interface Item {
 
 /** Adds the options of both commands. */
 export function withTransferOptions(command: Command): Command {
-  return withSocketOption(command)
-    .option('-P, --port <n>', "UDP port of the host's daemon (default: that of the daemon on this host)")
+  return addValueOptions(withSocketOption(command), OPTIONS)
     .option('--overwrite', 'replace existing files')
-    .addOption(
-      new Option('--digest <kind>', 'digest that both ends compare')
-        .choices(['xxh64', 'sha256'])
-        .default('xxh64'),
-    )
-    .option(
-      '--retries <n>',
-      'consecutive attempts without progress after a lost connection; 0: none',
-      parseRetries,
-      3,
-    )
     .option('--json', 'print the outcome as JSON')
 }
 
 /** Moves the files one after the other. The first failure ends it. */
 export async function runTransfers(items: readonly Item[], flags: TransferFlags): Promise<void> {
+  const values = valuesOf(OPTIONS, flags)
+  const asked = { overwrite: flags.overwrite ?? false, digest: values.digest!, retries: values.retries! }
   const report: TransferReport = { files: [], bytes: 0, seconds: 0 }
   const cancelled = new AbortController()
   const client = await connectDaemon(flags.socket)
@@ -82,7 +76,12 @@ export async function runTransfers(items: readonly Item[], flags: TransferFlags)
   try {
     for (const item of items) {
       file = item.file
-      const done = await runOne(client, item, flags, cancelled.signal)
+      const done = await runOne(item, {
+        client,
+        asked,
+        isSilent: flags.json === true,
+        signal: cancelled.signal,
+      })
       report.files.push(done)
       report.bytes += done.bytes
       report.seconds += done.seconds
@@ -100,18 +99,19 @@ export async function runTransfers(items: readonly Item[], flags: TransferFlags)
   }
 }
 
-async function runOne(
-  client: DaemonClient,
-  item: Item,
-  flags: TransferFlags,
-  signal: AbortSignal,
-): Promise<FileReport> {
-  const display = flags.json ? null : transferDisplay(basename(item.file))
+interface Run {
+  client: DaemonClient
+  asked: Pick<TransferOptions, 'overwrite' | 'digest' | 'retries'>
+  /** Nothing is shown meanwhile. */
+  isSilent: boolean
+  signal: AbortSignal
+}
+
+async function runOne(item: Item, { client, asked, isSilent, signal }: Run): Promise<FileReport> {
+  const display = isSilent ? null : transferDisplay(basename(item.file))
   try {
     const outcome = await item.start(client, {
-      overwrite: flags.overwrite ?? false,
-      digest: flags.digest,
-      retries: flags.retries,
+      ...asked,
       signal,
       onProgress: progress => display?.show(progress),
     })
@@ -121,11 +121,6 @@ async function runOne(
   } finally {
     display?.stop()
   }
-}
-
-/** Parses `--retries`. Throws WEIR_BAD_ARGUMENT. */
-export function parseRetries(text: string): number {
-  return whole('--retries', text, 0, RETRIES_MAX)
 }
 
 export function summary(item: Item, done: FileReport): string {

@@ -1,70 +1,96 @@
 /** Options of a command from a table: registers them and returns their values. */
 import { type Command, Option } from 'commander'
+import { WeirError } from '../../lib/errors.js'
+import { idleOptions, idleWords } from '../../lib/options/idle.js'
 import {
-  type CommandForm,
-  isNumber,
+  type AnyOption,
+  type CommandOption,
   keyOf,
-  MOST,
   type SettingsOf,
   type ValueOption,
 } from '../../lib/options/option.js'
 import { parseValue } from '../../lib/options/parse-options.js'
 import { helpRange, textOf } from '../../lib/options/value.js'
 
-/** An option that a command has directly, not as NAME=VALUE. */
-export type CommandOption = ValueOption & { command: CommandForm }
-
-/** Returns the options of a table that commands have. */
+/** Those of a table that commands have. */
 export function commandOptions(table: readonly ValueOption[]): CommandOption[] {
-  return table.filter((option): option is CommandOption => option.command !== undefined)
+  return table.filter((option): option is ValueOption & CommandOption => option.command !== undefined)
 }
 
-/** Registers each option with its range and its default. */
-export function addValueOptions(command: Command, table: readonly CommandOption[]): Command {
-  for (const option of table) command.addOption(optionOf(option))
+/** Registers each with its range, its default, and what of the table it does not go with. @param table default: the options themselves */
+export function addValueOptions(
+  command: Command,
+  options: readonly CommandOption[],
+  table = options,
+): Command {
+  for (const option of options) command.addOption(optionOf(option, table))
   return command
 }
 
 /**
- * Returns the values that are given or have a default, by `keyOf`. Throws WEIR_BAD_ARGUMENT with the option's
- * name.
+ * The values that are given or have a default, by `keyOf`. Throws WEIR_BAD_ARGUMENT, which names the option: for a value that it cannot have,
+ * and for one without effect beside the others.
  */
 export function valuesOf<const Table extends readonly CommandOption[]>(
   table: Table,
   flags: object,
 ): Partial<SettingsOf<Table>> {
-  const texts = flags as Readonly<Record<string, string | undefined>>
-  const entries = table.flatMap(option => {
+  const texts = flags as Readonly<Record<string, Typed | undefined>>
+  const given: Record<string, unknown> = {}
+  const defaults: Record<string, unknown> = {}
+  for (const option of table) {
     const registered = new Option(option.command.flag)
-    const text = texts[registered.attributeName()] ?? textOfDefault(option)
-    return text === undefined ? [] : [[keyOf(option), parseValue(registered.long!, option, text)]]
-  })
-  return Object.fromEntries(entries)
+    const typed = texts[registered.attributeName()]
+    if (typed !== undefined) given[keyOf(option)] = readTyped(registered.long!, option, typed)
+    const standard = defaultOf(option)
+    if (standard !== undefined) defaults[keyOf(option)] = standard
+  }
+  const [idle] = idleOptions(table, given, flagOf)
+  if (idle !== undefined) throw new WeirError('WEIR_BAD_ARGUMENT', idle.message)
+  return { ...defaults, ...given } as Partial<SettingsOf<Table>>
 }
 
-function optionOf(option: CommandOption): Option {
-  const { flag, usual, env } = option.command
-  const made = new Option(
-    flag,
-    [option.doc, rangeOf(option), usual && `(default: ${usual})`].filter(Boolean).join(' '),
-  )
-  if (option.kind === 'choice' && isNamed(option)) made.choices(option.choices.map(String))
+/** What commander has of an option: the text behind it, or that it was there. */
+type Typed = string | boolean | readonly string[]
+
+function readTyped(flag: string, option: CommandOption, typed: Typed): unknown {
+  if (typeof typed === 'object') return typed.map(text => readTyped(flag, option, text))
+  if (typeof typed === 'boolean' || option.kind === 'text') return typed
+  return parseValue(flag, option, typed)
+}
+
+function optionOf(option: CommandOption, table: readonly CommandOption[]): Option {
+  const { flag, env, several } = option.command
+  const made = new Option(flag, [option.doc, restOf(option, table)].filter(Boolean).join(' '))
   if (env !== undefined) made.env(env)
-  return made.default(textOfDefault(option))
+  return several ? made.argParser((text: string, before: string[] = []) => [...before, text]) : made
 }
 
-/** commander itself lists the choices. */
-function rangeOf(option: CommandOption): string {
-  if (isNamed(option) || (isNumber(option) && option.max === MOST)) return ''
-  return option.kind === 'choice' ? `(${option.choices.join(', ')})` : `(${helpRange(option)})`
+/** `(0 to 7, default: 0; not without --pcap)`. */
+function restOf(option: CommandOption, table: readonly CommandOption[]): string {
+  const { usual, several, env } = option.command
+  const standard = defaultOf(option)
+  const values = [
+    option.kind === 'text' || option.kind === 'flag' ? '' : helpRange(option).replaceAll('|', ', '),
+    standard === undefined || option.kind === 'flag' ? '' : `default: ${textOf(option, standard)}`,
+    standard === undefined && usual !== undefined ? `default: ${usual}` : '',
+  ]
+  const parts = [
+    values.filter(Boolean).join(option.kind === 'choice' ? '; ' : ', '),
+    several ? 'repeatable' : '',
+    idleWords(option, table, flagOf),
+    env === undefined ? '' : `environment: ${env}`,
+  ]
+  const text = parts.filter(Boolean).join('; ')
+  return text === '' ? '' : `(${text})`
 }
 
-function isNamed(option: CommandOption): boolean {
-  return option.kind === 'choice' && typeof option.choices[0] === 'string'
+/** `--ack-every`; the name of an option that is none of a command's own. */
+function flagOf(option: AnyOption): string {
+  return option.command === undefined ? option.name : new Option(option.command.flag).long!
 }
 
-function textOfDefault(option: CommandOption): string | undefined {
+function defaultOf(option: CommandOption): unknown {
   const { default: own, usual } = option.command
-  const value = own ?? (usual === undefined ? option.default : undefined) ?? undefined
-  return value === undefined ? undefined : textOf(option, value)
+  return own ?? (usual === undefined ? option.default : undefined) ?? undefined
 }

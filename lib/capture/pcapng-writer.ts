@@ -2,10 +2,11 @@
  * Writer of pcapng (draft-ietf-opsawg-pcapng): one section, one Ethernet interface, and an enhanced packet block for
  * each frame, with its time in nanoseconds and its direction.
  */
-import { WeirError } from '../errors.js'
 import type { Frame } from '../frame/frame.js'
+import { checkValue } from '../options/check-options.js'
 import type { Nanos } from '../time/nanos.js'
 import { ByteSink } from './byte-sink.js'
+import { PCAP_SIZE, SNAPLEN } from './capture-options.js'
 import { LinkType } from './captured-packet.js'
 import { completeFrame } from './complete-frame.js'
 import {
@@ -27,10 +28,7 @@ const OPTION_PACKET_FLAGS = 2
 const PACKET_OVERHEAD_BYTES = 8 + 20 + 8 + 4 + 4
 const TWO_32 = 0x1_0000_0000
 
-/** With this bound each of the two files has room for the longest packet, or for many of usual length. */
-export const CAPTURE_BYTES_LEAST = 1 << 20
-
-/** The size of a capture. */
+/** What a capture holds. */
 export interface CaptureAmount {
   /** Bytes on disk, with those of the older file. */
   bytes: number
@@ -53,9 +51,9 @@ interface PcapngWriterOptions {
   /** Nanoseconds since 1970 that `now` = 0 stands for. Default 0. */
   epochNs?: bigint
   /**
-   * Bytes that the capture may take on disk, at least CAPTURE_BYTES_LEAST. When the file has half of them, it
-   * replaces the older file (`olderCapture`), and a new file begins. So the capture always has the newest
-   * packets. Default: no bound.
+   * Bytes that the capture may take on disk, at least 1 MiB, so that each of its two files holds the longest packet and many of the usual length. When the file has half of them it becomes the
+   * older one (`olderCapture`), which it replaces, and a new file begins: the newest packets are always there. Default:
+   * no bound.
    */
   bytesMax?: number
   /**
@@ -209,14 +207,12 @@ function olderCapture(path: string): string {
 }
 
 function checkBytesMax(bytesMax = Number.POSITIVE_INFINITY): number {
-  if (bytesMax >= CAPTURE_BYTES_LEAST) return bytesMax
-  throw new WeirError(
-    'WEIR_BAD_ARGUMENT',
-    `capture: bytesMax is at least ${CAPTURE_BYTES_LEAST}, not ${bytesMax}`,
-  )
+  if (bytesMax !== Number.POSITIVE_INFINITY)
+    checkValue('capture', { ...PCAP_SIZE, name: 'bytesMax' }, bytesMax)
+  return bytesMax
 }
 
-function checkSnapBytes(snapBytes = 65_535): number {
-  if (Number.isInteger(snapBytes) && snapBytes >= 64 && snapBytes <= 65_535) return snapBytes
-  throw new WeirError('WEIR_BAD_ARGUMENT', `capture: snapBytes is 64 to 65535, not ${snapBytes}`)
+function checkSnapBytes(snapBytes: number = SNAPLEN.max): number {
+  checkValue('capture', { ...SNAPLEN, name: 'snapBytes' }, snapBytes)
+  return snapBytes
 }

@@ -152,6 +152,12 @@ export function ccAlwaysCollects(name: string): boolean {
   return telemetryOf(name) === 'all'
 }
 
+/** True if its needs say how telemetry returns, whatever the receiving host is set to. */
+export function ccDecidesReturn(name: string): boolean {
+  const { returned, reverseTelemetry } = entry(name).needs
+  return returned !== undefined || reverseTelemetry !== undefined
+}
+
 function telemetryOf(name: string): NonNullable<Needs['telemetry']> {
   return entry(name).needs.telemetry ?? 'none'
 }

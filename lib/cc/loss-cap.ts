@@ -23,7 +23,7 @@ export function lossOptions(standard: boolean | null): readonly OptionSpec[] {
       min: 0.1,
       max: 0.95,
       default: 0.7,
-      doc: 'of lossReaction: share of the window that is left after a loss (as CUBIC: RFC 9438, section 4.6)',
+      doc: 'share of the window that is left after a loss (as CUBIC: RFC 9438, section 4.6)',
       idle: [{ while: { lossReaction: false } }],
     },
   ]

@@ -2,27 +2,39 @@
 import { describeOption } from '../options/describe.js'
 import { parseOptions } from '../options/parse-options.js'
 import { ccNames, ccNeedsText, ccOptions } from './catalogue.js'
-import type { OptionSpec, OptionValues } from './options.js'
+import type { OptionValues } from './options.js'
 
 /**
- * Values by name; a bare number is in bytes, bit/s or ns. Throws WEIR_BAD_ARGUMENT for an unknown controller or option, for a value out of
- * its range, and for an option that has no effect beside the others.
+ * Values by name. Throws WEIR_BAD_ARGUMENT for an unknown controller or option, for a value out of its range, and for an option that has no
+ * effect beside the others.
  */
 export function parseCcOptions(controller: string, texts: readonly string[]): OptionValues {
-  return parseOptions(controller, ccOptions(controller), texts, { bare: true, nameOf: ({ name }) => name })
+  return parseOptions(controller, ccOptions(controller), texts, ({ name }) => name)
 }
 
-/** For `--help`: every option of every controller, a line each; those that a controller has of another one once. */
+/** Options that a controller shares with another one are listed once, if there are so many. */
+const SHARED_LEAST = 3
+
+/** For `--help`: every option of every controller, a line each. */
 export function describeCcOptions(): string[] {
-  const described = new Map<OptionSpec, string>()
+  const described = new Map<string, string>()
   return ccNames().flatMap(controller => {
-    const specs = ccOptions(controller)
-    const others = new Set(specs.flatMap(spec => described.get(spec) ?? []))
-    const own = specs.filter(spec => !described.has(spec))
-    for (const spec of own) described.set(spec, controller)
-    const shared = others.size > 0 ? [`  and the options of ${[...others].join(' and ')}`] : []
+    const lines = ccOptions(controller).map(spec => describeOption(spec, ccOptions(controller)))
+    const others = [...new Set(lines.flatMap(line => described.get(line) ?? []))]
+    const shared = others.flatMap(other => {
+      const names = lines.filter(line => described.get(line) === other).map(line => line.split('=')[0]!)
+      return names.length < SHARED_LEAST ? [] : [{ other, names }]
+    })
+    const isShared = (line: string) => shared.some(({ other }) => described.get(line) === other)
+    const own = lines.filter(line => !isShared(line))
+    for (const line of own) described.set(line, controller)
     const needs = ccNeedsText(controller)
-    const said = needs === '' ? [] : [`  ${needs}`]
-    return [`${controller}:`, ...said, ...own.map(spec => `  ${describeOption(spec)}`), ...shared]
+    const about = needs === '' ? [] : [needs]
+    return [`${controller}:`, ...[...about, ...own, ...shared.map(sharedText)].map(line => `  ${line}`)]
   })
+}
+
+function sharedText({ other, names }: { other: string; names: readonly string[] }): string {
+  const isAll = names.length === ccOptions(other).length
+  return `and the options of ${other}${isAll ? '' : `: ${names.join(', ')}`}`
 }

@@ -32,5 +32,5 @@ export function pathSettingTexts(settings: PathSettings): string[] {
 
 /** For `--help`: a line each. */
 export function describePaths(): string[] {
-  return PATH_OPTIONS.map(describeOption)
+  return PATH_OPTIONS.map(option => describeOption(option, PATH_OPTIONS))
 }

@@ -5,7 +5,7 @@
  */
 import type { IdleRule, SettingsOf, ValueOption } from '../options/option.js'
 
-/** What makes use of a setting. Where nothing does, `mode-conflicts.ts` refuses it. Default: senders whose controller wants telemetry. */
+/** What makes use of a setting. Where nothing does, `conflicts.ts` refuses it. Default: senders whose controller wants telemetry. */
 export interface TelemetryUse {
   /** Controllers that get hops from the receiver, or those that take direct responses of switches. */
   by?: 'echo' | 'direct-responses'
@@ -39,7 +39,7 @@ const TABLE = [
     min: 1,
     max: EVERY_MAX,
     default: 1,
-    doc: 'with collect=data: one packet in so many collects',
+    doc: 'one packet in so many collects',
     source: 'draft-02, forward direction, 1',
     example: 8,
   },
@@ -50,7 +50,7 @@ const TABLE = [
     min: 0,
     max: 2 ** 31,
     default: 0,
-    doc: 'with collect=data: one packet collects each time so many payload bytes are sent; 0: every packet counts instead',
+    doc: 'one packet collects each time so many payload bytes are sent; 0: packets are counted instead',
     source: 'draft-02, forward direction, 1',
     example: '64KB',
   },
@@ -61,7 +61,7 @@ const TABLE = [
     min: 0.0001,
     max: 1,
     default: 0.01,
-    doc: 'with collect=probe: probes and their answers take at most this share of the data bytes; 1: one probe in each round trip',
+    doc: 'probes and their answers take at most this share of the data bytes; 1: one probe in each round trip',
     source: 'draft-02, forward direction, 2: "less frequently"',
     example: '5%',
     with: { collect: 'probe' },
@@ -97,7 +97,7 @@ const TABLE = [
     kind: 'choice',
     choices: ['all', 'busiest'],
     default: 'all',
-    doc: 'the receiver returns all hops, or only the one with the most inflight bytes (not with compact records)',
+    doc: 'the receiver returns all hops, or only the one with the most inflight bytes',
     source: 'draft-02, RoCEv2 reference',
     example: 'busiest',
     use: { by: 'echo', receiving: true },
@@ -119,7 +119,7 @@ const TABLE = [
     min: 1,
     max: EVERY_MAX,
     default: 1,
-    doc: 'with subscribe: one packet in so many asks',
+    doc: 'one packet in so many asks',
     source: 'draft-01, section 6.3',
     example: 16,
     with: { subscribe: 'flag' },
@@ -132,7 +132,7 @@ const TABLE = [
     min: 0,
     max: 63,
     default: 25,
-    doc: "with subscribe=dscp: the DSCP that asks; switches must map it to the flows' priority",
+    doc: "the DSCP that asks; switches must map it to the flows' priority",
     source: 'draft-01, section 6.3',
     example: 27,
     with: { subscribe: 'dscp' },

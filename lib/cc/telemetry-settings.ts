@@ -27,5 +27,5 @@ export function telemetrySettingTexts(settings: TelemetrySettings): string[] {
 
 /** For `--help`: every setting with its range, default, meaning and section, a line each. */
 export function describeTelemetry(): string[] {
-  return TELEMETRY_OPTIONS.map(describeOption)
+  return TELEMETRY_OPTIONS.map(option => describeOption(option, TELEMETRY_OPTIONS))
 }

@@ -3,11 +3,13 @@ import type { RequestBodies, ResponseContent } from '../control/messages.js'
 import type { Handler, RequestContext } from '../control/server.js'
 import { WeirError } from '../errors.js'
 import type { Logger } from '../log.js'
+import { checkValue } from '../options/check-options.js'
 import { Arrivals } from '../transfer/file/arrivals.js'
 import { Inbox } from '../transfer/file/inbox.js'
 import { Share } from '../transfer/file/share.js'
 import { sweepPartials } from '../transfer/file/sweep.js'
 import { TransferService } from '../transfer/service.js'
+import { CHUNK } from '../transfer/transfer-options.js'
 import { DefectLog } from './defect-log.js'
 import { transferHandlers } from './handlers.js'
 import type { HostParts } from './host-parts.js'
@@ -32,7 +34,7 @@ export interface LocalHostOptions extends NicOptions {
   inbox: string
   /** Folder whose files other hosts may get. Default: none. */
   share?: string
-  /** Bytes of a transfer's chunk. Default 1 MiB. */
+  /** Bytes of a chunk of a transfer, 4 KiB to 1600 KiB. Default 1 MiB. */
   chunkBytes?: number
   /** False: other hosts may not measure against this one. Default true. */
   perf?: boolean
@@ -58,6 +60,7 @@ export class LocalHost implements HostService {
     log: Logger,
     onDefect: (error: unknown) => void,
   ): Promise<LocalHost> {
+    if (options.chunkBytes !== undefined) checkValue('daemon', CHUNK, options.chunkBytes)
     const arrivals = new Arrivals(options.chunkBytes)
     const inbox = await Inbox.at(options.inbox, arrivals)
     const share = options.share === undefined ? null : await Share.at(options.share)

@@ -1,10 +1,9 @@
 /** Opens a NIC on a port and drives it in real time. Every host has one. */
 
-import { checkModes } from '../cc/mode-conflicts.js'
+import { checkModes, checkTelemetryModes } from '../cc/conflicts.js'
 import type { OptionValues } from '../cc/options.js'
 import { type PathSettings, pathSettings } from '../cc/path-settings.js'
 import { type TelemetrySettings, telemetrySettings } from '../cc/telemetry-settings.js'
-import { WeirError } from '../errors.js'
 import { FramePool } from '../frame/frame-pool.js'
 import { interfaceRateBps } from '../io/interfaces/interface.js'
 import { HostLoop } from '../io/loop/host-loop.js'
@@ -130,7 +129,7 @@ export interface NicOptions {
   recovery?: Recovery
   /** Priority of this host's packets, 0 to 7. Default 0. */
   priority?: number
-  /** DSCP of each priority. It is on the wire with io 'packet' and in labs. Default: 8 x the priority. */
+  /** DSCP of each priority; io 'dgram' cannot set it. Default: 8 x the priority. */
   dscpOfPriority?: readonly number[]
   /** Telemetry of data packets: its format, and the hops that may write it. Default wide, 5. */
   int?: { format: IntFormat; hops: number }
@@ -196,8 +195,9 @@ export async function openNic(
     if (options.int) checkTelemetry(options.int.format, io, address)
     const lineRateBps = options.lineRateBps ?? interfaceRateBps(options.address)
     const intake = intakeOf(port, lineRateBps)
-    if (!intake && options.telemetry?.hostHop) throw noHostHop(io)
-    // No kernel knows the routes of an emulated link.
+    const given = options.telemetry ?? {}
+    checkTelemetryModes({ given, telemetry: telemetrySettings(given), io })
+    // An emulated link has no kernel that knows.
     const hasKernel = !options.overlay && !link
     const onConnecting = hasKernel
       ? (asked: Connecting) => reachability.watch(attemptOf(asked, loop))
@@ -250,9 +250,9 @@ function intakeOf(port: Port, lineRateBps: number): Intake | undefined {
   return Number.isNaN(port.waitingBytes()) ? undefined : new Intake(lineRateBps, port.receiveBudgetBytes)
 }
 
-function noHostHop(io: string): WeirError {
-  const text = `telemetry hostHop=true has no effect with io "${io}", which does not tell how much waits for this host: leave it out, or use io "batch"`
-  return new WeirError('WEIR_BAD_ARGUMENT', text)
+/** Names of the options of `int` that were set. */
+function intNames({ int }: NicOptions): string[] {
+  return Object.keys(int ?? {})
 }
 
 interface NicParts extends Pick<OpenedNic, 'address' | 'pool' | 'port'>, Pick<OpenedPort, 'link'> {
@@ -270,7 +270,14 @@ function createNic(
   const { telemetry = {} } = options
   const settings = telemetrySettings(telemetry)
   if (options.anyCc !== true)
-    checkModes({ telemetry, settings, paths: pathSettings(options.paths), cc, start })
+    checkModes({
+      given: telemetry,
+      telemetry: settings,
+      int: intNames(options),
+      paths: pathSettings(options.paths),
+      cc,
+      start,
+    })
   return new Nic({
     address,
     udpPort: options.port,

@@ -14,6 +14,7 @@ import { macOf, type NicConfig } from '../nic/config.js'
 import { HostAddress } from '../wire/net/address.js'
 import * as udp from '../wire/net/udp.js'
 import { IO_NAMES } from './io-names.js'
+import { checkPortOptions, type GivenPortOptions } from './port-options.js'
 
 /** Room that a port needs in its pool. */
 export const PORT_ROOM_BYTES = RECEIVER_ROOM_BYTES
@@ -25,20 +26,14 @@ export interface OverlayLink {
   peer: { address: string; port: number }
 }
 
-interface OpenPortOptions {
+export interface OpenPortOptions extends GivenPortOptions {
   pool: FramePool
   /** A name of IO_NAMES. 'auto' is the fastest port that this machine offers. */
   io: string
   address: string
   /** UDP port of RoCEv2. Packets with telemetry use the next one. */
   port: number
-  /** Network interface for `packet`. Default: the one that has the address. */
-  interface?: string
-  /**
-   * UDP source ports of `batch` and `dgram`, 1 to 64. The other ports can send from any. Default: 16 and 4.
-   */
-  sourcePorts?: number
-  /** In place of `io`: frames travel in VXLAN to an emulated switch. */
+  /** Frames travel in VXLAN to an emulated switch instead. */
   overlay?: OverlayLink
 }
 
@@ -60,22 +55,12 @@ export async function openPort(options: OpenPortOptions): Promise<OpenedPort> {
   if (!(IO_NAMES as readonly string[]).includes(io)) {
     throw new WeirError('WEIR_BAD_ARGUMENT', `io "${io}": choose one of ${IO_NAMES.join(', ')}`)
   }
-  if (options.sourcePorts !== undefined && (io === 'packet' || io === 'raw')) {
-    const text = `a number of source ports is for io "batch" and "dgram"; "${io}" uses any`
-    throw new WeirError('WEIR_BAD_ARGUMENT', text)
-  }
-  if (io === 'packet') return openPacketPort(options)
-  if (options.interface !== undefined) {
-    throw new WeirError(
-      'WEIR_BAD_ARGUMENT',
-      `an interface is for io "packet"; "${io}" finds it by the address`,
-    )
-  }
+  const takes = io === 'auto' ? automaticIo().takes : io
+  checkPortOptions(takes, options)
+  if (takes === 'packet') return openPacketPort(options)
   const ports = { pool, address, rocePort: port, intPort: port + 1, sourcePorts: options.sourcePorts }
-  if (io === 'batch' || (io === 'auto' && automaticIo().takes === 'batch')) {
-    return { io: 'batch', port: new BatchPort(ports) }
-  }
-  if (io === 'raw') return { io, port: await RawPort.open(ports) }
+  if (takes === 'batch') return { io: takes, port: new BatchPort(ports) }
+  if (takes === 'raw') return { io: takes, port: await RawPort.open(ports) }
   return { io: 'dgram', port: await DgramPort.open(ports) }
 }
 

@@ -1,4 +1,5 @@
-import { checkFormat, checkModes } from '../cc/mode-conflicts.js'
+import { checkModes, checkTelemetryModes } from '../cc/conflicts.js'
+import { BASE_RTT, LINE_RATE } from '../cc/context-options.js'
 import type { OptionValues } from '../cc/options.js'
 import { type PathSettings, pathSettings } from '../cc/path-settings.js'
 import { type TelemetrySettings, telemetrySettings } from '../cc/telemetry-settings.js'
@@ -6,13 +7,16 @@ import type { CmOptions } from '../cm/options.js'
 import { WeirError } from '../errors.js'
 import type { FramePool } from '../frame/frame-pool.js'
 import { checkValue } from '../options/check-options.js'
+import type { ValueOption } from '../options/option.js'
 import { type Recovery, type Start, transportOption } from '../qp/transport-options.js'
 import { type Nanos, NEVER } from '../time/nanos.js'
 import type { HostAddress } from '../wire/net/address.js'
 import type { MacAddress } from '../wire/net/mac.js'
 import { PORT_ROCE } from '../wire/net/udp.js'
+import { INT_HOPS } from '../wire/telemetry/int-options.js'
 import { FORMAT_NAMES, formatOf, type IntFormat } from '../wire/telemetry/telemetry.js'
 import { checkSecret } from './keys/connection-key.js'
+import { DSCP, PRIORITY, SOURCE_PORTS, UDP_PORT } from './nic-options.js'
 import type { HostIntake } from './telemetry/host-hop.js'
 import type { Connecting, ConnectOptions } from './types.js'
 
@@ -242,44 +246,39 @@ export function macOf(address: HostAddress): MacAddress {
   return 0x02_57_00_00_00_00 + low
 }
 
-const ACK_TIMEOUT_MAX_NS = 4096 * 2 ** 31
-/** A second: a pacing clock or a base RTT beyond it is a mistake of units. */
+/** A second: a pacing clock beyond it is a mistake of units. */
 const SLACK_MAX_NS = 1e9
-const BASE_RTT_MAX_NS = 60e9
 
 function check(settings: NicSettings): void {
   const power = settings.packetsInFlightMax
   if (!Number.isInteger(power) || power < 2 || power > 1 << 20 || (power & (power - 1)) !== 0) {
     throw bad('packetsInFlightMax', 'a power of two from 2 to 1048576', power)
   }
-  if (!(settings.lineRateBps >= 1000 && settings.lineRateBps <= 1e12)) {
-    throw bad('lineRateBps', '1 kbit/s to 1 Tbit/s', settings.lineRateBps)
-  }
+  checkRow(LINE_RATE, 'lineRateBps', settings.lineRateBps)
   checkTransport('pathMtu', settings.pathMtu)
   oneOf('defects', settings.defects, ['throw', 'end'])
   oneOf('icrc', settings.icrc, ['off', 'whole', 'ignore-id'])
   oneOf('int.format', settings.int.format, FORMAT_NAMES)
-  whole('int.hops', settings.int.hops, 1, 15)
-  whole('intHopsMax', settings.intHopsMax, 1, 15)
-  checkHops(settings.telemetry, settings.int.format)
-  checkFormat(settings.telemetry, settings.int.format)
+  checkRow(INT_HOPS, 'int.hops', settings.int.hops)
+  checkRow(INT_HOPS, 'intHopsMax', settings.intHopsMax)
+  checkTelemetryModes({ telemetry: settings.telemetry, format: settings.int.format })
   whole('ackEveryPackets', settings.ackEveryPackets, 0, 1 << 23)
   checkTransport('retryCount', settings.retryCount)
   checkTransport('rnrRetryCount', settings.rnrRetry, 'rnrRetry')
-  whole('priority', settings.priority, 0, 7)
+  checkRow(PRIORITY, 'priority', settings.priority)
   if (settings.dscpOfPriority.length !== 8) {
     throw bad('dscpOfPriority', 'a list of 8 DSCPs', settings.dscpOfPriority)
   }
-  for (const dscp of settings.dscpOfPriority) whole('dscpOfPriority', dscp, 0, 63)
+  for (const dscp of settings.dscpOfPriority) checkRow(DSCP, 'dscpOfPriority', dscp)
   checkTransport('recovery', settings.recovery)
   checkTransport('start', settings.start)
   whole('reorderPackets', settings.reorderPackets, 2, 1 << 20)
   whole('reorderTolerance', settings.reorderTolerance, 1, 65_536)
   between('probeTimeoutLeastNs', settings.probeTimeoutLeastNs, 0, NEVER)
-  whole('udpPort', settings.udpPort, 1, 65_534)
+  checkRow(UDP_PORT, 'udpPort', settings.udpPort)
   between('retransmitTimeoutLeastNs', settings.retransmitTimeoutLeastNs, 0, NEVER)
   whole('queueDepth', settings.queueDepth, 1, 65_536)
-  between('ackTimeoutNs', settings.ackTimeoutNs, 0, ACK_TIMEOUT_MAX_NS)
+  checkTransport('ackTimeout', settings.ackTimeoutNs, 'ackTimeoutNs')
   between('slackNs', settings.slackNs, 0, SLACK_MAX_NS)
   between('pacingRunNs', settings.pacingRunNs, 0, SLACK_MAX_NS)
   checkBaseRtt(settings.baseRttNs)
@@ -287,14 +286,14 @@ function check(settings: NicSettings): void {
   if (settings.secret !== undefined) checkSecret(settings.secret)
   whole('receiveBudgetBytes', settings.receiveBudgetBytes ?? 0, 0, Number.MAX_SAFE_INTEGER)
   const ports = settings.sourcePorts ?? [1]
-  if (ports.length < 1 || ports.length > 64) throw bad('sourcePorts', 'a list of 1 to 64 ports', ports.length)
+  checkRow(SOURCE_PORTS, 'number of sourcePorts', ports.length)
   for (const port of ports) whole('sourcePorts', port, 1, 0xffff)
 }
 
 /** Throws WEIR_BAD_ARGUMENT for an option of a connection that is out of its range. */
 export function checkConnectOptions(options: ConnectOptions, settings: NicSettings): void {
   const { udpPort = settings.udpPort } = options
-  whole('udpPort', udpPort, 1, 65_534)
+  checkRow(UDP_PORT, 'udpPort', udpPort)
   if (udpPort !== settings.udpPort && !settings.reachesOtherPorts) {
     throw new WeirError(
       'WEIR_UNSUPPORTED',
@@ -303,7 +302,7 @@ export function checkConnectOptions(options: ConnectOptions, settings: NicSettin
   }
   if (options.pathMtu !== undefined) checkTransport('pathMtu', options.pathMtu)
   checkBaseRtt(options.baseRttNs)
-  whole('priority', options.priority ?? 0, 0, 7)
+  checkRow(PRIORITY, 'priority', options.priority ?? 0)
   whole('sourcePort', options.sourcePort ?? 0xc000, 0xc000, 0xffff)
   pathSettings(options.paths)
   checkOwnModes(options, settings)
@@ -311,12 +310,11 @@ export function checkConnectOptions(options: ConnectOptions, settings: NicSettin
 
 /** The settings of the connection, beside those of its NIC. Settings of the NIC may be for other connections. */
 function checkOwnModes({ telemetry = {}, cc, paths = {} }: ConnectOptions, settings: NicSettings): void {
-  checkHops(telemetrySettings(telemetry), settings.int.format)
-  const own = { ...settings.telemetry, ...telemetry }
-  checkFormat(own, settings.int.format)
+  telemetrySettings(telemetry)
   checkModes({
-    telemetry,
-    settings: own,
+    given: telemetry,
+    telemetry: { ...settings.telemetry, ...telemetry },
+    format: settings.int.format,
     paths: pathSettings({ ...settings.paths, ...paths }),
     cc: cc ?? settings.cc,
     start: settings.start,
@@ -324,15 +322,6 @@ function checkOwnModes({ telemetry = {}, cc, paths = {} }: ConnectOptions, setti
   if (paths.admissionQueue === undefined) return
   const text = 'paths: admissionQueue is of a whole host: give it to the daemon, and leave it out here'
   throw new WeirError('WEIR_BAD_ARGUMENT', text)
-}
-
-function checkHops({ hops }: TelemetrySettings, format: IntFormat): void {
-  if (hops !== 'busiest' || format !== 'compact') return
-  throw bad(
-    'int.format',
-    'wide where only the busiest hop is sent back: compact records name no links',
-    'compact',
-  )
 }
 
 function checkTransport(
@@ -343,9 +332,13 @@ function checkTransport(
   checkValue('NIC', transportOption(name, as), value)
 }
 
+function checkRow(option: ValueOption, as: string, value: unknown): void {
+  checkValue('NIC', { ...option, name: as }, value)
+}
+
 /** 0 and absent: T is measured. */
-function checkBaseRtt(value: Nanos | undefined): void {
-  between('baseRttNs', value ?? 0, 0, BASE_RTT_MAX_NS)
+function checkBaseRtt(value: Nanos = 0): void {
+  if (value !== 0) checkRow(BASE_RTT, 'baseRttNs', value)
 }
 
 function whole(name: string, value: number, least: number, most: number): void {

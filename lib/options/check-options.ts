@@ -1,5 +1,6 @@
 /** Values that programs give, in base units: one by one, and as settings with every default. */
 import { WeirError } from '../errors.js'
+import { readDecimal } from './decimal.js'
 import { isIdle, type Values } from './idle.js'
 import { isNumber, keyOf, type ValueOption } from './option.js'
 import { isWithin } from './read-value.js'
@@ -12,9 +13,8 @@ export function checkValue(topic: string, option: ValueOption, value: unknown): 
 
 /** The number, which may come as text. Throws as `checkValue`. */
 export function checkNumber(topic: string, option: ValueOption, value: unknown): number {
-  // Number('') and Number(true) are numbers; neither is what was meant.
-  const isText = typeof value === 'string' && value.trim() !== ''
-  const number = isText || typeof value === 'number' ? Number(value) : Number.NaN
+  const number =
+    typeof value === 'string' ? readDecimal(value) : typeof value === 'number' ? value : Number.NaN
   if (isNumber(option) && isWithin(option, number)) return number
   throw wrong(topic, option, value)
 }

@@ -1,6 +1,6 @@
 /** Options that have no effect beside others: rules that stand in the tables, and what is said of an option that is given all the same. */
 import { WeirError } from '../errors.js'
-import { type Condition, type IdleRule, keyOf, type Option, type Value } from './option.js'
+import { type AnyOption, type Condition, type IdleRule, keyOf, type Value } from './option.js'
 
 /** Why an option has no effect beside others: what those are, and what to set so that it has one. */
 export interface Idle {
@@ -11,29 +11,58 @@ export interface Idle {
 /** Values by name or by `keyOf`. */
 export type Values = Readonly<Record<string, unknown>>
 
+/** How messages call an option. Default: by its name. */
+export type Naming = (option: AnyOption) => string
+
+const BY_NAME: Naming = ({ name }) => name
+
 /** The options of the table that are given and have no effect, each with the reason and the way to mend it. */
-export function idleOptions(options: readonly Option[], given: Values): { name: string; message: string }[] {
+export function idleOptions(
+  options: readonly AnyOption[],
+  given: Values,
+  nameOf: Naming = BY_NAME,
+): { name: string; message: string }[] {
   return options.flatMap(option => {
     const rule = valueIn(given, option) === undefined ? undefined : idleRule(option, options, given)
     return rule === undefined
       ? []
-      : [{ name: option.name, message: messageOf(option.name, rule, options, given) }]
+      : [{ name: option.name, message: messageOf(nameOf(option), rule, { options, given, nameOf }) }]
   })
 }
 
 /** Throws WEIR_BAD_ARGUMENT for an option that is given and has no effect beside the others. @param topic first word of the message */
-export function checkIdleOptions(topic: string, options: readonly Option[], given: Values): void {
+export function checkIdleOptions(topic: string, options: readonly AnyOption[], given: Values): void {
   const [first] = idleOptions(options, given)
   if (first !== undefined) throw new WeirError('WEIR_BAD_ARGUMENT', `${topic}: ${first.message}`)
 }
 
+/** When the option has no effect, for help: `not while collect is probe, or beside wAi`, `only while move is idle`; empty: it always has. */
+export function idleWords(
+  option: AnyOption,
+  options: readonly AnyOption[],
+  nameOf: Naming = BY_NAME,
+): string {
+  const around: Around = { options, given: null, nameOf }
+  const not: string[] = []
+  const only: string[] = []
+  for (const rule of option.idle ?? []) {
+    const [[other = '', condition] = [], ...more] = Object.entries(rule.while)
+    const name = nameIn(around, other)
+    if (isPresence(condition)) not.push(`${condition.given ? 'beside' : 'without'} ${name}`)
+    else if (more.length === 0 && typeof condition === 'object' && 'not' in condition)
+      only.push(`only while ${name} is ${condition.not}`)
+    else not.push(`while ${reasonOf(rule, around)}`)
+  }
+  return [...(not.length > 0 ? [`not ${not.join(', or ')}`] : []), ...only].join('; ')
+}
+
 /** True if the option has no effect beside these values. */
-export function isIdle(option: Option, options: readonly Option[], values: Values): boolean {
+export function isIdle(option: AnyOption, options: readonly AnyOption[], values: Values): boolean {
   return idleRule(option, options, values) !== undefined
 }
 
 /** A flag that is false asks for nothing. */
-function idleRule(option: Option, options: readonly Option[], values: Values): IdleRule | undefined {
+function idleRule(option: AnyOption, options: readonly AnyOption[], values: Values): IdleRule | undefined {
   const { kind, idle = [] } = option
   if (kind === 'flag' && Number(valueIn(values, option) ?? 1) === 0) return undefined
   return idle.find(rule => holds(rule, options, values))
@@ -48,7 +77,10 @@ export function idleText(name: string, idle: Idle): string {
  * What has to be given beside the option since the default of another one takes its effect away; as a rule nothing. Options of which nothing can
  * be said so, because a rule has several conditions, are left out.
  */
-export function neededBeside(options: readonly Option[], { idle = [] }: Option): Record<string, boolean> {
+export function neededBeside(
+  options: readonly AnyOption[],
+  { idle = [] }: AnyOption,
+): Record<string, boolean> {
   const needed = idle.flatMap(({ while: conditions }): [string, boolean][] => {
     const [[name = '', is] = [], ...more] = Object.entries(conditions)
     if (typeof is !== 'boolean' || more.length > 0) return []
@@ -57,16 +89,20 @@ export function neededBeside(options: readonly Option[], { idle = [] }: Option):
   return Object.fromEntries(needed)
 }
 
-function holds({ while: conditions }: IdleRule, options: readonly Option[], given: Values): boolean {
+function holds({ while: conditions }: IdleRule, options: readonly AnyOption[], given: Values): boolean {
   return Object.entries(conditions).every(([name, condition]) => {
     const option = options.find(one => one.name === name)!
     const value = valueIn(given, option)
-    if (typeof condition === 'object' && 'given' in condition) return value !== undefined
+    if (isPresence(condition)) return (value !== undefined) === condition.given
     return meets(condition, value ?? option.default)
   })
 }
 
-function meets(condition: Exclude<Condition, { given: true }>, value: unknown): boolean {
+function isPresence(condition?: Condition): condition is { given: boolean } {
+  return typeof condition === 'object' && 'given' in condition
+}
+
+function meets(condition: Exclude<Condition, { given: boolean }>, value: unknown): boolean {
   if (value === null || value === undefined) return false
   if (typeof condition !== 'object') return isSame(value, condition)
   return 'above' in condition ? Number(value) > condition.above : !isSame(value, condition.not)
@@ -77,33 +113,50 @@ function isSame(value: unknown, wanted: Value): boolean {
   return typeof wanted === 'boolean' ? Number(value) === Number(wanted) : value === wanted
 }
 
-function valueIn(values: Values, option: Option): unknown {
+function valueIn(values: Values, option: AnyOption): unknown {
   return values[keyOf(option)] ?? values[option.name]
 }
 
-function messageOf(name: string, rule: IdleRule, options: readonly Option[], given: Values): string {
+/** What a condition is said in. */
+interface Around {
+  options: readonly AnyOption[]
+  /** Null: it is said of all values that it holds for. */
+  given: Values | null
+  nameOf: Naming
+}
+
+function messageOf(name: string, rule: IdleRule, around: Around): string {
   const [[other = '', condition] = []] = Object.entries(rule.while)
-  if (typeof condition === 'object' && 'given' in condition) {
-    return `${name} has no effect beside ${other}: leave one of them out`
+  const otherName = nameIn(around, other)
+  if (isPresence(condition)) {
+    return condition.given
+      ? `${name} has no effect beside ${otherName}: leave one of them out`
+      : `${name} has no effect without ${otherName}: leave it out, or give ${otherName} too`
   }
-  const why =
-    rule.why ??
-    Object.entries(rule.while)
-      .map(one => conditionText(one, options, given))
-      .join(' and ')
   return idleText(name, {
-    while: why,
-    mend: rule.mend ?? `${other} to ${typeof condition === 'boolean' ? !condition : ''}`,
+    while: reasonOf(rule, around),
+    mend: rule.mend ?? `${otherName} to ${typeof condition === 'boolean' ? !condition : ''}`,
   })
 }
 
-function conditionText(
-  [name, condition]: [string, Condition],
-  options: readonly Option[],
-  given: Values,
-): string {
-  if (typeof condition === 'object' && 'above' in condition) return `${name} is above ${condition.above}`
+function reasonOf(rule: IdleRule, around: Around): string {
+  return (
+    rule.why ??
+    Object.entries(rule.while)
+      .map(one => conditionText(one, around))
+      .join(' and ')
+  )
+}
+
+function conditionText([name, condition]: [string, Condition], { options, given, nameOf }: Around): string {
   const option = options.find(one => one.name === name)!
-  const value = typeof condition === 'object' ? (valueIn(given, option) ?? option.default) : condition
-  return `${name} is ${value}`
+  const called = nameOf(option)
+  if (typeof condition === 'object' && 'above' in condition) return `${called} is above ${condition.above}`
+  if (typeof condition !== 'object') return `${called} is ${condition}`
+  if (given === null && 'not' in condition) return `${called} is not ${condition.not}`
+  return `${called} is ${valueIn(given ?? {}, option) ?? option.default}`
+}
+
+function nameIn({ options, nameOf }: Around, name: string): string {
+  return nameOf(options.find(one => one.name === name)!)
 }

@@ -10,6 +10,8 @@ export interface NumberKind {
   kind: 'number' | 'count' | 'share' | 'bytes' | 'time' | 'rate'
   min: number
   max: number
+  /** Values within the bounds that have another meaning. */
+  except?: readonly number[]
   default?: number | null
 }
 
@@ -37,6 +39,12 @@ export interface MappingKind {
   default?: null
 }
 
+/** A text of any form, on command lines alone: a path, a name. */
+export interface TextKind {
+  kind: 'text'
+  default?: string | null
+}
+
 /** What an option takes that is a single value. */
 export type ValueKind = NumberKind | FlagKind | ChoiceKind
 /** What an option takes. */
@@ -45,8 +53,8 @@ type Kind = ValueKind | PrioritiesKind | MappingKind
 /** What a value is. */
 export type Value = number | boolean | string
 
-/** What another option has to be: this value, another one than `not`, above a number, or given at all. */
-export type Condition = Value | { not: Value } | { above: number } | { given: true }
+/** What another option has to be: this value, another one than `not`, above a number, or given at all, or not given. */
+export type Condition = Value | { not: Value } | { above: number } | { given: boolean }
 
 /** An option has no effect while all of these hold of others, by name. Values that are not given are the defaults. */
 export interface IdleRule {
@@ -59,8 +67,10 @@ export interface IdleRule {
 
 /** An option as one of a command. */
 export interface CommandForm {
-  /** `--ack-every <packets>`. */
+  /** `--ack-every <packets>`; of a flag or a text that stands alone `--json`. */
   flag: string
+  /** It may be given several times; its value is a list. */
+  several?: boolean
   /** What holds without it, where that is another value than the option's default. */
   default?: Value
   /** What holds without it, in words, where no value says it. */
@@ -93,8 +103,13 @@ export type Option = Said & Kind
 /** An option that is a single value, as all are that command lines can give. */
 export type ValueOption = Said & ValueKind
 
+/** An option that a command has by itself, not as NAME=VALUE. */
+export type CommandOption = Said & (ValueKind | TextKind) & { command: CommandForm }
+/** An option of any table. */
+export type AnyOption = Option | CommandOption
+
 /** The name under which programs have the value: with the unit of bytes and ns at its end. */
-export function keyOf({ name, kind }: Pick<Option, 'name' | 'kind'>): string {
+export function keyOf({ name, kind }: Pick<AnyOption, 'name' | 'kind'>): string {
   if (kind === 'bytes') return name.endsWith('Bytes') ? name : `${name}Bytes`
   return kind === 'time' ? `${name}Ns` : name
 }
@@ -109,14 +124,18 @@ type KeyOf<O> = O extends { kind: 'bytes'; name: infer N extends string }
       ? N
       : never
 
-type ValueOf<O> = O extends { kind: 'flag' }
+type ValueOf<O> = O extends { command: { several: true } } ? readonly SingleOf<O>[] : SingleOf<O>
+
+type SingleOf<O> = O extends { kind: 'flag' }
   ? boolean
   : O extends { choices: readonly (infer C)[] }
     ? C
-    : number
+    : O extends { kind: 'text' }
+      ? string
+      : number
 
 /** The settings that a table describes, by `keyOf`. */
-export type SettingsOf<Table extends readonly ValueOption[]> = {
+export type SettingsOf<Table extends readonly AnyOption[]> = {
   [O in Table[number] as KeyOf<O>]: ValueOf<O>
 }
 

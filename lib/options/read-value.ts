@@ -23,9 +23,9 @@ export function readValue(option: ValueKind, given: unknown): Value {
 }
 
 /** True for a number of the kind within its bounds. */
-export function isWithin({ kind, min, max }: NumberKind, value: number): boolean {
+export function isWithin({ kind, min, max, except }: NumberKind, value: number): boolean {
   const isWhole = (kind !== 'count' && kind !== 'time') || Number.isInteger(value)
-  return isWhole && value >= min && value <= max
+  return isWhole && value >= min && value <= max && except?.includes(value) !== true
 }
 
 /** NaN stands for what is no number at all. */

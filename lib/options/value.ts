@@ -7,7 +7,8 @@ import {
   parseDuration,
   parseRate,
 } from '../units/units.js'
-import { isNumber, MOST, type NumberKind, type ValueKind } from './option.js'
+import { decimalText } from './decimal.js'
+import { type AnyOption, isNumber, MOST, type NumberKind, type ValueKind } from './option.js'
 
 /** How people call the values of a kind, and how programs, which give them in base units, do. */
 const NOUNS: Readonly<Record<NumberKind['kind'], readonly [forPeople: string, forPrograms: string]>> = {
@@ -25,14 +26,19 @@ export function rangeText(option: ValueKind): string {
   if (option.kind === 'choice') return `one of ${option.choices.join(', ')}`
   const [noun] = NOUNS[option.kind]
   if (option.max < MOST) return `${noun} from ${bounds(option)}`
-  if (option.kind === 'count') return `${noun} from ${option.min}`
+  if (isBoundedBelow(option)) return `${noun} from ${textOf(option, option.min)}`
   return option.min > 0 ? `${noun} above zero` : noun
+}
+
+/** A range without an end says where it begins, but for sizes, times and rates that only have to be there. */
+function isBoundedBelow({ kind, min }: NumberKind): boolean {
+  return kind === 'count' || min > 1
 }
 
 /** The same in base units, as messages to programs say it: `a number of ns from 0 to 60000000000`. */
 export function baseRangeText(option: ValueKind): string {
   if (!isNumber(option)) return rangeText(option)
-  return `${NOUNS[option.kind][1]} from ${option.min} to ${option.max}`
+  return `${NOUNS[option.kind][1]} from ${option.min} to ${option.max}${exceptions(option)}`
 }
 
 /** The same for the reference of scenario files: `time, 0 to 1min`, "`ack` or `notify`". */
@@ -43,14 +49,16 @@ export function words(option: ValueKind): string {
   const noun = NOUNS[kind][0].replace(/^a /, '')
   if (kind === 'share' && min === 0 && max === 1) return `${noun}, 0 to 1 or 0% to 100%`
   if (max < MOST) return `${noun}, ${bounds(option)}`
-  if (kind === 'count') return `${noun}, from ${min}`
+  if (isBoundedBelow(option)) return `${noun}, from ${textOf(option, min)}`
   return min > 0 ? `${noun} above 0` : noun
 }
 
-/** The same for help: `0 to 1min`, `ack|notify`. */
+/** The same for help: `0 to 1min`, `ack|notify`; empty where there is nothing to say. */
 export function helpRange(option: ValueKind): string {
   if (option.kind === 'flag') return 'true|false'
-  return option.kind === 'choice' ? option.choices.join('|') : bounds(option)
+  if (option.kind === 'choice') return option.choices.join('|')
+  if (option.max < MOST) return bounds(option)
+  return isBoundedBelow(option) && option.min > 0 ? `from ${textOf(option, option.min)}` : ''
 }
 
 /** `a`, `b` or `c`, as code. */
@@ -60,16 +68,23 @@ export function listed(choices: readonly (string | number | boolean)[]): string 
 }
 
 function bounds(option: NumberKind): string {
-  return `${textOf(option, option.min)} to ${textOf(option, option.max)}`
+  return `${textOf(option, option.min)} to ${textOf(option, option.max)}${exceptions(option)}`
+}
+
+function exceptions(option: NumberKind): string {
+  return option.except === undefined
+    ? ''
+    : ` without ${option.except.map(value => textOf(option, value)).join(', ')}`
 }
 
 /** A value as files and command lines have it, exactly: `64KiB`, `1.5ms`. */
-export function textOf({ kind }: Pick<ValueKind, 'kind'>, value: unknown): string {
-  return String(writtenOf({ kind }, value))
+export function textOf({ kind }: Pick<AnyOption, 'kind'>, value: unknown): string {
+  const written = writtenOf({ kind }, value)
+  return typeof written === 'number' ? decimalText(written) : String(written)
 }
 
 /** The same, where a number without a unit stays a number: as a file of YAML has it. */
-export function writtenOf({ kind }: Pick<ValueKind, 'kind'>, value: unknown): unknown {
+export function writtenOf({ kind }: Pick<AnyOption, 'kind'>, value: unknown): unknown {
   if (typeof value !== 'number') return value
   switch (kind) {
     case 'bytes':

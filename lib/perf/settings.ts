@@ -1,26 +1,18 @@
 /** The settings of a run. The same bounds hold at both ends. */
 import { WeirError } from '../errors.js'
+import { checkValue } from '../options/check-options.js'
+import type { ValueOption } from '../options/option.js'
 import type { Mode, Op } from './messages.js'
-
-/** Bytes of the largest message. */
-export const SIZE_MAX = 64 << 20
-/** Data connections of a run. */
-const QPS_MAX = 512
-/** Messages in flight on one connection, if the send queue has room for them. */
-const DEPTH_MAX = 65_536
-/** Longest run: a day. */
-export const DURATION_MAX_NS = 86_400e9
-/** Most messages of one connection. */
-const ITERATIONS_MAX = 1e12
+import { DEPTH, DURATION, ITERATIONS, PATH_MTU, QPS, SIZE, WARMUP } from './perf-options.js'
 
 export interface PerfSettings {
   op: Op
   mode: Mode
-  /** Bytes of a message, 1 to SIZE_MAX. */
+  /** Bytes of a message, as `SIZE` of `perf-options.ts`. */
   size: number
-  /** Data connections, 1 to QPS_MAX; 1 for PING_PONG. */
+  /** Data connections, as `QPS`; 1 for PING_PONG. */
   qps: number
-  /** Messages in flight on each connection, 1 to DEPTH_MAX; 1 for PING_PONG. */
+  /** Messages in flight on each, as `DEPTH`; 1 for PING_PONG. */
   depth: number
   /** Messages of each connection. 0: until `durationNs` is over. */
   iterations: number
@@ -46,7 +38,6 @@ export interface HostLimits {
 
 /** READs and atomics that a queue pair has outstanding (its initiator depth). */
 const READS_MAX = 16
-const PATH_MTUS = [256, 512, 1024, 2048, 4096]
 
 /**
  * Returns the messages in flight on each connection: those asked for, as far as there is room. READ responses
@@ -68,15 +59,15 @@ export function checkSettings(settings: PerfSettings): void {
   const { op, mode, size, qps, depth, iterations, durationNs, warmupNs, bidirectional, pathMtu } = settings
   if (!isOp(op)) throw bad('op', 'write, send or read', op)
   if (!isMode(mode)) throw bad('the test', 'bw or lat', mode)
-  whole('size', size, 1, SIZE_MAX)
-  whole('qps', qps, 1, mode === 'PING_PONG' ? 1 : QPS_MAX)
-  whole('depth', depth, 1, mode === 'PING_PONG' ? 1 : DEPTH_MAX)
-  whole('iterations', iterations, 0, ITERATIONS_MAX)
-  if (iterations === 0) whole('duration (ns)', durationNs, 1, DURATION_MAX_NS)
-  whole('warmup (ns)', warmupNs, 0, DURATION_MAX_NS)
-  if (pathMtu !== 0 && !PATH_MTUS.includes(pathMtu)) {
-    throw bad('the path MTU', `one of ${PATH_MTUS.join(', ')}`, pathMtu)
-  }
+  const one = mode === 'PING_PONG'
+  // Half a byte is a size to no text, but to a program.
+  check({ ...SIZE, kind: 'count' }, 'size', size)
+  check(one ? { ...QPS, max: 1 } : QPS, 'qps', qps)
+  check(one ? { ...DEPTH, max: 1 } : DEPTH, 'depth', depth)
+  if (iterations === 0) check(DURATION, 'duration (ns)', durationNs)
+  else check(ITERATIONS, 'iterations', iterations)
+  check(WARMUP, 'warmup (ns)', warmupNs)
+  if (pathMtu !== 0) check(PATH_MTU, 'the path MTU', pathMtu)
   if (bidirectional && mode === 'PING_PONG') {
     throw new WeirError('WEIR_BAD_ARGUMENT', 'perf: lat goes both ways as it is; bidirectional is for bw')
   }
@@ -90,9 +81,8 @@ export function isMode(mode: unknown): mode is Mode {
   return mode === 'STREAM' || mode === 'PING_PONG'
 }
 
-function whole(name: string, value: number, least: number, most: number): void {
-  if (Number.isInteger(value) && value >= least && value <= most) return
-  throw bad(name, `a whole number from ${least} to ${most}`, value)
+function check(option: ValueOption, name: string, value: number): void {
+  checkValue('perf', { ...option, name }, value)
 }
 
 function bad(name: string, range: string, value: unknown): WeirError {

@@ -1,6 +1,6 @@
 /** Settings of the reliable transport: the one table that scenario files, `weir daemon`, its help and its checks follow. */
-import { MOST, type SettingsOf, type ValueOption } from '../options/option.js'
-import { MILLISECOND } from '../time/nanos.js'
+import type { SettingsOf, ValueOption } from '../options/option.js'
+import { MILLISECOND, SECOND } from '../time/nanos.js'
 
 export const RECOVERIES = ['selective', 'goBackN'] as const
 export type Recovery = (typeof RECOVERIES)[number]
@@ -11,6 +11,9 @@ export type Start = (typeof STARTS)[number]
 
 /** Payloads of a packet that InfiniBand knows. */
 export const PATH_MTUS = [256, 512, 1024, 2048, 4096] as const
+
+/** The longest that 5 bits can say is 4.096 us * 2^31, 2.4 hours (IBA, local ACK timeout). */
+const ACK_TIMEOUT_MAX_NS = 2 * 3600 * SECOND
 
 /** The default is that of scenarios, which are as the papers have it. */
 const TABLE = [
@@ -56,7 +59,7 @@ const TABLE = [
     name: 'ackTimeout',
     kind: 'time',
     min: 0,
-    max: MOST,
+    max: ACK_TIMEOUT_MAX_NS,
     default: 0,
     doc: 'silence after which packets are retransmitted. 0 means never in a daemon; in a scenario it means 67 ms, or four round trips of the longest path where that is more',
     example: '10ms',

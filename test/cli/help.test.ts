@@ -11,7 +11,16 @@ import { scratch } from '../support/daemon-process.js'
 import { repositoryRoot } from '../support/fixtures.js'
 
 const WEIR = weirProgram()
-const SUBCOMMANDS = ['perf bw', 'perf lat', 'lab up', 'lab down', 'lab status', 'lab exec', 'lab list']
+const SUBCOMMANDS = [
+  'perf bw',
+  'perf lat',
+  'lab up',
+  'lab down',
+  'lab status',
+  'lab exec',
+  'lab pfc',
+  'lab list',
+]
 const COLUMNS = 80
 
 function weir(words: string, env: NodeJS.ProcessEnv = {}) {
@@ -21,13 +30,14 @@ function weir(words: string, env: NodeJS.ProcessEnv = {}) {
   })
 }
 
-/** Output of a command line that asks for help or cannot be parsed, without a process of its own. */
-async function said(words: string): Promise<{ out: string; error: string }> {
+/** What a command line prints that asks for help or cannot be parsed, without a process of its own. */
+async function said(words: string, columns = COLUMNS): Promise<{ out: string; error: string }> {
   const args = words.split(' ')
   const program = await makeProgram(args)
   const printed = { out: '', error: '' }
   const capture = (command: Command): void => {
     command.exitOverride().configureOutput({
+      getOutHelpWidth: () => columns,
       writeOut: text => {
         printed.out += text
       },
@@ -44,7 +54,7 @@ async function said(words: string): Promise<{ out: string; error: string }> {
   return printed
 }
 
-const help = async (words: string) => (await said(words)).out
+const help = async (words: string, columns = COLUMNS) => (await said(words, columns)).out
 
 const oneLine = (text: string) => text.replace(/\s+/g, ' ')
 
@@ -61,19 +71,44 @@ t.test('the list of commands is what the commands say of themselves', async t =>
   t.equal(weir('run --help').stdout, await help('run --help'), 'and so the process says')
 })
 
-t.test('no help is wider than a terminal', async t => {
-  for (const command of ['', ...Object.keys(COMMANDS), ...SUBCOMMANDS]) {
-    const lines = (await help(`${command} --help`.trim())).split('\n')
-    t.ok(lines.length > 5, command)
-    t.same(
-      lines.filter(line => line.length > COLUMNS),
-      [],
-      command,
-    )
+t.test('no help is wider than a terminal, but for a word that is, as a path', async t => {
+  for (const columns of [50, COLUMNS, 140]) {
+    for (const command of ['', ...Object.keys(COMMANDS), ...SUBCOMMANDS]) {
+      const lines = (await help(`${command} --help`.trim(), columns)).split('\n')
+      t.ok(lines.length > 5, command)
+      t.same(
+        lines.filter(line => line.length > columns && line.trim().includes(' ')),
+        [],
+        `${command} in ${columns} columns`,
+      )
+    }
   }
 })
 
-/** The options of a command and of its parts, except hidden ones. */
+t.test('ranges, choices, defaults and what does not go together have one form', async t => {
+  const daemon = oneLine(await help('daemon --help'))
+  for (const text of [
+    '--port <port> UDP port of RoCEv2; packets with telemetry use the next one (1 to 65534, default: 4791)',
+    '(auto, batch, dgram, raw, packet; default: auto; environment: WEIR_IO)',
+    '(default: the one that has the address; only while --io is packet)',
+    '(0 to 7, default: 0; not while --io is dgram)',
+    'unit of a transfer; each end holds 8 of them in memory, and more on long paths (4KiB to 1600KiB, default: 1MiB)',
+    "rate of this host's link, as in 10Gbps (1Kbps to 1Tbps, default: what the network card reports)",
+    '(0 to 2h, default: 268ms)',
+    'subscribeDscp=0 to 63, default 25: the DSCP that asks',
+    'only while subscribe is dscp',
+    'telemetry plain, while every packet collects telemetry',
+  ]) {
+    t.ok(daemon.includes(text), text)
+  }
+  const run = oneLine(await help('run --help'))
+  t.match(run, '(64B to 65535B, default: all; not without --pcap)')
+  t.match(run, '(default: that of the scenario; not beside --repeat)')
+  t.match(oneLine(await help('dump --help')), /--port <port>.*repeatable\)/)
+  for (const name of Object.keys(COMMANDS)) t.notMatch(await help(`${name} --help`), /default: "/, name)
+})
+
+/** The options of a command and of its parts; those that helps hide are nobody's. */
 function optionsOf({ options, commands }: Command): string[] {
   const own = options.filter(({ hidden }) => !hidden).map(({ long }) => long!)
   return [...own, ...commands.flatMap(optionsOf)]
@@ -122,7 +157,6 @@ t.test('a wrong command line: one line, how to mend it, a code', async t => {
     ['--hlep', "unknown option '--hlep'", 'did you mean --help?'],
     ['run', "missing required argument 'scenario'", 'see weir run --help'],
     ['run a b', 'too many arguments', 'see weir run --help'],
-    ['run --on nowhere a.yaml', "'nowhere' is invalid", 'virtual, overlay, veth'],
     ['lab up --nme x a.yaml', "unknown option '--nme'", 'did you mean --name?', 'see weir lab up --help'],
     ['perf wb host', "unknown command 'wb'", 'see weir perf --help'],
   ] as const) {

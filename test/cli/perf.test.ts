@@ -12,7 +12,7 @@ import { long, usual } from '../support/long.js'
 // They wait more than they compute.
 t.jobs = 2
 
-const USUAL: PerfFlags = { op: 'write', qps: '1', depth: '128', socket: '' }
+const USUAL: PerfFlags = { socket: '' }
 
 /** Measurements that last until they are ended leave CPU time to other tests. */
 const SLOW = ['--line-rate', '200Mbps']
@@ -148,7 +148,7 @@ long('what was not measured is not shown as 0', { buffered: true }, async t => {
 })
 
 usual('a sum of which one part is not known is not known', t => {
-  const [request] = requestsOf('bw', 'h', { ...USUAL, bidirectional: true }, '64KiB')
+  const [request] = requestsOf('bw', 'h', { ...USUAL, bidirectional: true })
   const latency = { count: 0, min: 0, max: 0, mean: 0, stdev: 0, p50: 0, p90: 0, p99: 0, p999: 0, p9999: 0 }
   const own = { messages: 5, bytes: 5e9, seconds: 2, goodputBps: 20e9, peakBps: 30e9 }
   const cpu = { cpuSeconds: 5, remoteCpuSeconds: 10, retransmittedBytes: 0, spuriousRetransmissions: 0 }
@@ -207,9 +207,15 @@ long('all sizes', { buffered: true }, async t => {
 
 usual('options that cannot be', t => {
   for (const [flags, message] of [
-    [{ all: true, size: '5' }, /leave --size out/],
-    [{ iters: '5', duration: '1s' }, /leave --duration/],
-    [{ iters: '5', warmup: '1s' }, /leave --duration/],
+    [{ all: true, size: '5' }, /--size has no effect while --all measures all sizes: leave it out/],
+    [{ iters: '5', duration: '1s' }, /--duration has no effect beside --iters: leave one/],
+    [{ iters: '5', warmup: '1s' }, /--warmup has no effect beside --iters/],
+    [{ histogram: true, json: true }, /--histogram has no effect while --json prints it anyway/],
+    [
+      { iters: '1e3' },
+      /--iters is a whole number from 1 to 1000000000000, not "1e3": write it in decimal digits, as 1000$/,
+    ],
+    [{ size: '1e3' }, /--size: .*decimal digits, without an exponent/],
     [{ iters: '0' }, /--iters is a whole number/],
     [{ qps: '513' }, /--qps/],
     [{ qps: '0x' }, /--qps/],
@@ -218,13 +224,13 @@ usual('options that cannot be', t => {
     [{ duration: '5' }, /--duration: .*unit is missing/],
     [{ size: '-1' }, /--size: .*negative/],
   ] as const) {
-    t.throws(() => requestsOf('bw', 'h', { ...USUAL, ...flags }, '64KiB'), {
+    t.throws(() => requestsOf('bw', 'h', { ...USUAL, ...flags }), {
       code: 'WEIR_BAD_ARGUMENT',
       message,
     })
   }
-  t.match(requestsOf('bw', 'h', USUAL, '64KiB'), [{ size: 65_536, durationNs: 5e9, iterations: 0 }])
-  t.match(requestsOf('lat', 'h', { ...USUAL, iters: '7' }, '64'), [{ depth: 1, iterations: 7, warmupNs: 0 }])
+  t.match(requestsOf('bw', 'h', USUAL), [{ size: 65_536, durationNs: 5e9, iterations: 0 }])
+  t.match(requestsOf('lat', 'h', { ...USUAL, iters: '7' }), [{ depth: 1, iterations: 7, warmupNs: 0 }])
   t.end()
 })
 
@@ -232,7 +238,7 @@ usual('mistakes, a host that refuses, and one that is not there', { buffered: tr
   const [from] = await both
   const to = await DaemonProcess.start(t, ['--no-perf'])
   for (const [args, message] of [
-    [`bw ${to.address} --op atomic`, /Allowed choices are write, send, read/],
+    [`bw ${to.address} --op atomic`, /--op is one of write, send, read, not "atomic"/],
     [`lat ${to.address} --qps 2`, /unknown option/],
     [`bw ${to.address} --iters 5`, /does not let itself be measured.*--no-perf.*WEIR_REJECTED/],
     ['bw ::1 --iters 5', /IPv6/],

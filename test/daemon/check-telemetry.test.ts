@@ -32,10 +32,16 @@ t.test('what lies before UDP is refused on sockets, and nothing else', async t =
 
 t.test('--int', async t => {
   for (const format of FORMAT_NAMES) t.same(parseTelemetry(`${format}:15`), { format, hops: 15 })
-  for (const wrong of ['', 'wide', 'int:5', 'ifa:0', 'ioam:16', 'p4-int-md:x', 'IFA:5']) {
-    t.throws(() => parseTelemetry(wrong), {
-      code: 'WEIR_BAD_ARGUMENT',
-      message: /wide, compact, p4-int-md, ifa, ioam/,
-    })
+  for (const [wrong, message] of [
+    ['', /--int is FORMAT:HOPS, as in wide:5, not ""/],
+    ['wide', /FORMAT:HOPS/],
+    ['wide:5:5', /FORMAT:HOPS/],
+    ['int:5', /the format is one of wide, compact, p4-int-md, ifa, ioam, not "int"/],
+    ['IFA:5', /wide, compact, p4-int-md, ifa, ioam/],
+    ['ifa:0', /the number of hops is a whole number from 1 to 15, not 0/],
+    ['ioam:16', /1 to 15, not 16/],
+    ['p4-int-md:x', /1 to 15, not "x"/],
+  ] as const) {
+    t.throws(() => parseTelemetry(wrong), { code: 'WEIR_BAD_ARGUMENT', message }, wrong)
   }
 })

@@ -247,6 +247,10 @@ t.test('what cannot be is said', { skip }, async t => {
   t.match(results, [
     { code: 1, stderr: /4791, not 5000.*WEIR_BAD_ARGUMENT/ },
     { code: 1, stderr: /interface eth9 is not there.*WEIR_BAD_ARGUMENT/ },
-    { code: 1, stderr: /an interface is for io "packet".*WEIR_BAD_ARGUMENT/ },
+    {
+      code: 1,
+      stderr:
+        /--interface has no effect while --io is .*: leave it out, or set io to packet.*WEIR_BAD_ARGUMENT/,
+    },
   ])
 })

@@ -74,10 +74,10 @@ usual('mistakes about captures are said', { skip }, async t => {
   const lines = new CommandLines(t, place.environment())
   const noFolder = /cannot make the folder .* for captures: .*; choose another with --pcap.*WEIR_NO_FILE/
   for (const [args, message] of [
-    [['--snaplen', '100'], /--snaplen is about captures: give --pcap DIR too/],
-    [['--pcap-size', '1GB'], /--pcap-size is about captures: give --pcap DIR too/],
-    [['--pcap', 'c', '--snaplen', '63'], /--snaplen is a whole number from 64 to 65535, not "63"/],
-    [['--pcap', 'c', '--pcap-size', '10KB'], /--pcap-size is at least .*, not 10KB/],
+    [['--snaplen', '100'], /--snaplen has no effect without --pcap: leave it out, or give --pcap too/],
+    [['--pcap-size', '1GB'], /--pcap-size has no effect without --pcap: leave it out/],
+    [['--pcap', 'c', '--snaplen', '63'], /--snaplen is a size from 64B to 65535B, not "63"/],
+    [['--pcap', 'c', '--pcap-size', '10KB'], /--pcap-size is a size from 1MiB, not "10KB"/],
     [['--pcap', 'c', '--pcap-size', 'much'], /--pcap-size: .*much/],
     [['--pcap', join(file, 'c')], noFolder],
   ] as const) {

@@ -15,6 +15,7 @@ import {
   PATH_EFFECTS,
   TELEMETRY_EFFECTS,
 } from './effects.js'
+import { needEffect } from './needing.js'
 import type { MatrixConfig } from './run-network.js'
 
 /** One value of one option. */
@@ -72,7 +73,8 @@ function choice(group: string, option: string, effect: Effect, patch: MatrixConf
 }
 
 function controllerChoices(name: string): Choice[] {
-  const own: Effect = { value: name, networks: ['shared', 'blind'], seen: differs('controllers') }
+  const usual: Effect = { value: name, networks: ['shared', 'blind'], seen: differs('controllers') }
+  const own = needEffect(name) ?? usual
   const chosen = name === DEFAULT_CC ? [] : [choice('cc', 'cc', own, ccPatch(name))]
   for (const made of chosen) made.controller = name
   return [...chosen, ...ccOptions(name).flatMap(spec => optionChoice(name, spec))]

@@ -32,7 +32,7 @@ const less =
   (name: Name): Seen =>
   (given, absent) =>
     given[name] < absent[name]
-const more =
+export const more =
   (name: Name): Seen =>
   (given, absent) =>
     given[name] > absent[name]

@@ -6,6 +6,7 @@ import { isReadResponse, isRequest, Opcode } from '../../lib/wire/ib/opcode.js'
 import * as udp from '../../lib/wire/net/udp.js'
 import * as intShim from '../../lib/wire/telemetry/int-shim.js'
 import * as telemetry from '../../lib/wire/telemetry/telemetry.js'
+import * as arrival from '../../lib/wire/weir/arrival.js'
 import { dscp } from '../../switch-emu/core/forwarding/ip-header.js'
 
 export interface Figures {
@@ -34,6 +35,12 @@ export interface Figures {
   naks: number
   notifications: number
   windows: number
+  /** Acknowledgements that say how a packet arrived, and those that say with which hop limit. */
+  stamped: number
+  hopLimits: number
+  /** Acknowledgements that collect telemetry themselves. */
+  collectingAcks: number
+  cnps: number
   /** Bytes of the packets that return telemetry, without payload. */
   answerBytes: number
   // Connections.
@@ -83,6 +90,10 @@ export class FrameWatch {
   naks = 0
   notifications = 0
   windows = 0
+  stamped = 0
+  hopLimits = 0
+  collectingAcks = 0
+  cnps = 0
   answerBytes = 0
   readonly formats = new Set<string>()
   readonly dscps = new Set<number>()
@@ -98,7 +109,7 @@ export class FrameWatch {
     if (opcode === Opcode.PROBE) this.probes++
     if (frame.payloadLength > 0 && opcode < VENDOR_FIRST && (isRequest(opcode) || isReadResponse(opcode)))
       this.#seeData(now, frame)
-    else this.#seeControl(frame, opcode)
+    else this.#seeControl(frame, arrival.isOn(opcode) ? this.#seeArrival(frame, opcode) : opcode)
     if (frame.shim < 0) return
     if (telemetry.isEcho(frame)) {
       this.answerBytes += intShim.totalBytes(view, frame.shim)
@@ -123,7 +134,16 @@ export class FrameWatch {
     if ((telemetry.flags(frame) & intShim.FLAG_SUBSCRIBED) !== 0) this.asking++
   }
 
+  /** Returns the opcode of the acknowledgement without that header. */
+  #seeArrival(frame: Frame, opcode: number): number {
+    this.stamped++
+    if (arrival.hopLimit(frame.view, frame.payload - arrival.BYTES) > 0) this.hopLimits++
+    return arrival.plainOpcode(opcode)
+  }
+
   #seeControl(frame: Frame, opcode: number): void {
+    const isAck = opcode === Opcode.RC_ACKNOWLEDGE || opcode === Opcode.SACK
+    if (isAck && frame.shim >= 0 && !telemetry.isEcho(frame)) this.collectingAcks++
     if (opcode === Opcode.RC_ACKNOWLEDGE) {
       this.acks++
       // AETH syndrome 0x60 to 0x7f is a NAK (IBA table 43).
@@ -131,5 +151,6 @@ export class FrameWatch {
     } else if (opcode === Opcode.SACK) this.sacks++
     else if (opcode === Opcode.NOTIFY) this.notifications++
     else if (opcode === Opcode.RATE) this.windows++
+    else if (opcode === Opcode.CNP) this.cnps++
   }
 }

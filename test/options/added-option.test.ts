@@ -91,8 +91,8 @@ t.test('help of the commands', async t => {
   for (const command of [daemonCommand(), ...perfCommand().commands]) {
     const help = helpOf(command)
     for (const line of [
-      'calm=0 to 1s, default 50us: time without a change after a reduction (section 9.9)',
-      'tilt=0 to 0.5, default 0.1: share of tilted packets (draft-02, section 9.9)',
+      'calm=0 to 1s, default 50us: time without a change after a reduction (section 9.9); not beside wAi',
+      'tilt=0 to 0.5, default 0.1: share of tilted packets (draft-02, section 9.9); not while everyPackets is 1',
       'colour=red|blue, default red: colour of the paths',
     ]) {
       t.ok(help.includes(line), `${command.name()}: ${line}`)
@@ -103,7 +103,7 @@ t.test('help of the commands', async t => {
 t.test('an option of the transport is one of weir daemon, and labs give it to their daemons', async t => {
   t.match(
     helpOf(daemonCommand()),
-    /--burst <bytes> +bytes that leave together \(1B to 1MiB\) \(default: "16KiB"\)\n/,
+    /--burst <bytes> +bytes that leave together \(1B to 1MiB, default: 16KiB\)\n/,
   )
   const scenario = parseScenario(`${PLAIN}transport: {burst: 5KB}`, 'x.yaml')
   t.match(scenario.transport, { burstBytes: 5000 })
@@ -202,8 +202,8 @@ t.test('reference and JSON Schema', async t => {
   const { 'docs/scenario-reference.md': page = '', 'schema/scenario.schema.json': schema = '' } =
     generatedFiles()
   for (const row of [
-    '| `cc.calm` | time, 0 to 1s | `50us` | Time without a change after a reduction (section 9.9). |',
-    '| `telemetry.tilt` | share, 0 to 0.5 | `0.1` | Share of tilted packets. (draft-02, section 9.9) | `{ everyPackets: 2, tilt: 20% }` |',
+    '| `cc.calm` | time, 0 to 1s | `50us` | Time without a change after a reduction (section 9.9). Not beside wAi. |',
+    '| `telemetry.tilt` | share, 0 to 0.5 | `0.1` | Share of tilted packets. (draft-02, section 9.9) Not while everyPackets is 1. | `{ everyPackets: 2, tilt: 20% }` |',
     '| `transport.burst` | size, 1B to 1MiB | `4KiB` | Bytes that leave together. | `burst: 8KiB` |',
     '| `paths.colour` | `red` or `blue` | `red` | Colour of the paths. | `colour: blue` |',
     '| `switches.NAME.ecn.slack` | size, 1B to 1MiB | `2KiB` | Bytes between two marks. | `slack: 4KB` |',

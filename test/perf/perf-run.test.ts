@@ -1,8 +1,8 @@
 /** Runs over the virtual network: what they count, how they end, and what remains at the other end. */
 import { WeirError } from '../../lib/errors.js'
 import type { Frame } from '../../lib/frame/frame.js'
+import { SIZE } from '../../lib/perf/perf-options.js'
 import type { PerfRun } from '../../lib/perf/perf-run.js'
-import { SIZE_MAX } from '../../lib/perf/settings.js'
 import { MILLISECOND, SECOND } from '../../lib/time/nanos.js'
 import * as bth from '../../lib/wire/ib/bth.js'
 import * as deth from '../../lib/wire/ib/deth.js'
@@ -310,7 +310,7 @@ long(
     })
     serve()
     const run = begin({
-      size: SIZE_MAX,
+      size: SIZE.max,
       qps: 512,
       depth: 65_536,
       bidirectional: true,
@@ -324,8 +324,8 @@ long(
       'a queue pair has as many in flight as its queue takes',
     )
     for (const lengths of registered) {
-      t.equal(lengths.filter(length => length === SIZE_MAX).length, 1)
-      t.ok(lengths.reduce((sum, length) => sum + length, 0) < 1.01 * SIZE_MAX, `${lengths.length} regions`)
+      t.equal(lengths.filter(length => length === SIZE.max).length, 1)
+      t.ok(lengths.reduce((sum, length) => sum + length, 0) < 1.01 * SIZE.max, `${lengths.length} regions`)
     }
     run.cancel(0, new WeirError('WEIR_CANCELLED', 'enough'))
   },

@@ -67,7 +67,7 @@ t.test('what is refused', async t => {
     ['switches: [s1]\ntelemetry: {everyPackets: ¦0}', [/from 1 to 65536/]],
     ['switches: [s1]\ntelemetry: {¦everyPackets: 2, everyBytes: 1KB}', [/while everyBytes is above 0/]],
     ['switches: [s1]\ntelemetry: {¦every: 2}', [/unknown key/]],
-    ['switches: [s1]\nint: {format: compact}\ntelemetry: {hops: ¦busiest}', [/wide/]],
+    ['switches: [s1]\nint: {format: compact}\ntelemetry: {¦hops: busiest}', [/wide/]],
     [
       'switches: {s1: {telemetry: {direct: {threshold: 1KB}}}}\ntelemetry: {subscribe: dscp, subscribeDscp: ¦40}',
       [/priority 5/, /overtake/],

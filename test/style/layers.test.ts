@@ -39,12 +39,12 @@ const LAYERS: readonly (readonly string[])[] = [
 const ROOMS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   'lib/wire': [['bytes'], ['net'], ['telemetry'], ['ib'], ['cm', 'weir'], ['parse.ts'], ['print.ts']],
   'lib/cc': [
-    ['options.ts', 'congestion-control.ts', 'plausibility.ts', 'needs.ts'],
+    ['options.ts', 'context-options.ts', 'congestion-control.ts', 'plausibility.ts', 'needs.ts'],
     ['loss-cap.ts', 'path-options.ts', 'telemetry-options.ts'],
     ['path-settings.ts', 'telemetry-settings.ts', 'hpcc', 'cubic', 'fixed-window'],
     ['rx-hpcc', 'auto'],
     ['catalogue.ts'],
-    ['parse-options.ts', 'mode-conflicts.ts'],
+    ['parse-options.ts', 'conflicts.ts'],
   ],
   'lib/qp': [
     ['transport-options.ts', 'memory'],
@@ -57,7 +57,7 @@ const ROOMS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   ],
   'lib/io': [['waiter.ts', 'source-port.ts', 'interfaces'], ['port.ts'], ['linux'], ['ports', 'loop']],
   'lib/nic': [
-    ['types.ts'],
+    ['types.ts', 'nic-options.ts'],
     ['keys', 'telemetry'],
     ['config.ts', 'feedback'],
     ['flow'],
@@ -68,7 +68,7 @@ const ROOMS: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['nic.ts'],
   ],
   'lib/scenario': [['model'], ['schema'], ['read'], ['result'], ['repeat.ts']],
-  'lib/transfer': [['protocol'], ['file'], ['mover'], ['session'], ['task'], ['service.ts']],
+  'lib/transfer': [['protocol'], ['file'], ['mover'], ['session'], ['task'], ['transfer-options.ts', 'service.ts']],
 }
 const ROOM_README_LINES_MAX = 15
 

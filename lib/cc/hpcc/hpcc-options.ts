@@ -37,7 +37,7 @@ export function hpccOptions(countFlows: boolean): readonly OptionSpec[] {
       min: 1,
       max: 65_535,
       default: 100,
-      doc: 'flows that one link is expected to carry: N of the rule of thumb W_ai = W_init (1 - eta) / N; not with wAi (section 4.3)',
+      doc: 'flows that one link is expected to carry: N of the rule of thumb W_ai = W_init (1 - eta) / N (section 4.3)',
       idle: [{ while: { wAi: { given: true } } }],
     },
     {
@@ -60,7 +60,7 @@ export function hpccOptions(countFlows: boolean): readonly OptionSpec[] {
       name: 'countFlows',
       kind: 'flag',
       default: countFlows,
-      doc: 'the receiver counts the flows N while the last hop is the busiest; not with wAi (section on Rx-HPCC)',
+      doc: 'the receiver counts the flows N while the last hop is the busiest (section on Rx-HPCC)',
       idle: [{ while: { wAi: { given: true } } }],
     },
   ]

@@ -30,7 +30,7 @@ export const RX_HPCC_OPTIONS: readonly OptionSpec[] = [
     min: 0,
     max: 0.5,
     default: 0.01,
-    doc: 'the receiver sends W when it differs by more than this share from the W of the sender, and after 16 T at the latest, as it tells N too; 0: each W that it works out; not with literal',
+    doc: 'the receiver sends W when it differs by more than this share from the W of the sender, and after 16 T at the latest, as it tells N too; 0: each W that it works out',
     idle: [{ while: { literal: true } }],
   },
   {
@@ -39,7 +39,7 @@ export const RX_HPCC_OPTIONS: readonly OptionSpec[] = [
     min: 0,
     max: 64,
     default: 8,
-    doc: 'packets that may be in flight beyond W, up to W_init, because packets arrive before they are acknowledged (section on Rx-HPCC, delayed ACKs); not with literal',
+    doc: 'packets that may be in flight beyond W, up to W_init, because packets arrive before they are acknowledged (section on Rx-HPCC, delayed ACKs)',
     idle: [{ while: { literal: true } }],
   },
   ...lossOptions(null),

@@ -1,7 +1,9 @@
 import { receivingPart } from '../../cc/catalogue.js'
 import { type AckSample, FeedbackSource, SentWith, WindowDue } from '../../cc/congestion-control.js'
+import { BASE_RTT, LINE_RATE } from '../../cc/context-options.js'
 import { WeirError } from '../../errors.js'
 import type { Frame } from '../../frame/frame.js'
+import { isWithin } from '../../options/read-value.js'
 import type { Nanos } from '../../time/nanos.js'
 import * as bth from '../../wire/ib/bth.js'
 import { isReadResponse, Opcode } from '../../wire/ib/opcode.js'
@@ -13,11 +15,7 @@ import { readRequest } from '../feedback/rate-request.js'
 import type { Flow } from '../flow/flow.js'
 import { Control, type ControlPackets } from '../tx/control-packets.js'
 
-/** The greatest T that a peer may claim, and the least that is believed. */
-const BASE_RTT_MAX_NS = 60e9
-const LINE_RATE_MAX_BPS = 1e12
-
-interface FeedbackEvents {
+export interface FeedbackEvents {
   /** The answer to a probe that measures T. */
   onBaseRttAnswer(now: Nanos, flow: Flow, sequence: number, hops: HopRecords): void
   /** The answer to a path probe, with its telemetry. */
@@ -129,12 +127,8 @@ export class Feedback {
     try {
       const { context, options } = readRequest(frame.view, frame.bth + bth.BYTES, part.optionPlaces)
       const { baseRttNs, lineRateBps } = context
-      const sound =
-        baseRttNs >= 1 &&
-        baseRttNs <= BASE_RTT_MAX_NS &&
-        lineRateBps >= 1000 &&
-        lineRateBps <= LINE_RATE_MAX_BPS
-      if (!sound) throw new WeirError('WEIR_BAD_ARGUMENT', 'T or line rate')
+      if (!isWithin(BASE_RTT, baseRttNs) || !isWithin(LINE_RATE, lineRateBps))
+        throw new WeirError('WEIR_BAD_ARGUMENT', 'T or line rate')
       const control = receiver.control ?? part.create(context, options)
       if (receiver.control === null) receiver.begin(control)
       const changes = baseRttNs !== control.baseRttNs

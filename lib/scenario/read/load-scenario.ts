@@ -9,14 +9,16 @@ import { readFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import { type Document, isAlias, LineCounter, parseDocument, type Scalar } from 'yaml'
 import * as ccCatalogue from '../../cc/catalogue.js'
-import { idleEncapsulation, idleLossBeta } from '../../cc/mode-conflicts.js'
+import { conflicts } from '../../cc/conflicts.js'
 import { probesPaths } from '../../cc/path-settings.js'
+import { DEFAULT_TELEMETRY } from '../../cc/telemetry-settings.js'
 import { WeirError } from '../../errors.js'
 import { whyNotRead } from '../../file-reason.js'
-import { IFA_PROTOCOL, ifaProtocolFault } from '../../frame/ifa-protocol.js'
+import { IFA_PROTOCOL } from '../../frame/ifa-protocol.js'
 import { defaultsOf } from '../../options/check-options.js'
 import { idleText } from '../../options/idle.js'
 import { TRANSPORT_OPTIONS } from '../../qp/transport-options.js'
+import { INT_FORMAT, INT_HOPS, INT_OPTIONS, type IntOptions } from '../../wire/telemetry/int-options.js'
 import { checkPriorities } from '../model/priorities.js'
 import { Problems } from '../model/problems.js'
 import type { IntSettings, Scenario, TransportSettings } from '../model/scenario.js'
@@ -25,7 +27,7 @@ import type { SizeDistribution } from '../model/size-distribution.js'
 import { Topology } from '../model/topology.js'
 import { checkShape } from '../schema/check-shape.js'
 import { scenarioSchema } from '../schema/scenario.js'
-import { INT_HOPS_MAX, intSchema, transportSchema } from '../schema/settings.js'
+import { intSchema, transportSchema } from '../schema/settings.js'
 import { scenarioFile } from './bundled-scenarios.js'
 import { checkMemory } from './check-memory.js'
 import { resolveDeadlockPrevention } from './deadlock-prevention.js'
@@ -184,15 +186,16 @@ function checkControllers(
 ): void {
   const { cc, flows, workloads, transport, paths } = around
   if (cc === null) return
-  const lossBeta = idleLossBeta(cc, transport.start)
-  if (lossBeta !== null) problems.atKey(['cc', 'lossBeta'], `${cc.name}: ${idleText('lossBeta', lossBeta)}`)
+  // What counting flows needs of telemetry is looked at with that.
+  const own = { telemetry: DEFAULT_TELEMETRY, cc, start: transport.start }
+  for (const { name, idle } of conflicts('cc', own)) {
+    problems.atKey(['cc', name], `${cc.name}: ${idleText(name, idle)}`)
+  }
   const names = controllersOf({ cc, flows, workloads })
   if (given.int === undefined || names.length === 0) return
-  const idle = idleEncapsulation({ names, probesPaths: probesPaths(paths) })
-  if (idle === null) return
-  for (const name of Object.keys(given.int as object)) {
-    problems.atKey(['int', name], idleText(name, idle))
-  }
+  const int = Object.keys(given.int as object)
+  const modes = { telemetry: DEFAULT_TELEMETRY, int, names, probesPaths: probesPaths(paths) }
+  for (const { name, idle } of conflicts('int', modes)) problems.atKey(['int', name], idleText(name, idle))
 }
 
 function resolveTransport(problems: Problems, value: unknown): TransportSettings {
@@ -211,26 +214,16 @@ function resolveInt(
   traffic: Pick<ResolvedTraffic, 'flows' | 'workloads'>,
 ): IntSettings {
   const shape = value === undefined ? null : checkShape(problems, ['int'], intSchema, value, 'int')
+  const given = resolveOptions<IntOptions>(problems, ['int'], INT_OPTIONS, shape ?? {})
   const longest = topology === null ? 1 : longestPathSwitches(topology, traffic)
-  if (shape?.hops === undefined && longest > INT_HOPS_MAX) {
+  if (given.hops === undefined && longest > INT_HOPS.max) {
     problems.at(
       ['int'],
-      `a path has ${longest} switches, telemetry has ${INT_HOPS_MAX} slots at most; give int: {hops: …}`,
+      `a path has ${longest} switches, telemetry has ${INT_HOPS.max} slots at most; give int: {hops: …}`,
     )
   }
-  const ifaProtocol = shape?.ifaProtocol
-  const fault = ifaProtocol === undefined ? null : ifaProtocolFault(ifaProtocol)
-  if (fault !== null) problems.at(['int', 'ifaProtocol'], fault)
-  const format = shape?.format ?? 'wide'
-  if (ifaProtocol !== undefined && format !== 'ifa') {
-    const idle = { while: `format is ${format}`, mend: 'format to ifa' }
-    problems.atKey(['int', 'ifaProtocol'], idleText('ifaProtocol', idle))
-  }
-  return {
-    format,
-    ...(ifaProtocol !== undefined && ifaProtocol !== IFA_PROTOCOL && { ifaProtocol }),
-    hops: shape?.hops ?? Math.max(1, longest),
-  }
+  const { format = INT_FORMAT.default, hops = Math.max(1, longest), ifaProtocol = IFA_PROTOCOL } = given
+  return { format, ...(ifaProtocol !== IFA_PROTOCOL && { ifaProtocol }), hops }
 }
 
 function longestPathSwitches(
@@ -251,5 +244,5 @@ function longestPathSwitches(
   for (const from of hosts) {
     for (const to of hosts) if (topology.distance(from, to) !== Number.POSITIVE_INFINITY) look(from, to)
   }
-  return Math.min(longest, INT_HOPS_MAX)
+  return Math.min(longest, INT_HOPS.max)
 }

@@ -1,6 +1,7 @@
 /** Hosts, switches and links of a scenario file. */
 
 import { PORTS_MAX } from '../../../switch-emu/core/forwarding/forwarding.js'
+import { LINE_RATE } from '../../cc/context-options.js'
 import { show } from '../../options/read-value.js'
 import { formatRate } from '../../units/units.js'
 import { expandNames, offer } from '../model/names.js'
@@ -14,8 +15,6 @@ const DEFAULT_RATE_BPS = 1e9
 const DEFAULT_DELAY_NS = 10_000
 const NODES_MAX = 4096
 const LINKS_MAX = 65_536
-/** The highest line rate of a NIC. */
-const HOST_RATE_MAX_BPS = 1e12
 
 interface ResolvedNetwork {
   places: NodePlaces
@@ -209,9 +208,9 @@ function resolveLinks(
           return links
         }
         const rateBps = shape.rate ?? defaults.rate ?? DEFAULT_RATE_BPS
-        const host = rateBps > HOST_RATE_MAX_BPS && [a, b].find(node => hostNames.has(node))
+        const host = rateBps > LINE_RATE.max && [a, b].find(node => hostNames.has(node))
         if (host) {
-          const most = formatRate(HOST_RATE_MAX_BPS)
+          const most = formatRate(LINE_RATE.max)
           problems.at(
             path,
             `host ${host}: the link of a host has ${most} at most, not ${formatRate(rateBps)}`,

@@ -1,9 +1,10 @@
 /** `telemetry` of a scenario file: of all hosts, and of one switch. */
 import { ccIsReceiverBased } from '../../cc/catalogue.js'
-import { conflictsWithControllers, conflictsWithFormat, idleCountFlows } from '../../cc/mode-conflicts.js'
+import { type Conflict, conflicts, type GivenController, type Modes } from '../../cc/conflicts.js'
 import { TELEMETRY_OPTIONS, type TelemetrySettings } from '../../cc/telemetry-options.js'
 import { DEFAULT_TELEMETRY } from '../../cc/telemetry-settings.js'
 import { idleText } from '../../options/idle.js'
+import { keyOf } from '../../options/option.js'
 import { dscpMap } from '../model/priorities.js'
 import type { DocumentPath, Problems } from '../model/problems.js'
 import type {
@@ -67,9 +68,6 @@ export function resolveTelemetry(
   const loadMax = shares ? LOAD_OF_SHARES_MAX : DEFAULT_TELEMETRY.loadMax
   const defaults: TelemetrySettings = { ...DEFAULT_TELEMETRY, hostHop: false, loadMax }
   const telemetry: TelemetrySettings = { ...defaults, ...given }
-  if (telemetry.hops === 'busiest' && around.int.format === 'compact') {
-    problems.at([...path, 'hops'], 'compact records name no links; give int: {format: wide}')
-  }
   if (shape !== null) checkEffect(problems, path, { given, telemetry, defaults }, around)
   checkAsked(problems, telemetry.subscribe, around)
   if (telemetry.subscribe === 'dscp') checkDscp(problems, path, telemetry.subscribeDscp, around)
@@ -84,28 +82,23 @@ function checkEffect(
   around: Surroundings,
 ): void {
   const { int, cc, flows, workloads, probesPaths } = around
-  const conflicts = conflictsWithFormat(telemetry, int.format)
-  if (cc !== null) {
-    const users = { probesPaths, isEverybody: true, defaults }
-    // A daemon of a lab refuses settings that have no effect with its own controller, also where single flows
-    // have another one.
-    const daemons = ccIsReceiverBased(cc.name)
-      ? conflictsWithControllers(given, telemetry, { ...users, names: [cc.name] })
-      : []
-    const names = controllersOf(around)
-    const all = names.length > 0 ? conflictsWithControllers(given, telemetry, { ...users, names }) : []
-    conflicts.push(...(daemons.length > 0 ? daemons : all))
+  const modes: Modes = {
+    given,
+    telemetry,
+    defaults,
+    format: int.format,
+    probesPaths,
+    isEverybody: true,
+    answeringSwitches: answersOf(around.switches).length,
   }
-  for (const { name, idle } of conflicts) problems.atKey([...path, name], idleText(name, idle))
-  if (telemetry.subscribe !== 'off' && !answersOf(around.switches).length) {
-    const idle = { while: 'no switch has telemetry.direct', mend: 'direct: {threshold: 50KB} of a switch' }
-    problems.atKey([...path, 'subscribe'], idleText('subscribe', idle))
+  for (const { name, idle } of telemetryConflicts(modes, around)) {
+    problems.atKey([...path, nameOf(name)], idleText(nameOf(name), idle))
   }
-  const counting = cc === null ? null : idleCountFlows(telemetry, cc)
-  if (counting !== null)
-    problems.atKey(['cc', 'countFlows'], `${cc!.name}: ${idleText('countFlows', counting)}`)
+  for (const { idle } of cc === null ? [] : countingConflicts(modes, cc)) {
+    problems.atKey(['cc', 'countFlows'], `${cc!.name}: ${idleText('countFlows', idle)}`)
+  }
   const isCounted = [...flows, ...workloads].some(
-    user => user.cc && idleCountFlows(telemetry, user.cc) !== null,
+    user => user.cc && countingConflicts(modes, user.cc).length > 0,
   )
   if (isCounted) {
     const why =
@@ -114,7 +107,26 @@ function checkEffect(
   }
 }
 
-/** Returns the switches that send direct responses. */
+/** A daemon of a lab refuses what has no effect with its own controller, whatever single flows have. */
+function telemetryConflicts(modes: Modes, around: Surroundings): Conflict[] {
+  const { cc } = around
+  const names = controllersOf(around)
+  const isOwn = cc !== null && ccIsReceiverBased(cc.name)
+  const own = isOwn ? conflicts('telemetry', { ...modes, names: [cc.name] }) : []
+  const all = conflicts('telemetry', cc !== null && names.length > 0 ? { ...modes, names } : modes)
+  return [...own, ...all.filter(({ name }) => !own.some(other => other.name === name))]
+}
+
+function countingConflicts(modes: Modes, cc: GivenController): Conflict[] {
+  return conflicts('cc', { ...modes, cc }).filter(({ name }) => name === 'countFlows')
+}
+
+/** What a file calls the setting. */
+function nameOf(key: string): string {
+  return TELEMETRY_OPTIONS.find(option => keyOf(option) === key)!.name
+}
+
+/** Switches that answer congestion by themselves. */
 function answersOf(switches: readonly ScenarioSwitch[]): ScenarioSwitch[] {
   return switches.filter(({ telemetry }) => telemetry?.direct !== undefined)
 }

@@ -1,6 +1,7 @@
 /** The entries of `traffic`: single flows, incasts and workloads. */
 import { dirname, isAbsolute, join } from 'node:path'
-import { idleLossBeta } from '../../cc/mode-conflicts.js'
+import { conflicts } from '../../cc/conflicts.js'
+import { DEFAULT_TELEMETRY } from '../../cc/telemetry-settings.js'
 import { WeirError } from '../../errors.js'
 import { idleText } from '../../options/idle.js'
 import { show } from '../../options/read-value.js'
@@ -212,9 +213,10 @@ class TrafficResolver {
     if (shape.cc === undefined) return { priority }
     const cc = resolveCc(this.#problems, [...path, 'cc'], shape.cc, this.#context.catalogue)
     if (cc === null) return null
-    const idle = idleLossBeta(cc, this.#context.start)
-    if (idle !== null)
-      this.#problems.atKey([...path, 'cc', 'lossBeta'], `${cc.name}: ${idleText('lossBeta', idle)}`)
+    const { start } = this.#context
+    for (const { name, idle } of conflicts('cc', { telemetry: DEFAULT_TELEMETRY, cc, start })) {
+      this.#problems.atKey([...path, 'cc', name], `${cc.name}: ${idleText(name, idle)}`)
+    }
     return { cc, priority }
   }
 

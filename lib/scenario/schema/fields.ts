@@ -2,10 +2,11 @@
  * Schemas of single values of a scenario file: those that options have, and texts with a form of their own.
  */
 import { RATE_MAX_BPS, RATE_MIN_BPS } from '../../../switch-emu/core/queueing/serializer.js'
-import { WeirError } from '../../errors.js'
+import { BASE_RTT } from '../../cc/context-options.js'
 import { MOST } from '../../options/option.js'
 import { readValue, show } from '../../options/read-value.js'
-import { DURATION_PATTERN, FRACTION_PATTERN, formatDuration } from '../../units/units.js'
+import { words } from '../../options/value.js'
+import { DURATION_PATTERN, FRACTION_PATTERN } from '../../units/units.js'
 import { isName, NAME_PATTERN, NAME_RULE, NAMES_PATTERN } from '../model/names.js'
 import { aboveZero, field, valueField } from './value-field.js'
 
@@ -91,17 +92,14 @@ export const address = field(
 )
 
 export const baseRtt = field(
-  'time from 1ns to 10s, or `measured`',
+  `${words(BASE_RTT)}, or \`measured\``,
   { type: 'string', pattern: `^measured$|${aboveZero(DURATION_PATTERN)}` },
   (value): number | 'measured' => {
     if (value === 'measured') return value
     try {
-      const ns = readValue(TIME, value) as number
-      if (ns > 0 && ns <= 10e9) return ns
-      throw new Error(`a round-trip time from 1ns to 10s is needed, not ${formatDuration(ns)}`)
+      return readValue(BASE_RTT, value) as number
     } catch (error) {
-      if (!(error instanceof WeirError)) throw error
-      throw new Error(`${error.message}; or 'measured'`)
+      throw new Error(`${(error as Error).message}; or 'measured'`)
     }
   },
 )

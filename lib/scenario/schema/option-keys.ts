@@ -1,5 +1,6 @@
 /** Keys of a scenario file from any table of options. */
 import * as z from 'zod'
+import { idleWords } from '../../options/idle.js'
 import type { MappingKind, Option, ValueKind, ValueOption } from '../../options/option.js'
 import { writtenOf } from '../../options/value.js'
 import { type KeyDoc, key, mapping, part, requiredKey, requiredPart } from './keys.js'
@@ -28,11 +29,12 @@ export function optionKeys(
   options: readonly Option[],
   more: (option: Option) => Partial<KeyDoc> = () => ({}),
 ): Shape {
-  return Object.fromEntries(options.map(option => [option.name, keyOfOption(option, more(option))]))
+  return Object.fromEntries(
+    options.map(option => [option.name, keyOfOption(option, { ...docOf(option, options), ...more(option) })]),
+  )
 }
 
-function keyOfOption(option: Option, more: Partial<KeyDoc>): z.ZodType {
-  const doc = { ...docOf(option), ...more }
+function keyOfOption(option: Option, doc: KeyDoc): z.ZodType {
   const isRequired = doc.default === undefined && doc.usual === undefined
   if (option.kind === 'mapping') {
     return isRequired ? requiredPart(mappingOf(option), doc) : part(mappingOf(option), doc)
@@ -41,13 +43,14 @@ function keyOfOption(option: Option, more: Partial<KeyDoc>): z.ZodType {
   return isRequired ? requiredKey(field, doc) : key(field, doc)
 }
 
-/** If a table gives both, the default in words for files (`usual`) comes before `default`. */
-function docOf(option: Option): KeyDoc {
+/** What stands in the file has priority over the default where both are said: `usual` is of files. */
+function docOf(option: Option, table: readonly Option[]): KeyDoc {
   const { doc, source, usual, with: others, default: standard = null } = option
   const written = standard === null ? undefined : writtenOf(option as ValueOption, standard)
+  const idle = idleWords(option, table)
   const without = usual === undefined ? { ...(written !== undefined && { default: written }) } : { usual }
   return {
-    description: source === undefined ? sentence(doc) : `${sentence(doc)} (${source})`,
+    description: [sentence(doc), source && `(${source})`, idle && sentence(idle)].filter(Boolean).join(' '),
     ...without,
     example: option.example ?? written ?? SAMPLES[option.kind as ValueKind['kind']],
     ...(others && { with: others }),

@@ -1,5 +1,6 @@
 /** The reference page of the scenario file: every key with its path, value, default, meaning and an example. */
 import { stringify } from 'yaml'
+import { CONFLICTS, type ConflictRow, subjectOf } from '../../cc/conflicts.js'
 import { type Key, type Section, scenarioSections } from './sections.js'
 
 const HEAD = `# Scenario file reference
@@ -38,7 +39,25 @@ export function scenarioReference(): string {
   const sections = scenarioSections()
   const paths = sections.map(({ path }) => path)
   const isOneOfSeveral = ({ path }: Section) => paths.indexOf(path) !== paths.lastIndexOf(path)
-  return [HEAD, ...sections.map(section => printSection(section, isOneOfSeveral(section)))].join('\n')
+  const pages = sections.map(section => printSection(section, isOneOfSeveral(section)))
+  return [HEAD, ...pages, conflictsPage()].join('\n')
+}
+
+/** Keys of different sections; those of one section say it in their rows. */
+function conflictsPage(): string {
+  const rows = CONFLICTS.filter(({ only }) => only !== 'commands').map(conflictRow)
+  return `## What has no effect
+
+A file is refused that gives one of these keys while it has no effect.
+
+| key | while | set instead |
+|---|---|---|
+${rows.join('\n')}
+`
+}
+
+function conflictRow(row: ConflictRow): string {
+  return `| ${subjectOf(row)} | ${row.when} | ${row.mend} |`
 }
 
 function printSection(section: Section, isOneOfSeveral: boolean): string {

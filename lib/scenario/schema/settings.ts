@@ -3,14 +3,11 @@ import * as z from 'zod'
 import { PATH_OPTIONS } from '../../cc/path-options.js'
 import { TELEMETRY_OPTIONS } from '../../cc/telemetry-options.js'
 import { TRANSPORT_OPTIONS } from '../../qp/transport-options.js'
-import { FORMAT_NAMES } from '../../wire/telemetry/telemetry.js'
+import { INT_OPTIONS } from '../../wire/telemetry/int-options.js'
 import * as f from './fields.js'
 import { key, mapping, part } from './keys.js'
 import { portSchema } from './network.js'
 import { optionKeys } from './option-keys.js'
-
-/** Slots that a shim may have. */
-export const INT_HOPS_MAX = 15
 
 export const transportSchema = mapping(
   { title: 'transport', about: 'Settings of the reliable transport, of all hosts.' },
@@ -27,27 +24,7 @@ export const transportSchema = mapping(
 
 export const intSchema = mapping(
   { title: 'int', about: 'How telemetry lies in data packets.' },
-  {
-    format: key(f.oneOf(FORMAT_NAMES), {
-      description:
-        "Encapsulation: Weir's shim with slots of 24 bytes (`wide`) or of 8 bytes as in the HPCC paper (`compact`), INT-MD 2.1 of P4.org, IFA 2.0, or the pre-allocated trace of IOAM (RFC 9197).",
-      default: 'wide',
-      example: 'compact',
-    }),
-    hops: key(f.whole(1, INT_HOPS_MAX), {
-      description: 'Switches that may write into a packet.',
-      usual:
-        'the number of switches on the longest path of the traffic, without traffic on that of any two hosts',
-      example: 5,
-    }),
-    ifaProtocol: key(f.whole(0, 255), {
-      description:
-        'IP protocol of IFA, for which IANA has assigned none. Not that of UDP (17) or of IPv6 options (0).',
-      default: 253,
-      example: 131,
-      with: { format: 'ifa' },
-    }),
-  },
+  optionKeys(INT_OPTIONS),
 )
 
 export const telemetrySchema = mapping(

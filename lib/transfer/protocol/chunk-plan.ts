@@ -8,7 +8,7 @@ import { WeirError } from '../../errors.js'
 import type { Nanos } from '../../time/nanos.js'
 
 /** Least and greatest size of a chunk. */
-const CHUNK_BYTES_MIN = 4096
+export const CHUNK_BYTES_MIN = 4096
 const CHUNK_BYTES_MAX = 16 * 1024 * 1024
 /** Most slots of a ring. */
 export const RING_SLOTS_MAX = 256

@@ -1,0 +1,81 @@
+/**
+ * Options of a daemon that decide by which port it sends, or that only some ports obey: the one table that its command line, the help and
+ * `open-nic.ts` follow.
+ */
+import { IFA_PROTOCOL } from '../frame/ifa-protocol.js'
+import { PRIORITY, SOURCE_PORTS } from '../nic/nic-options.js'
+import { checkIdleOptions } from '../options/idle.js'
+import type { CommandOption, IdleRule } from '../options/option.js'
+import { IFA_OPTION } from '../wire/telemetry/int-options.js'
+import { IO_NAMES } from './io-names.js'
+
+/** node:dgram cannot set the DSCP of a packet. */
+const NO_DSCP: readonly IdleRule[] = [{ while: { io: 'dgram' }, mend: 'io to batch, raw or packet' }]
+
+/** Ordinary sockets see UDP alone. */
+const NO_IFA: readonly IdleRule[] = ['batch', 'dgram', 'raw'].map(io => ({
+  while: { io },
+  mend: 'io to packet',
+}))
+
+export const IO = {
+  name: 'io',
+  kind: 'choice',
+  choices: IO_NAMES,
+  default: 'auto',
+  doc: 'how packets are sent and received',
+  command: { flag: '--io <name>', env: 'WEIR_IO' },
+} as const satisfies CommandOption
+
+export const PORT_OPTIONS = [
+  IO,
+  {
+    ...SOURCE_PORTS,
+    idle: ['packet', 'raw'].map(io => ({ while: { io }, mend: 'io to batch or dgram' })),
+  },
+  {
+    name: 'interface',
+    kind: 'text',
+    doc: 'network interface to send and receive by',
+    idle: [{ while: { io: { not: 'packet' } }, mend: 'io to packet' }],
+    command: { flag: '--interface <name>', usual: 'the one that has the address' },
+  },
+  { ...PRIORITY, idle: NO_DSCP },
+  {
+    name: 'dscpOfPriority',
+    kind: 'text',
+    doc: 'the eight DSCPs of priorities 0 to 7, each 0 to 63',
+    idle: NO_DSCP,
+    command: { flag: '--dscp-of-priority <list>', usual: '0,8,16,24,32,40,48,56' },
+  },
+  {
+    ...IFA_OPTION,
+    doc: 'IP protocol of IFA in this network, none of another use here',
+    idle: NO_IFA,
+  },
+] as const satisfies readonly CommandOption[]
+
+/** What a daemon is given of them. */
+export interface GivenPortOptions {
+  sourcePorts?: number
+  interface?: string
+  priority?: number
+  dscpOfPriority?: readonly number[]
+  ifaProtocol?: number
+}
+
+/** Throws WEIR_BAD_ARGUMENT for an option that the port does not obey. @param io the port that is taken, not `auto` */
+export function checkPortOptions(
+  io: string,
+  { sourcePorts, interface: device, priority, dscpOfPriority, ifaProtocol }: GivenPortOptions,
+): void {
+  checkIdleOptions('daemon', PORT_OPTIONS, {
+    io,
+    sourcePorts,
+    interface: device,
+    // Defaults ask for nothing.
+    priority: priority || undefined,
+    dscpOfPriority,
+    ifaProtocol: ifaProtocol === IFA_PROTOCOL ? undefined : ifaProtocol,
+  })
+}

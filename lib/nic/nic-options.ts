@@ -1,0 +1,42 @@
+/** Settings of a NIC that users give on command lines: ranges and meaning, for its checks and for the help. */
+import type { CommandOption, ValueOption } from '../options/option.js'
+import { PORT_ROCE } from '../wire/net/udp.js'
+
+/** A UDP port: packets with telemetry use the next one. */
+export const UDP_PORT = {
+  name: 'port',
+  kind: 'count',
+  min: 1,
+  max: 65_534,
+  default: PORT_ROCE,
+  doc: 'UDP port of RoCEv2; packets with telemetry use the next one',
+  command: { flag: '--port <port>' },
+} as const satisfies CommandOption
+
+export const SOURCE_PORTS = {
+  name: 'sourcePorts',
+  kind: 'count',
+  min: 1,
+  max: 64,
+  doc: 'UDP source ports of all connections; networks choose paths by them',
+  command: { flag: '--source-ports <count>', usual: '16 with --io batch, 4 with dgram; others use any' },
+} as const satisfies CommandOption
+
+export const PRIORITY = {
+  name: 'priority',
+  kind: 'count',
+  min: 0,
+  max: 7,
+  default: 0,
+  doc: "priority of this host's packets: it chooses their DSCP",
+  command: { flag: '--priority <number>' },
+} as const satisfies CommandOption
+
+/** One of the eight of `--dscp-of-priority`. */
+export const DSCP = {
+  name: 'dscp',
+  kind: 'count',
+  min: 0,
+  max: 63,
+  doc: 'DSCP',
+} as const satisfies ValueOption

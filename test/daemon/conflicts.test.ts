@@ -1,0 +1,135 @@
+/** Every row of the table of conflicts is refused where users can write it: by `weir daemon` and in scenario files; help and reference say it. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { daemonCommand } from '../../bin/commands/daemon.js'
+import '../matrix/needing.js'
+import { CONFLICTS, type ConflictRow, describeConflicts } from '../../lib/cc/conflicts.js'
+import { packageFile } from '../../lib/package-file.js'
+import { problemsOf } from '../scenario/problems-at.js'
+import { loopbackAddress, scratch } from '../support/daemon-process.js'
+
+/** A pair that the row refuses, as a daemon gets it and as a file has it, and the option that is refused. */
+interface Example {
+  name: string
+  typed?: readonly string[]
+  file?: string
+}
+
+const DIRECT = 'switches: {s1: {telemetry: {direct: {threshold: 1KB}}}}\n'
+
+const EXAMPLES: Readonly<Record<string, Example>> = {
+  'telemetry: the format is p4-int-md, ifa or ioam, with which packets that collect nothing are always plain':
+    {
+      name: 'plain',
+      typed: ['--int', 'p4-int-md:5', '--telemetry', 'plain=true', '--telemetry', 'everyPackets=8'],
+      file: 'int: {format: p4-int-md}\ntelemetry: {plain: true, everyPackets: 8}',
+    },
+  'telemetry: it is flag and the format is ifa or ioam, which has no flag that asks switches': {
+    name: 'subscribe',
+    typed: ['--int', 'ioam:5', '--telemetry', 'subscribe=flag'],
+    file: `${DIRECT}int: {format: ioam}\ntelemetry: {subscribe: flag}`,
+  },
+  'telemetry: it is flag, the format is p4-int-md and collect is probe: data packets have no header for the flag':
+    {
+      name: 'subscribe',
+      typed: ['--int', 'p4-int-md:5', '--telemetry', 'subscribe=flag', '--telemetry', 'collect=probe'],
+      file: `${DIRECT}int: {format: p4-int-md}\ntelemetry: {subscribe: flag, collect: probe}`,
+    },
+  'telemetry: it is busiest and the format is compact, whose records name no links': {
+    name: 'hops',
+    typed: ['--int', 'compact:5', '--telemetry', 'hops=busiest'],
+    file: 'int: {format: compact}\ntelemetry: {hops: busiest}',
+  },
+  'telemetry: cc is one that uses no telemetry, such as fixed-window': {
+    name: 'collect',
+    typed: ['--cc', 'fixed-window', '--telemetry', 'collect=probe'],
+    file: 'cc: fixed-window\ntelemetry: {collect: probe}',
+  },
+  'telemetry: cc is rx-hpcc, whose receiver returns windows': {
+    name: 'hops',
+    typed: ['--cc', 'rx-hpcc', '--telemetry', 'hops=busiest'],
+    file: 'cc: rx-hpcc\ntelemetry: {hops: busiest}',
+  },
+  'telemetry: cc is cubic, which ignores direct responses': {
+    name: 'subscribe',
+    typed: ['--cc', 'cubic', '--telemetry', 'subscribe=flag'],
+    file: `${DIRECT}cc: cubic\ntelemetry: {subscribe: flag}`,
+  },
+  'telemetry: collect is probe: each probe has an answer of its own': {
+    name: 'answer',
+    file: 'telemetry: {collect: probe, answer: notify}',
+  },
+  'telemetry: cc is one that needs telemetry to return in one way: none of the controllers here, but a program may add one':
+    { name: 'answer', file: 'cc: needs-way-back\ntelemetry: {answer: notify}' },
+  'telemetry: every packet collects telemetry': {
+    name: 'plain',
+    typed: ['--cc', 'hpcc', '--telemetry', 'plain=true'],
+    file: 'telemetry: {plain: true}',
+  },
+  'telemetry: no switch has telemetry.direct': { name: 'subscribe', file: 'telemetry: {subscribe: flag}' },
+  'telemetry: io is dgram, raw or packet, which do not tell how much waits for this host': {
+    name: 'hostHop',
+    typed: ['--io', 'dgram', '--telemetry', 'hostHop=true'],
+  },
+  'int: cc is one that uses no telemetry, such as fixed-window': {
+    name: 'format',
+    typed: ['--cc', 'fixed-window', '--int', 'compact:5'],
+    file: 'cc: fixed-window\nint: {format: compact}',
+  },
+  'cc: hops of telemetry is busiest, which does not tell the last hop': {
+    name: 'countFlows',
+    typed: ['--cc', 'hpcc', '--cc-option', 'countFlows=true', '--telemetry', 'hops=busiest'],
+    file: 'cc: {name: hpcc, countFlows: true}\ntelemetry: {hops: busiest}',
+  },
+  'cc: lossReaction is not given and flows begin at line rate': {
+    name: 'lossBeta',
+    typed: ['--cc', 'hpcc', '--cc-option', 'lossBeta=0.5', '--start', 'line-rate'],
+    file: 'cc: {name: hpcc, lossBeta: 0.5}',
+  },
+}
+
+const BASE = 'hosts: [h1, h2]\ntraffic: [{from: h1, to: h2, size: 1MB}]\nlinks: [h1--s1, s1--h2]\n'
+
+const keyOf = ({ group, when }: ConflictRow) => `${group}: ${when}`
+
+t.test('each row has an example', async t => {
+  t.same(Object.keys(EXAMPLES).sort(), CONFLICTS.map(keyOf).sort())
+})
+
+t.test('weir daemon', async t => {
+  const folder = await scratch(t)
+  const where = ['--address', loopbackAddress(), '--inbox', join(folder, 'i'), '--socket', join(folder, 's')]
+  for (const row of CONFLICTS) {
+    const { name, typed } = EXAMPLES[keyOf(row)]!
+    t.equal(typed === undefined, row.only === 'files', `${keyOf(row)} is typed`)
+    if (typed === undefined) continue
+    const daemon = daemonCommand().parseAsync([...where, '--no-worker', ...typed], { from: 'user' })
+    const message = new RegExp(`: ${name} has no effect while .*: leave it out, or set .`)
+    await t.rejects(daemon, { code: 'WEIR_BAD_ARGUMENT', message }, typed.join(' '))
+  }
+})
+
+t.test('scenario files', async t => {
+  for (const row of CONFLICTS) {
+    const { name, file } = EXAMPLES[keyOf(row)]!
+    t.equal(file === undefined, row.only === 'commands', `${keyOf(row)} stands in files`)
+    if (file === undefined) continue
+    const switches = file.includes('switches:') ? '' : 'switches: [s1]\n'
+    const problems = problemsOf(`${BASE}${switches}${file}`)
+    t.equal(problems.length, 1, problems.join(' | '))
+    t.match(
+      problems[0],
+      new RegExp(`^x.yaml:\\d+:\\d+: .*${name} has no effect while .*: leave it out, or set .`),
+    )
+  }
+})
+
+t.test('help and reference', async t => {
+  const reference = readFileSync(packageFile('docs/scenario-reference.md'), 'utf8')
+  const help = describeConflicts().join('\n')
+  for (const { when, only } of CONFLICTS) {
+    t.equal(help.includes(`while ${when}`), only !== 'files', when)
+    t.equal(reference.includes(`| ${when} |`), only !== 'commands', when)
+  }
+})
