@@ -11,6 +11,7 @@ import {
   ccAlwaysCollects,
   ccIsReceiverBased,
   ccOptions,
+  ccProbesOnly,
   ccTakesDirectResponses,
   ccWantsTelemetry,
 } from './catalogue.js'
@@ -94,7 +95,13 @@ export function conflictsWithControllers(
     const idle = { while: `cc is ${names[0]}, which ignores direct responses`, mend: 'cc to hpcc' }
     for (const name of settingsUsed(({ by }) => by === 'direct-responses')) add(name, idle)
   }
-  const { collect, everyPackets, everyBytes } = settings
+  const probesOnly = names.every(ccProbesOnly)
+  if (probesOnly) {
+    const idle = { while: `cc is ${names[0]}, whose probes collect telemetry`, mend: 'cc to hpcc' }
+    for (const name of ['everyPackets', 'everyBytes'] as const) add(name, idle)
+  }
+  const { everyPackets, everyBytes } = settings
+  const collect = probesOnly ? 'probe' : settings.collect
   // Only where the peers, whose data this host answers, have the same settings.
   if (users.isEverybody && collect === 'probe' && found.length === 0) {
     add('answer', { while: 'collect is probe: each probe has an answer of its own', mend: 'collect to data' })

@@ -286,6 +286,8 @@ function createNic(
     hostIntake: intake,
     gathers: port.gathers,
     takesRuns: port.takesRuns,
+    seesMarks: port.seesMarks,
+    seesHops: port.seesHops,
     defects: 'end',
     slackNs: SLACK_NS,
     pacingRunNs: PACING_RUN_NS,

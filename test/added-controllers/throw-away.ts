@@ -73,8 +73,9 @@ class Listener implements CongestionControl {
   onTelemetry(now: number, sample: AckSample): void {
     this.#into.push(heard(now, sample))
   }
-  onCnp(now: number): void {
+  onCnp(now: number, sample: AckSample): void {
     this.#cnps.push(now)
+    this.#into.push(heard(now, sample))
   }
   onLoss(): void {}
   windowBytes(): number {
@@ -129,12 +130,48 @@ export const DATA_WAY: ControllerEntry = {
 }
 
 export const cnpsHeard: number[] = []
+export const cnpSamples: Heard[] = []
 /** Needs CNPs. */
 export const MARKED: ControllerEntry = {
   name: 'marked',
   options: [],
   needs: { cnpIntervalNs: 50_000 },
-  create: context => new Listener('marked', context, [], cnpsHeard),
+  create: context => new Listener('marked', context, cnpSamples, cnpsHeard),
+}
+
+/** Needs an acknowledgement for each 4 packets, and no other controller without. */
+export const OFTEN: ControllerEntry = {
+  name: 'often',
+  options: [],
+  needs: { ackEvery: 4 },
+  create: context => new Listener('often', context, [], []),
+}
+
+export const probedHeard: Heard[] = []
+/** Needs probes that collect telemetry. */
+export const PROBED: ControllerEntry = {
+  name: 'probed',
+  options: [],
+  needs: { telemetry: 'probes' },
+  otherwise: 'fixed-window',
+  create: context => new Listener('probed', context, probedHeard, []),
+}
+
+/** Needs everything that a peer can grant; what takes over needs nothing. */
+export const GREEDY: ControllerEntry = {
+  name: 'greedy',
+  options: [],
+  needs: {
+    telemetry: 'all',
+    reverseTelemetry: 'own-way',
+    timeStamps: true,
+    hopCount: true,
+    marks: true,
+    cnpIntervalNs: 50_000,
+    ackEvery: 2,
+  },
+  otherwise: 'fixed-window',
+  create: context => new Listener('greedy', context, [], []),
 }
 
 /** Gives one window for each T, whatever the telemetry says. */
