@@ -6,8 +6,11 @@ import { PacketDirection, PcapngWriter } from '../../lib/capture/pcapng-writer.j
 import * as weirData from '../../lib/cm/weir-private-data.js'
 import { Frame } from '../../lib/frame/frame.js'
 import { parseScenario } from '../../lib/scenario/read/load-scenario.js'
+import { Attribute } from '../../lib/wire/cm/cm-messages.js'
+import * as mad from '../../lib/wire/cm/mad.js'
 import * as aeth from '../../lib/wire/ib/aeth.js'
 import * as bth from '../../lib/wire/ib/bth.js'
+import * as deth from '../../lib/wire/ib/deth.js'
 import * as icrc from '../../lib/wire/ib/icrc.js'
 import { Opcode, opcodeName } from '../../lib/wire/ib/opcode.js'
 import * as ethernet from '../../lib/wire/net/ethernet.js'
@@ -112,7 +115,11 @@ function wordsIn(path: string): string[][] {
     const at = bytes.indexOf('WEIR', ethernet.BYTES)
     const said = at < 0 ? null : weirData.decode(bytes.subarray(at))
     if (said === null || said === 'malformed' || said.version === 0) continue
-    const column = (list: Uint8Array, key: 'id' | 'value') => needs.decode(list)!.map(need => need[key]).join()
+    const column = (list: Uint8Array, key: 'id' | 'value') =>
+      needs
+        .decode(list)!
+        .map(need => need[key])
+        .join()
     rows.push([
       String(said.version),
       `0x${said.features.toString(16).padStart(8, '0')}`,
@@ -150,13 +157,43 @@ traffic:
   const theirs = tshark(path, names, 'weir.words.version')
   t.same(theirs, wordsIn(path))
   t.equal(theirs.length, 4, 'a REQ and a REP of each flow')
-  t.ok(theirs.some(([, , , , ids]) => ids === '1,6'), 'rx-hpcc needs telemetry and windows')
-  t.ok(theirs.some(([, , , , ids]) => ids === '1,7'), 'cubic needs telemetry and marks')
+  t.ok(
+    theirs.some(([, , , , ids]) => ids === '1,6'),
+    'rx-hpcc needs telemetry and windows',
+  )
+  t.ok(
+    theirs.some(([, , , , ids]) => ids === '1,7'),
+    'cubic needs telemetry and marks',
+  )
   t.ok(theirs.every(([, , , , , , limits, values]) => limits === '8' && values === '16'))
   t.same(tshark(path, ['frame.number'], 'weir.words.malformed'), [])
   const marks = tshark(path, ['frame.number'], 'weir.words.features.marks == 1')
   t.equal(marks.length, 4)
-  t.ok(tshark(path, ['weir.words.end_proof'], 'weir.words.end_proof').length > 0, 'who ends a connection')
+})
+
+/** A DREQ (IBA 12.6.10) with these private data. */
+function dreq(privateData: Uint8Array): Buffer {
+  const packet = Buffer.alloc(bth.BYTES + deth.BYTES + mad.BYTES + icrc.BYTES)
+  const view = new DataView(packet.buffer, packet.byteOffset)
+  bth.write(view, 0, new bth.Bth({ opcode: Opcode.UD_SEND_ONLY, destQpn: deth.QPN_GSI, psn: 7 }))
+  deth.write(view, bth.BYTES, deth.QKEY_GSI, deth.QPN_GSI)
+  const at = bth.BYTES + deth.BYTES
+  packet.set([1, 7, 2, 3], at)
+  view.setUint16(at + 16, Attribute.DREQ)
+  packet.set(privateData, at + 36)
+  return packet
+}
+
+t.test('why a connection ends, and words that cannot be read', { skip }, async t => {
+  const proof = Uint8Array.of(1, 2, 3, 4, 5, 6, 7, 8)
+  const said = weirData.encodeRejection({ code: 'WEIR_FULL', message: 'no room', proof })
+  const cut = Uint8Array.from(said)
+  cut[4] = cut.length - 6
+  const frames = [said, cut].map(words => datagram(udp.PORT_ROCE, dreq(words)))
+  const fields = ['code', 'message', 'end_proof', 'malformed'].map(name => `weir.words.${name}`)
+  const [whole, broken] = tshark(captureOf(t, frames), fields)
+  t.same(whole, ['WEIR_FULL', 'no room', '0102030405060708', ''])
+  t.equal(broken![3], '1')
 })
 
 t.test('PFC frames of a run: as many pauses as the report says', { skip }, async t => {
