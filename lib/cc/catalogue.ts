@@ -11,11 +11,11 @@ import { FIXED_WINDOW_OPTIONS, FixedWindow } from './fixed-window/fixed-window.j
 import { HPCC_OPTIONS, Hpcc } from './hpcc/hpcc.js'
 import {
   type Abilities,
+  type FeedbackOffer,
   grantedOf,
   type Needs,
   neededOfPeer,
   needText,
-  type Offer,
   offerOf,
   RECEIVING_PARTS_MAX,
 } from './needs.js'
@@ -208,7 +208,7 @@ function ownNeeds({ needs, receivingPart }: ControllerEntry): Need[] {
  * What comes of a controller's needs with a peer that offers this. A controller that is refused one gives way, if its entry says to
  * which. @param broken what the peer has granted and does not give, and so counts as refused: bit `id` for each need
  */
-export function agreeOn(cc: ChosenController, offer: Offer, broken = 0): Agreement {
+export function agreeOn(cc: ChosenController, offer: FeedbackOffer, broken = 0): Agreement {
   const found = entry(cc.name)
   const { otherwise } = found
   const granted: Need[] = []
@@ -227,7 +227,7 @@ export function agreeOn(cc: ChosenController, offer: Offer, broken = 0): Agreeme
 }
 
 /** What this host offers its peers. */
-export function ownOffer(abilities: Abilities): Offer {
+export function ownOffer(abilities: Abilities): FeedbackOffer {
   const numbers = CATALOGUE.flatMap(({ receivingPart }) => receivingPart?.number ?? [])
   return offerOf(numbers, abilities)
 }

@@ -22,9 +22,9 @@ export interface Needs {
   /** The peer says over how many hops each packet came. Default false. */
   hopCount?: boolean
   /**
-   * Switches mark its packets instead of dropping them, and the peer tells of each mark: by acknowledgements that echo it
+   * Switches mark its packets instead of dropping them, and the peer reports marks: by acknowledgements that echo it
    * (`AckSample.ecnEcho`), a plain RoCEv2 peer by CNPs (RFC 3168, section 6.1). Packets are not ECN-capable where the peer sees no marks.
-   * Default false: packets are ECN-capable, and whether the peer tells of marks does not matter.
+   * Default false: packets are ECN-capable, and whether the peer reports marks does not matter.
    */
   marks?: boolean
   /**
@@ -74,7 +74,7 @@ export function neededOfPeer(needs: Needs, receivingPart: number): Need[] {
 }
 
 /** What a host can do for its peer. */
-export interface Offer {
+export interface FeedbackOffer {
   /**
    * Bits of `features` of proto/connect.proto. Bit 4 + id says that it grants that need; bit 5, for telemetry, that it reads needs at all.
    */
@@ -108,7 +108,7 @@ export interface Abilities {
 }
 
 /** What a Weir host grants. @param receivingParts numbers of the algorithms that it has */
-export function offerOf(receivingParts: readonly number[], abilities: Abilities): Offer {
+export function offerOf(receivingParts: readonly number[], abilities: Abilities): FeedbackOffer {
   const { seesHops, seesMarks, ackEveryPackets } = abilities
   const ids: NeedId[] = [NeedId.TELEMETRY, NeedId.REVERSE_TELEMETRY, NeedId.TIME_STAMPS, NeedId.PROBES]
   if (seesHops) ids.push(NeedId.HOP_COUNT)
@@ -123,10 +123,10 @@ export function offerOf(receivingParts: readonly number[], abilities: Abilities)
 }
 
 /** A peer that is no Weir host: RoCEv2 has CNPs, at an interval of its own. */
-export const PLAIN_OFFER: Offer = { features: bitOf(NeedId.CNPS) | bitOf(NeedId.MARKS), limits: [] }
+export const PLAIN_OFFER: FeedbackOffer = { features: bitOf(NeedId.CNPS) | bitOf(NeedId.MARKS), limits: [] }
 
 /** What a Weir host grants by its words. What one did before there were words for it, it still does. */
-export function offerOfPeer({ features, limits }: Offer): Offer {
+export function offerOfPeer({ features, limits }: FeedbackOffer): FeedbackOffer {
   const known = readsNeeds(features) ? features : READS_NEEDS | partBit(0)
   const echoes = (known & KNOWS_PROBES) === 0 ? bitOf(NeedId.MARKS) | KNOWS_PROBES : 0
   return { features: known | echoes, limits }
@@ -138,7 +138,7 @@ export function readsNeeds(features: number): boolean {
 }
 
 /** The need as a host grants it, maybe with a greater value than was asked for; null: it refuses. */
-export function grantedOf({ features, limits }: Offer, { id, value }: Need): Need | null {
+export function grantedOf({ features, limits }: FeedbackOffer, { id, value }: Need): Need | null {
   if (!isSound(id, value)) return null
   const bit = id === NeedId.RECEIVING_PART ? partBit(value) : bitOf(id)
   if ((features & bit) === 0) return null
@@ -185,7 +185,7 @@ export function needText({ id, value }: Need, partName: (part: number) => string
     case NeedId.RECEIVING_PART:
       return `windows by ${partName(value)}`
     case NeedId.MARKS:
-      return 'word of CE marks'
+      return 'reports of CE marks'
     case NeedId.ACK_EVERY:
       return value === 1 ? 'an ACK for each packet' : `an ACK each ${value} packets`
     case NeedId.PROBES:

@@ -45,7 +45,7 @@ export interface ConnectParameters {
   needs: Uint8Array
   /** The least values that the sender grants, at most 10 bytes: a list as `needs`. */
   limits: Uint8Array
-  /** Of a REP: proves that both ends have written what the other has read, 16 bytes. Empty: there is no key, or the peer is older. */
+  /** 16 bytes, in a REP: both ends have written what the other has read. Empty: there is no key, or the peer is older. */
   wordsProof: Uint8Array
 }
 

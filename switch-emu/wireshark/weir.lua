@@ -562,12 +562,12 @@ local FEATURES = {
   { 0x8, "keeps_port", "Sends from one UDP port" }, { 0x10, "window_numbers", "Numbers windows" },
   { 0x20, "telemetry", "Reads needs, grants telemetry" }, { 0x40, "reverse_telemetry", "Grants telemetry collected by ACKs" },
   { 0x80, "time_stamps", "Grants time stamps" }, { 0x100, "hop_count", "Grants hop counts" }, { 0x200, "cnps", "Grants CNPs" },
-  { 0x400, "rx_hpcc", "Grants windows by rx-hpcc" }, { 0x800, "marks", "Grants word of CE marks" },
+  { 0x400, "rx_hpcc", "Grants windows by rx-hpcc" }, { 0x800, "marks", "Grants reports of CE marks" },
   { 0x1000, "ack_every", "Grants an ACK each so many packets" }, { 0x2000, "probes", "Grants answers to probes" },
 }
 local NEEDS = {
   [1] = "telemetry", [2] = "telemetry collected by ACKs", [3] = "time stamps", [4] = "hop counts", [5] = "CNPs, ns apart",
-  [6] = "windows by receiving part", [7] = "word of CE marks", [8] = "an ACK each so many packets", [9] = "answers to probes",
+  [6] = "windows by receiving part", [7] = "reports of CE marks", [8] = "an ACK each so many packets", [9] = "answers to probes",
 }
 local NEED_BYTES_MAX = 4
 local w = {

@@ -29,12 +29,14 @@ import {
 import { takeWordsOut } from '../support/plain-peer.js'
 import { drawnSeed } from '../support/seeds.js'
 import {
+  COMING,
   cnpSamples,
   cnpsHeard,
   DATA_WAY,
   dataWayHeard,
   GIVEN,
   GREEDY,
+  greedyHeard,
   MARKED,
   OFTEN,
   PROBED,
@@ -48,7 +50,7 @@ import {
 
 const seed = drawnSeed(t)
 const ADDED = [STAMPS, WAY_BACK, DATA_WAY, MARKED, OFTEN, PROBED, GREEDY, GIVEN]
-for (const entry of ADDED) addController(entry)
+for (const entry of [...ADDED, ...COMING]) addController(entry)
 
 // From here on: these make schemas and helps out of the catalogue.
 const { parseScenario } = await import('../../lib/scenario/read/load-scenario.js')
@@ -414,7 +416,7 @@ t.test('telemetry on probes: no data collects, each probe says when it left', as
 
 t.test('a plain RoCEv2 peer gives acknowledgements and CNPs: what becomes of each need', async t => {
   const becomes: Record<string, [controller: string, granted: string[], refused: string[]]> = {
-    stamps: ['cubic', ['word of CE marks'], ['time stamps', 'hop counts']],
+    stamps: ['cubic', ['reports of CE marks'], ['time stamps', 'hop counts']],
     'way-back': ['way-back', [], ['telemetry', 'telemetry of the way back']],
     'data-way': ['data-way', [], ['telemetry collected by ACKs']],
     marked: ['marked', ['CNPs each 50 us'], []],
@@ -428,7 +430,7 @@ t.test('a plain RoCEv2 peer gives acknowledgements and CNPs: what becomes of eac
     ],
     'rx-hpcc': ['hpcc', [], ['telemetry', 'windows by rx-hpcc']],
     hpcc: ['hpcc', [], ['telemetry']],
-    cubic: ['cubic', ['word of CE marks'], ['telemetry']],
+    cubic: ['cubic', ['reports of CE marks'], ['telemetry']],
     'fixed-window': ['fixed-window', [], []],
   }
   for (const { name } of ADDED) t.ok(name in becomes, name)
@@ -459,6 +461,83 @@ function moves(pair: Pair, left: App, id: number): boolean {
   pair.settle()
   return done
 }
+
+t.test('controllers of papers: what another Weir host and a plain peer grant them', async t => {
+  const becomes: Record<string, [granted: string[], plainController: string, plainRefused: string[]]> = {
+    fncc: [['telemetry collected by ACKs'], 'hpcc', ['telemetry collected by ACKs']],
+    dcqcn: [['reports of CE marks', 'CNPs each 50 us'], 'dcqcn', []],
+    timely: [['time stamps', 'an ACK each 16 packets'], 'timely', ['time stamps', 'an ACK each 16 packets']],
+    swift: [
+      ['time stamps', 'hop counts', 'an ACK for each packet'],
+      'cubic',
+      ['time stamps', 'hop counts', 'an ACK for each packet'],
+    ],
+    rttcc: [['answers to probes'], 'cubic', ['answers to probes']],
+    rocc: [['telemetry'], 'rocc', ['telemetry']],
+  }
+  for (const { name } of COMING) {
+    const [granted, plainController, plainRefused] = becomes[name]!
+    for (const isPlain of [false, true]) {
+      const pair = makePair({ a: chosen(name), b: chosen('fixed-window') })
+      const { watch } = pair.tap
+      pair.tap.watch = (frame, now, fromA) => {
+        if (isPlain) takeWordsOut(frame)
+        return watch(frame, now, fromA)
+      }
+      const { stats } = connected(pair).left.connection!
+      const what = `${name} to a ${isPlain ? 'plain' : 'Weir'} peer`
+      t.equal(stats.controller, isPlain ? plainController : name, what)
+      t.same(stats.feedbackRefused, isPlain ? plainRefused : [], what)
+      if (!isPlain) t.same(stats.feedbackGranted, granted, what)
+    }
+  }
+})
+
+t.test(
+  'every field of a sample, in one run: bytes, times, hops of both ways, N, marks, and by what it came',
+  async t => {
+    greedyHeard.length = 0
+    const network = NETWORK.replace('s1: {}', 's1: {ecn: {kmin: 5KB, kmax: 20KB, pmax: 100%}}')
+    const flows = 'traffic: [{from: h1, to: h3, size: 600KB, cc: greedy}, {from: h2, to: h3, size: 600KB}]'
+    const result = new VirtualRun(parseScenario(`${network}cc: fixed-window\n${flows}`, 'x.yaml')).run()
+    t.equal(result.flows[0]!.ackedBytes, 600_000)
+    const acks = greedyHeard.filter(({ source }) => source === FeedbackSource.ACK)
+    const notified = greedyHeard.filter(({ source }) => source === FeedbackSource.NOTIFY)
+    const cnps = greedyHeard.filter(({ source }) => source === FeedbackSource.CNP)
+    t.equal(acks.length + notified.length + cnps.length, greedyHeard.length)
+    t.equal(
+      acks.reduce((sum, { ackedBytes }) => sum + ackedBytes, 0),
+      600_000,
+      'acknowledgements acknowledge everything, once',
+    )
+    for (const { ackedBytes } of [...notified, ...cnps]) t.equal(ackedBytes, 0)
+    t.equal(acks.at(-1)!.inFlightBytes, 0)
+    t.ok(acks.some(({ inFlightBytes }) => inFlightBytes > 4096))
+    const echoes = [...acks, ...notified]
+    t.ok(
+      echoes.some(({ ecnEcho }) => ecnEcho),
+      'marks',
+    )
+    t.ok(
+      echoes.some(({ ecnEcho }) => !ecnEcho),
+      'and none',
+    )
+    t.ok(cnps.length > 0)
+    t.ok(notified.length > 100)
+    for (const { hops, flows, hopCount } of notified) {
+      t.equal(hops.length, 2)
+      t.equal(hopCount, 2)
+      t.ok(flows >= 1 && flows <= 2)
+    }
+    for (const { now, reverse, hopCount, sentNs, rttNs, arrivedNs, turnaroundNs } of acks) {
+      t.equal(reverse.length, 2)
+      t.equal(hopCount, 2)
+      if (rttNs === 0) continue
+      t.equal(sentNs + rttNs, now)
+      t.ok(sentNs < arrivedNs && turnaroundNs >= 0 && turnaroundNs < rttNs)
+    }
+  },
+)
 
 /** Makes an end of a connection break its word: what it says and does from then on. */
 type Lie = (receiver: Receiver, pair: Pair) => void

@@ -30,6 +30,9 @@ export interface Heard {
   reverseQueues: number[]
   /** N. */
   flows: number
+  ackedBytes: number
+  inFlightBytes: number
+  ecnEcho: boolean
 }
 
 function heard(now: number, sample: AckSample): Heard {
@@ -48,6 +51,9 @@ function heard(now: number, sample: AckSample): Heard {
     reverse: [...reverseHops.switchId.subarray(0, reverseHops.count)],
     queues: [...hops.qlenBytes.subarray(0, hops.count)],
     flows: hops.flows,
+    ackedBytes: sample.ackedBytes,
+    inFlightBytes: sample.inFlightBytes,
+    ecnEcho: sample.ecnEcho,
     reverseQueues: [...reverseHops.qlenBytes.subarray(0, reverseHops.count)],
   }
 }
@@ -157,6 +163,7 @@ export const PROBED: ControllerEntry = {
   create: context => new Listener('probed', context, probedHeard, []),
 }
 
+export const greedyHeard: Heard[] = []
 /** Needs everything that a peer can grant; what takes over needs nothing. */
 export const GREEDY: ControllerEntry = {
   name: 'greedy',
@@ -171,7 +178,7 @@ export const GREEDY: ControllerEntry = {
     ackEvery: 2,
   },
   otherwise: 'fixed-window',
-  create: context => new Listener('greedy', context, [], []),
+  create: context => new Listener('greedy', context, greedyHeard, []),
 }
 
 /** Gives one window for each T, whatever the telemetry says. */
@@ -222,3 +229,23 @@ export const GIVEN: ControllerEntry = {
     create: (context, options) => new Giver(context, optionNumber('given', GIVEN.options, options, 'window')),
   },
 }
+
+/** What controllers of papers need, written down before any of them is: without their algorithms. */
+function coming(name: string, needs: ControllerEntry['needs'], otherwise?: string): ControllerEntry {
+  return { name, options: [], needs, otherwise, create: context => new Listener(name, context, [], []) }
+}
+
+export const COMING: readonly ControllerEntry[] = [
+  // FNCC, section 3.2: ACKs collect of the data's way; N comes along. One ACK may stand for several packets.
+  coming('fncc', { reverseTelemetry: 'data-way' }, 'hpcc'),
+  // DCQCN: marks, and CNPs 50 us apart; its two timers and its byte counter are the sender's.
+  coming('dcqcn', { marks: true, cnpIntervalNs: 50_000 }, 'cubic'),
+  // TIMELY: the round trip of segments of 16 KB and more, without the time that the peer takes.
+  coming('timely', { timeStamps: true, ackEvery: 16 }),
+  // Swift: the delay of the network and of the peer apart, for each packet, and a target that follows the hops.
+  coming('swift', { timeStamps: true, hopCount: true, ackEvery: 1 }, 'cubic'),
+  // RTTCC: probes that measure a round trip.
+  coming('rttcc', { telemetry: 'probes' }, 'cubic'),
+  // RoCC: what congested switches send by themselves.
+  coming('rocc', { telemetry: 'all', directResponses: true }),
+]

@@ -108,16 +108,16 @@ function markable(options: PairOptions, change: (frame: Frame) => void = () => {
 t.test('a controller that reacts to marks sends ECN-capable packets only to who tells of marks', async t => {
   for (const v6 of [false, true]) {
     const told = markable({ v6, a: cc('cubic') })
-    t.match(told.left.feedbackGranted, ['telemetry', 'word of CE marks'])
+    t.match(told.left.feedbackGranted, ['telemetry', 'reports of CE marks'])
     t.match(told.right.feedbackGiven, told.left.feedbackGranted)
     t.same(told.ecn, [ipv4.ECN_ECT0])
     const blind = markable({ v6, a: cc('cubic'), b: { seesMarks: false } })
-    t.same(blind.left.feedbackRefused, ['word of CE marks'])
+    t.same(blind.left.feedbackRefused, ['reports of CE marks'])
     t.same(blind.ecn, [0], 'a host whose socket hides marks')
   }
   t.same(markable({ a: cc('hpcc'), b: { seesMarks: false } }).ecn, [ipv4.ECN_ECT0], 'one that does not care')
   const plain = markable({ a: cc('cubic'), b: { recovery: 'goBackN' } }, takeWordsOut)
-  t.same(plain.left.feedbackGranted, ['word of CE marks'], 'a plain RoCEv2 peer sends CNPs')
+  t.same(plain.left.feedbackGranted, ['reports of CE marks'], 'a plain RoCEv2 peer sends CNPs')
   t.same(plain.ecn, [ipv4.ECN_ECT0])
 })
 
@@ -134,7 +134,7 @@ t.test('a Weir host from before marks and probes were needs does what it did', a
       say(frame, words => ({ ...words, features: words.features & 0x7ff, limits: new Uint8Array(0) }))
   }
   const { left } = agreedStats({ a: cc('cubic'), b: cc('cubic') }, older)
-  t.same(left.feedbackGranted, ['telemetry', 'word of CE marks'])
+  t.same(left.feedbackGranted, ['telemetry', 'reports of CE marks'])
   t.same(left.feedbackRefused, [])
 })
 

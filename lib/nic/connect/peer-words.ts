@@ -1,6 +1,6 @@
 /** What two Weir hosts say beyond the standard, in the private data of REQ and REP, and of REJ and DREQ. */
 import { ccNeeds, needTexts, ownOffer } from '../../cc/catalogue.js'
-import { grantedOf, type Offer, offerOfPeer, PLAIN_OFFER, readsNeeds } from '../../cc/needs.js'
+import { type FeedbackOffer, grantedOf, offerOfPeer, PLAIN_OFFER, readsNeeds } from '../../cc/needs.js'
 import { probesPaths } from '../../cc/path-settings.js'
 import type { Disconnected, Rejected } from '../../cm/events.js'
 import { REQ_USER_BYTES } from '../../cm/options.js'
@@ -100,12 +100,12 @@ function ownFeatures(settings: NicSettings, { peer: { selectiveRepeat }, path }:
 }
 
 /** What this host grants its peers. */
-function offered(settings: NicSettings): Offer {
+function offered(settings: NicSettings): FeedbackOffer {
   return ownOffer(settings)
 }
 
 /** What the other end grants this one. */
-function offerOf(words: PeerWords | null): Offer {
+function offerOf(words: PeerWords | null): FeedbackOffer {
   if (words === null) return PLAIN_OFFER
   return offerOfPeer({ features: words.features, limits: needs.decode(words.limits)! })
 }

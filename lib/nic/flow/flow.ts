@@ -1,5 +1,5 @@
 import { AS_CONFIGURED, agreeOn, type ChosenController, needTexts } from '../../cc/catalogue.js'
-import { type Offer, PLAIN_OFFER } from '../../cc/needs.js'
+import { type FeedbackOffer, PLAIN_OFFER } from '../../cc/needs.js'
 import { type QpObserver, type QueuePair, TxKind } from '../../qp/queue-pair.js'
 import type { CompletionQueue } from '../../qp/queues/completion-queue.js'
 import type { WorkStatus } from '../../qp/queues/work-status.js'
@@ -40,7 +40,7 @@ export class Flow implements QpObserver {
   readonly windows = new WindowSequence()
   readonly #configuredCc: ChosenController
   #cc: ChosenController
-  #offer: Offer = PLAIN_OFFER
+  #offer: FeedbackOffer = PLAIN_OFFER
   /** What the peer has granted, and does not give: bits by id. */
   #broken = 0
   #ccReason = AS_CONFIGURED
@@ -78,7 +78,7 @@ export class Flow implements QpObserver {
   }
 
   /** What the peer does for this end is known, and so which controller the flow has. */
-  agree(offer: Offer): void {
+  agree(offer: FeedbackOffer): void {
     this.#offer = offer
     this.#settle()
   }

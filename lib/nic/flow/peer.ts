@@ -36,7 +36,7 @@ export class Peer {
   #takesRuns = true
   #stamps = false
   #reverse: Reverse = 'none'
-  #tellsMarks = true
+  #reportsMarks = true
   #acksEnough = true
   #granted = 0
   #selectiveRepeat: boolean
@@ -89,9 +89,9 @@ export class Peer {
     return this.#reverse
   }
 
-  /** It tells of CE marks, as this end has asked: packets may be marked instead of dropped. */
-  get tellsMarks(): boolean {
-    return this.#tellsMarks
+  /** It reports CE marks, as this end has asked: packets may be marked instead of dropped. */
+  get reportsMarks(): boolean {
+    return this.#reportsMarks
   }
 
   /** It acknowledges as often as this end has asked. If not, packets ask for acknowledgements themselves. */
@@ -146,7 +146,7 @@ export class Peer {
     // What comes unasked from now on is dropped, but what was asked for may be on its way.
     this.#stamps ||= needs.some(({ id }) => id === NeedId.TIME_STAMPS || id === NeedId.HOP_COUNT)
     this.#reverse = reverseOf(needs)
-    this.#tellsMarks = !refuses(NeedId.MARKS)
+    this.#reportsMarks = !refuses(NeedId.MARKS)
     this.#acksEnough = !refuses(NeedId.ACK_EVERY)
   }
 

@@ -30,14 +30,14 @@ export class HostHeaders {
   }
 
   #prepare(
-    { remote, peer: { tellsMarks }, path, sender, stats }: Flow,
+    { remote, peer: { reportsMarks }, path, sender, stats }: Flow,
     sourcePort: number,
     dscp: number,
   ): void {
     const { subscribeDscp } = sender.telemetry
     const subscribed =
-      subscribeDscp === null ? null : this.forFlow(remote, sourcePort, subscribeDscp, tellsMarks)
-    path.take(sourcePort, dscp, this.forFlow(remote, sourcePort, dscp, tellsMarks), subscribed)
+      subscribeDscp === null ? null : this.forFlow(remote, sourcePort, subscribeDscp, reportsMarks)
+    path.take(sourcePort, dscp, this.forFlow(remote, sourcePort, dscp, reportsMarks), subscribed)
     stats.sourcePort = this.#sourcePorts.nearest(sourcePort)
   }
 

@@ -23,7 +23,7 @@ export const NeedId = {
   CNPS: 5,
   /** The receiver works out the window. The value is the number of its algorithm. */
   RECEIVING_PART: 6,
-  /** Packets are ECN-capable, and acknowledgements echo CE marks. A plain RoCEv2 peer tells of marks by CNPs. */
+  /** Packets are ECN-capable, and acknowledgements echo CE marks. A plain RoCEv2 peer reports marks by CNPs. */
   MARKS: 7,
   /** Acknowledgements come at least once in so many packets: the value, 1 to ACK_EVERY_MAX. */
   ACK_EVERY: 8,
