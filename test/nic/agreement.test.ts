@@ -105,21 +105,28 @@ function markable(options: PairOptions, change: (frame: Frame) => void = () => {
   return { ecn: [...seen], left: left.connection!.stats, right: right.connection!.stats }
 }
 
-t.test('a controller that reacts to marks sends ECN-capable packets only to who tells of marks', async t => {
-  for (const v6 of [false, true]) {
-    const told = markable({ v6, a: cc('cubic') })
-    t.match(told.left.feedbackGranted, ['telemetry', 'reports of CE marks'])
-    t.match(told.right.feedbackGiven, told.left.feedbackGranted)
-    t.same(told.ecn, [ipv4.ECN_ECT0])
-    const blind = markable({ v6, a: cc('cubic'), b: { seesMarks: false } })
-    t.same(blind.left.feedbackRefused, ['reports of CE marks'])
-    t.same(blind.ecn, [0], 'a host whose socket hides marks')
-  }
-  t.same(markable({ a: cc('hpcc'), b: { seesMarks: false } }).ecn, [ipv4.ECN_ECT0], 'one that does not care')
-  const plain = markable({ a: cc('cubic'), b: { recovery: 'goBackN' } }, takeWordsOut)
-  t.same(plain.left.feedbackGranted, ['reports of CE marks'], 'a plain RoCEv2 peer sends CNPs')
-  t.same(plain.ecn, [ipv4.ECN_ECT0])
-})
+t.test(
+  'a controller that reacts to marks sends ECN-capable packets only to a peer that reports marks',
+  async t => {
+    for (const v6 of [false, true]) {
+      const told = markable({ v6, a: cc('cubic') })
+      t.match(told.left.feedbackGranted, ['telemetry', 'reports of CE marks'])
+      t.match(told.right.feedbackGiven, told.left.feedbackGranted)
+      t.same(told.ecn, [ipv4.ECN_ECT0])
+      const blind = markable({ v6, a: cc('cubic'), b: { seesMarks: false } })
+      t.same(blind.left.feedbackRefused, ['reports of CE marks'])
+      t.same(blind.ecn, [0], 'a host whose socket hides marks')
+    }
+    t.same(
+      markable({ a: cc('hpcc'), b: { seesMarks: false } }).ecn,
+      [ipv4.ECN_ECT0],
+      'one that does not care',
+    )
+    const plain = markable({ a: cc('cubic'), b: { recovery: 'goBackN' } }, takeWordsOut)
+    t.same(plain.left.feedbackGranted, ['reports of CE marks'], 'a plain RoCEv2 peer sends CNPs')
+    t.same(plain.ecn, [ipv4.ECN_ECT0])
+  },
+)
 
 t.test('a host grants no hop counts where its socket hides them', async t => {
   const offer = (seesHops: boolean) => ownOffer({ seesHops, seesMarks: true, ackEveryPackets: 1 })
