@@ -79,8 +79,8 @@ export interface FeedbackOffer {
    * Bits of `features` of proto/connect.proto. Bit 4 + id says that it grants that need; bit 5, for telemetry, that it reads needs at all.
    */
   features: number
-  /** The least values that it grants, of needs whose value is a number. */
-  limits: readonly Need[]
+  /** The least number of ACK_EVERY that it grants, 2 to 65535; 0 = any. */
+  ackEvery: number
 }
 
 const FIRST_BIT = 4
@@ -115,21 +115,21 @@ export function offerOf(receivingParts: readonly number[], abilities: Abilities)
   if (seesMarks) ids.push(NeedId.MARKS, NeedId.CNPS)
   if (ackEveryPackets > 0) ids.push(NeedId.ACK_EVERY)
   const bits = [...ids.map(bitOf), ...receivingParts.map(partBit)]
-  const value = Math.min(ackEveryPackets, ACK_EVERY_MAX)
+  const ackEvery = Math.min(ackEveryPackets, ACK_EVERY_MAX)
   return {
     features: bits.reduce((features, bit) => features | bit, 0) >>> 0,
-    limits: value > 1 ? [{ id: NeedId.ACK_EVERY, value }] : [],
+    ackEvery: ackEvery > 1 ? ackEvery : 0,
   }
 }
 
 /** A peer that is no Weir host: RoCEv2 has CNPs, at an interval of its own. */
-export const PLAIN_OFFER: FeedbackOffer = { features: bitOf(NeedId.CNPS) | bitOf(NeedId.MARKS), limits: [] }
+export const PLAIN_OFFER: FeedbackOffer = { features: bitOf(NeedId.CNPS) | bitOf(NeedId.MARKS), ackEvery: 0 }
 
 /** What a Weir host grants by its words. What one did before there were words for it, it still does. */
-export function offerOfPeer({ features, limits }: FeedbackOffer): FeedbackOffer {
+export function offerOfPeer({ features, ackEvery }: FeedbackOffer): FeedbackOffer {
   const known = readsNeeds(features) ? features : READS_NEEDS | partBit(0)
   const echoes = (known & KNOWS_PROBES) === 0 ? bitOf(NeedId.MARKS) | KNOWS_PROBES : 0
-  return { features: known | echoes, limits }
+  return { features: known | echoes, ackEvery }
 }
 
 /** True if a Weir host with these features reads what it is asked for. */
@@ -138,18 +138,11 @@ export function readsNeeds(features: number): boolean {
 }
 
 /** The need as a host grants it, maybe with a greater value than was asked for; null: it refuses. */
-export function grantedOf({ features, limits }: FeedbackOffer, { id, value }: Need): Need | null {
+export function grantedOf({ features, ackEvery }: FeedbackOffer, { id, value }: Need): Need | null {
   if (!isSound(id, value)) return null
   const bit = id === NeedId.RECEIVING_PART ? partBit(value) : bitOf(id)
   if ((features & bit) === 0) return null
-  const limit = isNumber(id) ? limits.find(other => other.id === id) : undefined
-  const granted = { id, value: Math.max(value, limit?.value ?? 0) }
-  return isSound(id, granted.value) ? granted : null
-}
-
-/** Its value is a number, of which a greater one is less work. */
-function isNumber(id: number): boolean {
-  return id === NeedId.CNPS || id === NeedId.ACK_EVERY
+  return { id, value: id === NeedId.ACK_EVERY ? Math.max(value, ackEvery) : value }
 }
 
 function isSound(id: number, value: number): boolean {

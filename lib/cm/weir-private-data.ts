@@ -8,6 +8,7 @@ import { MessageCodec, messageType } from '../proto/proto.js'
 import * as rej from '../wire/cm/rej.js'
 import * as rep from '../wire/cm/rep.js'
 import { mtuCode } from '../wire/cm/req.js'
+import { ACK_EVERY_MAX } from '../wire/weir/needs.js'
 import { within } from './options.js'
 
 /** "WEIR" */
@@ -16,9 +17,11 @@ const PREFIX_BYTES = MAGIC.length + 1
 /** What an application can add in a REQ, and for symmetry in a REP. */
 export const APPLICATION_BYTES_MAX = 20
 export const KEY_WORDS_MAX = 16
-/** Most bytes of needs. A REQ has room for 7 beside 20 bytes of an application, and for 3 beside 16 and the words of a key. */
+/**
+ * Most bytes of needs. A REQ has room for 5 beside 20 bytes of an application. It has room for 2, which those of Weir's own controllers
+ * take, beside 16 and the words of a key, where the receive budget is below 256 MiB. `ackEvery` is below 128 in both.
+ */
 export const NEEDS_MAX = 40
-export const LIMITS_MAX = 10
 /** Length of the proof of a REP's words. */
 export const WORDS_PROOF_BYTES = 16
 /** Field 12, of that length: tag and length of the last field. */
@@ -43,8 +46,8 @@ export interface ConnectParameters {
   keyWords: Uint8Array
   /** What the sender needs of the other end, at most 40 bytes: `lib/wire/weir/needs.ts`. */
   needs: Uint8Array
-  /** The least values that the sender grants, at most 10 bytes: a list as `needs`. */
-  limits: Uint8Array
+  /** The sender acknowledges for no fewer packets at a time, 2 to 65535; 0 = as often as asked. */
+  ackEvery: number
   /** 16 bytes, in a REP: both ends have written what the other has read. Empty: there is no key, or the peer is older. */
   wordsProof: Uint8Array
 }
@@ -74,7 +77,7 @@ export function encode(parameters: ConnectParameters): Uint8Array {
   within('applicationData.length', parameters.applicationData.length, 0, APPLICATION_BYTES_MAX)
   within('keyWords.length', parameters.keyWords.length, 0, KEY_WORDS_MAX)
   within('needs.length', parameters.needs.length, 0, NEEDS_MAX)
-  within('limits.length', parameters.limits.length, 0, LIMITS_MAX)
+  within('ackEvery', parameters.ackEvery, 0, ACK_EVERY_MAX)
   within('wordsProof.length', parameters.wordsProof.length, 0, WORDS_PROOF_BYTES)
   if (mtuCode(parameters.pathMtu) === 0) {
     throw new WeirError(
@@ -82,11 +85,11 @@ export function encode(parameters: ConnectParameters): Uint8Array {
       `pathMtu is 256, 512, 1024, 2048 or 4096, not ${parameters.pathMtu}`,
     )
   }
-  const { keyWords, needs, limits, wordsProof, ...others } = parameters
+  const { keyWords, needs, ackEvery, wordsProof, ...others } = parameters
   const message: Partial<ConnectParameters> = others
   if (keyWords.length > 0) message.keyWords = keyWords
   if (needs.length > 0) message.needs = needs
-  if (limits.length > 0) message.limits = limits
+  if (ackEvery > 0) message.ackEvery = ackEvery
   if (wordsProof.length > 0) message.wordsProof = wordsProof
   return framed(parametersCodec.encode(message))
 }
@@ -103,7 +106,7 @@ export function decode(privateData: Uint8Array): ConnectParameters | null | 'mal
     parameters.applicationData.length <= APPLICATION_BYTES_MAX &&
     parameters.keyWords.length <= KEY_WORDS_MAX &&
     parameters.needs.length <= NEEDS_MAX &&
-    parameters.limits.length <= LIMITS_MAX &&
+    parameters.ackEvery <= ACK_EVERY_MAX &&
     parameters.wordsProof.length <= WORDS_PROOF_BYTES
   return sound ? parameters : 'malformed'
 }

@@ -11,7 +11,7 @@
 --    tshark -o weir_ifa.protocol:131 …
 -- 3. RoCEv2 whose end was not captured, which Wireshark's own dissector takes for malformed.
 -- 4. Weir's own packets, opcodes 0xc0 to 0xff, which Wireshark calls unknown, and the tags of feedback on connections with a key.
--- 5. What Weir hosts say in the private data of REQ, REP, REJ and DREQ: features, needs, limits, why a connection ends.
+-- 5. What Weir hosts say in the private data of REQ, REP, REJ and DREQ: features, needs, why a connection ends.
 --
 -- Layouts are those of delayed-ack.ts, rate.ts, rate-request.ts, sack.ts, feedback-tag.ts, direct-tag.ts, arrival.ts, needs.ts, int-shim.ts,
 -- int-md.ts, ioam-udp.ts, ioam-trace.ts and ifa.ts in lib/wire, messages those of proto/connect.proto, the units of compact records those of
@@ -579,8 +579,7 @@ local w = {
   key = ProtoField.bytes("weir.words.key_words", "Nonce and proof of the key"),
   need = ProtoField.uint8("weir.words.need", "Needs", base.DEC, NEEDS, 0xf8),
   need_value = ProtoField.uint32("weir.words.need.value", "Value"),
-  limit = ProtoField.uint8("weir.words.limit", "Grants no less than", base.DEC, NEEDS, 0xf8),
-  limit_value = ProtoField.uint32("weir.words.limit.value", "Value"),
+  ack_every = ProtoField.uint64("weir.words.ack_every", "Packets for which it grants one ACK at most"),
   proof = ProtoField.bytes("weir.words.proof", "Proof of the words of both ends"),
   code = ProtoField.string("weir.words.code", "Code"),
   message = ProtoField.string("weir.words.message", "Reason"),
@@ -614,23 +613,19 @@ local function add_features(tree, range, value)
 end
 
 -- A list of needs: id and length in a byte, then the value. False if it breaks a rule.
-local function add_list(tvb, at, stop, tree, field, value_field)
+local function add_needs(tvb, at, stop, tree)
   while at < stop do
     local length = tvb(at, 1):bitfield(5, 3)
     if tvb(at, 1):bitfield(0, 5) == 0 or at + 1 + length > stop then return false end
-    local node = tree:add(field, tvb(at, 1))
+    local node = tree:add(w.need, tvb(at, 1))
     if length <= NEED_BYTES_MAX then
       local value = length > 0 and tvb(at + 1, length):uint() or 0
-      node:add(value_field, tvb(at, 1 + length), value)
+      node:add(w.need_value, tvb(at, 1 + length), value)
       if length > 0 then node:append_text(": " .. value) end
     end
     at = at + 1 + length
   end
   return true
-end
-
-local function list(field, value_field)
-  return function(tvb, at, stop, tree) return add_list(tvb, at, stop, tree, field, value_field) end
 end
 
 local function raw(field)
@@ -642,8 +637,8 @@ end
 
 -- By message and field number: how numbers and how bytes are shown.
 local PARAMETERS = {
-  numbers = { [1] = w.version, [3] = w.mtu, [7] = w.budget },
-  bytes = { [8] = raw(w.data), [9] = raw(w.key), [10] = list(w.need, w.need_value), [11] = list(w.limit, w.limit_value), [12] = raw(w.proof) },
+  numbers = { [1] = w.version, [3] = w.mtu, [7] = w.budget, [11] = w.ack_every },
+  bytes = { [8] = raw(w.data), [9] = raw(w.key), [10] = add_needs, [12] = raw(w.proof) },
 }
 local REJECTION = { numbers = {}, bytes = { [1] = raw(w.code), [2] = raw(w.message), [3] = raw(w.end_proof) } }
 

@@ -75,8 +75,8 @@ const CHANGES: [string, { REQ?: Change; REP?: Change }][] = [
   ['words of the application in the REQ', { REQ: said => ({ ...said, applicationData: Uint8Array.of(1) }) }],
   ['needs taken out of the REP', { REP: said => ({ ...said, needs: NONE }) }],
   ['features taken out of the REP', { REP: said => ({ ...said, features: said.features & 0x1f }) }],
-  ['limits taken out of the REP', { REP: said => ({ ...said, limits: NONE }) }],
-  ['other limits in the REP', { REP: said => ({ ...said, limits: Uint8Array.of(0x41, 99) }) }],
+  ['how often the REP grants acknowledgements', { REP: said => ({ ...said, ackEvery: 0 }) }],
+  ['another number of packets there', { REP: said => ({ ...said, ackEvery: 99 }) }],
   ['words of the application in the REP', { REP: said => ({ ...said, applicationData: Uint8Array.of(1) }) }],
   ['the proof taken out of the REP', { REP: said => ({ ...said, wordsProof: NONE }) }],
   [

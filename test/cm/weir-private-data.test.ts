@@ -22,7 +22,7 @@ const PARAMETERS: ConnectParameters = {
   applicationData: Uint8Array.of(1, 2, 3),
   keyWords: new Uint8Array(0),
   needs: new Uint8Array(0),
-  limits: new Uint8Array(0),
+  ackEvery: 0,
   wordsProof: new Uint8Array(0),
 }
 
@@ -61,8 +61,8 @@ t.test('the largest values fit into a REQ', async t => {
     receiveBudgetBytes: Number.MAX_SAFE_INTEGER,
     applicationData: new Uint8Array(APPLICATION_BYTES_MAX).fill(0xff),
     keyWords: new Uint8Array(0),
-    needs: new Uint8Array(7).fill(0xff),
-    limits: NONE,
+    needs: new Uint8Array(5).fill(0xff),
+    ackEvery: 127,
     wordsProof: NONE,
   }
   const bytes = encode(largest)
@@ -83,10 +83,11 @@ t.test('with the words of a key a REQ has room for 16 bytes of an application', 
   const keyed: ConnectParameters = {
     ...PARAMETERS,
     features: 0x3fff,
-    receiveBudgetBytes: 2 ** 35 - 1,
+    receiveBudgetBytes: 2 ** 28 - 1,
     applicationData: new Uint8Array(16).fill(0xff),
     keyWords: new Uint8Array(12).fill(0xee),
-    needs: new Uint8Array(3).fill(0xdd),
+    needs: new Uint8Array(2).fill(0xdd),
+    ackEvery: 127,
   }
   const bytes = encode(keyed)
   t.ok(bytes.length <= 56, `${bytes.length} bytes`)
@@ -96,7 +97,7 @@ t.test('with the words of a key a REQ has room for 16 bytes of an application', 
     applicationData: new Uint8Array(20).fill(1),
     keyWords: new Uint8Array(16).fill(2),
     needs: new Uint8Array(40).fill(3),
-    limits: new Uint8Array(10).fill(4),
+    ackEvery: 300,
     wordsProof: new Uint8Array(16).fill(5),
   }
   const reply = padded(encode(inRep), 196)
@@ -116,8 +117,8 @@ t.test('what is encoded is decoded, in a REQ and in a REP', async t => {
       receiveBudgetBytes: fc.maxSafeNat(),
       applicationData: fc.uint8Array({ maxLength: 20 }),
       keyWords: fc.constant(new Uint8Array(0)),
-      needs: fc.uint8Array({ maxLength: 7 }),
-      limits: fc.constant(new Uint8Array(0)),
+      needs: fc.uint8Array({ maxLength: 5 }),
+      ackEvery: fc.constantFrom(0, 2, 127),
       wordsProof: fc.constant(new Uint8Array(0)),
     }),
     fc.constantFrom(56, 196),

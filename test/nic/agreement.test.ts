@@ -138,7 +138,7 @@ t.test('a host grants no hop counts where its socket hides them', async t => {
 t.test('a Weir host from before marks and probes were needs does what it did', async t => {
   const older = (frame: Frame, name: string) => {
     if (name === 'REQ' || name === 'REP')
-      say(frame, words => ({ ...words, features: words.features & 0x7ff, limits: new Uint8Array(0) }))
+      say(frame, words => ({ ...words, features: words.features & 0x7ff, ackEvery: 0 }))
   }
   const { left } = agreedStats({ a: cc('cubic'), b: cc('cubic') }, older)
   t.same(left.feedbackGranted, ['telemetry', 'reports of CE marks'])
@@ -149,7 +149,7 @@ t.test(
   'lists that break a rule, and values out of range: nothing throws, and nothing of them is granted',
   async t => {
     const bytes = (...list: number[]) => Uint8Array.from(list)
-    const nothing = { needs: bytes(), limits: bytes() }
+    const nothing = { needs: bytes(), ackEvery: 0 }
     const cases: [string, Partial<ConnectParameters>, boolean][] = [
       ['an id of 0', { needs: bytes(0) }, false],
       ['a value behind the end', { needs: bytes(0x0c, 1) }, false],
@@ -161,9 +161,6 @@ t.test(
       ['telemetry in a way that there is not', { needs: bytes(0x09, 9) }, true],
       ['a receiving part that there is not', { needs: bytes(0x31, 200) }, true],
       ['a mark with a value', { needs: bytes(0x39, 1) }, true],
-      ['a limit twice', { limits: bytes(0x41, 2, 0x41, 3) }, false],
-      ['a limit of 4 billion packets', { limits: bytes(0x44, 255, 255, 255, 255) }, true],
-      ['a limit of what has none', { limits: bytes(0x39, 7) }, true],
       ['all features', { features: 0xffff_ffff }, true],
     ]
     for (const [what, changed, isRead] of cases) {
@@ -184,5 +181,18 @@ t.test(
       if (name === 'REQ') say(frame, words => ({ ...words, needs: bytes(0x42, 255, 255) }))
     })
     t.same(greatest.right.feedbackGiven, ['an ACK each 65535 packets'], 'the greatest number')
+  },
+)
+
+t.test(
+  'beside the words of a key an application has 16 bytes, whichever of the usual controllers needs what',
+  async t => {
+    for (const name of ['hpcc', 'rx-hpcc', 'cubic', 'auto', 'fixed-window']) {
+      const host = { secret: Buffer.alloc(32, 7), receiveBudgetBytes: 2 ** 28 - 1, ackEveryPackets: 16 }
+      const pair = makePair({ a: { ...host, ...cc(name) } })
+      const handler = { onEstablished() {}, onCompletion() {}, onClosed() {} }
+      const options = { privateData: new Uint8Array(16) }
+      t.doesNotThrow(() => pair.a.connect(0, pair.b.address, 9, handler, options), name)
+    }
   },
 )

@@ -127,8 +127,7 @@ function wordsIn(path: string): string[][] {
       bytesOf(said.keyWords),
       column(said.needs, 'id'),
       column(said.needs, 'value'),
-      column(said.limits, 'id'),
-      column(said.limits, 'value'),
+      String(said.ackEvery),
       bytesOf(said.wordsProof),
     ])
   }
@@ -152,7 +151,7 @@ traffic:
   new VirtualRun(parseScenario(text, 'words.yaml'), { captures: { folder } }).run()
   const path = join(folder, 's1--h1.pcapng')
   const fields = ['version', 'features', 'path_mtu', 'key_words']
-  const lists = ['need', 'need.value', 'limit', 'limit.value', 'proof']
+  const lists = ['need', 'need.value', 'ack_every', 'proof']
   const names = [...fields, ...lists].map(name => `weir.words.${name}`)
   const theirs = tshark(path, names, 'weir.words.version')
   t.same(theirs, wordsIn(path))
@@ -165,7 +164,7 @@ traffic:
     theirs.some(([, , , , ids]) => ids === '1,7'),
     'cubic needs telemetry and marks',
   )
-  t.ok(theirs.every(([, , , , , , limits, values]) => limits === '8' && values === '16'))
+  t.ok(theirs.every(([, , , , , , every]) => every === '16'))
   t.same(tshark(path, ['frame.number'], 'weir.words.malformed'), [])
   const marks = tshark(path, ['frame.number'], 'weir.words.features.marks == 1')
   t.equal(marks.length, 4)

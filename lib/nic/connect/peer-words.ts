@@ -55,7 +55,7 @@ export function ownWords(settings: NicSettings, flow: Flow, applicationData?: Ui
     applicationData: data,
     keyWords: ownKeyWords(settings, flow),
     needs: needs.encode(ccNeeds(flow.cc.name)),
-    limits: needs.encode(offered(settings).limits),
+    ackEvery: offered(settings).ackEvery,
     wordsProof: NO_WORDS,
   }
   const words = weirData.encode(said)
@@ -107,15 +107,14 @@ function offered(settings: NicSettings): FeedbackOffer {
 /** What the other end grants this one. */
 function offerOf(words: PeerWords | null): FeedbackOffer {
   if (words === null) return PLAIN_OFFER
-  return offerOfPeer({ features: words.features, limits: needs.decode(words.limits)! })
+  return offerOfPeer(words)
 }
 
 /** The other end's words, null for a plain RoCEv2 peer. Words that cannot be read count as none. */
 export function spokenWords(privateData: Uint8Array): PeerWords | null {
   const words = weirData.decode(privateData)
   if (words === null || words === 'malformed') return null
-  const lists = [words.needs, words.limits]
-  return lists.some(list => needs.decode(list) === null) ? null : words
+  return needs.decode(words.needs) === null ? null : words
 }
 
 /** By these words the active end proves that it has the key, and the passive end, which has accepted the request, answers. */

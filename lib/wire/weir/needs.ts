@@ -1,6 +1,6 @@
 /**
  * What one end of a connection needs of the other, as REQ and REP carry it (field `needs` of proto/connect.proto): a list of needs, each
- * as below. What it can give has the same form where a number bounds it (field `limits`).
+ * as below.
  *
  *     0   id (5 bits)   length of the value in bytes, 0 to 4 (3 bits)
  *     1   value, big-endian, without leading zeros: the value 0 has no bytes
