@@ -9,15 +9,24 @@ import { Cubic } from './cubic/cubic.js'
 import { CUBIC_OPTIONS } from './cubic/cubic-options.js'
 import { FIXED_WINDOW_OPTIONS, FixedWindow } from './fixed-window/fixed-window.js'
 import { HPCC_OPTIONS, Hpcc } from './hpcc/hpcc.js'
-import { featuresFor, grants, type Needs, neededOfPeer, needText, RECEIVING_PARTS_MAX } from './needs.js'
+import {
+  type Abilities,
+  type FeedbackOffer,
+  grantedOf,
+  type Needs,
+  neededOfPeer,
+  needText,
+  offerOf,
+  RECEIVING_PARTS_MAX,
+} from './needs.js'
 import { type OptionSpec, type OptionValues, optionFlag } from './options.js'
 import { RX_HPCC_OPTION_PLACES, RX_HPCC_OPTIONS, RxHpcc } from './rx-hpcc/rx-hpcc.js'
 import { RxHpccReceiver } from './rx-hpcc/rx-hpcc-receiver.js'
 import { RxListing } from './rx-hpcc/rx-listing.js'
 
 /** A controller that windows are worked out for at the receiver. */
-interface ReceivingPart {
-  /** Its number in the words of a connection, 0 to 21: it never changes, and no other controller has it. */
+export interface ReceivingPart {
+  /** Its number in the words of a connection, 0 to 18: it never changes, and no other controller has it. */
   number: number
   /**
    * Where a request has each option that the receiver needs: places 0 to 10. A peer of another version reads them there, so no option
@@ -97,13 +106,13 @@ const CATALOGUE: ControllerEntry[] = [
     options: CUBIC_OPTIONS,
     // Its telemetry carries N, holds flows to the receiver's budget, and is the only answer to READ responses. HyStart++ judges a round
     // by eight round trips (RFC 9406, section 4.3: N_RTT_SAMPLE).
-    needs: { telemetry: 'some', ackShare: 1 / 8 },
+    needs: { telemetry: 'some', marks: true, ackShare: 1 / 8 },
     create: (context, options) => new Cubic(context, options),
   },
   {
     name: 'auto',
     options: AUTO_OPTIONS,
-    needs: { telemetry: 'some', directResponses: true, ackShare: 1 / 8 },
+    needs: { telemetry: 'some', marks: true, directResponses: true, ackShare: 1 / 8 },
     create: (context, options) => new Auto(context, options),
   },
 ]
@@ -167,6 +176,16 @@ export function ccAckShare(name: string): number {
   return entry(name).needs.ackShare ?? 1 / 2
 }
 
+/** Packets for which it needs one acknowledgement; 0 = as the peer is set. */
+export function ccAckEvery(name: string): number {
+  return entry(name).needs.ackEvery ?? 0
+}
+
+/** True if only its probes collect telemetry, whatever the settings say. */
+export function ccProbesOnly(name: string): boolean {
+  return telemetryOf(name) === 'probes'
+}
+
 /** True if the receiver works out the window. */
 export function ccIsReceiverBased(name: string): boolean {
   return entry(name).receivingPart !== undefined
@@ -191,25 +210,32 @@ function ownNeeds({ needs, receivingPart }: ControllerEntry): Need[] {
   return neededOfPeer(needs, receivingPart?.number ?? -1)
 }
 
-/** What comes of a controller's needs with a peer of these features. A controller that is refused one gives way, if its entry says to which. */
-export function agreeOn(cc: ChosenController, features: number): Agreement {
+/**
+ * What comes of a controller's needs with a peer that offers this. A controller that is refused one gives way, if its entry says to
+ * which. @param broken what the peer has granted and does not give, and so counts as refused: bit `id` for each need
+ */
+export function agreeOn(cc: ChosenController, offer: FeedbackOffer, broken = 0): Agreement {
   const found = entry(cc.name)
   const { otherwise } = found
-  const needs = ownNeeds(found)
-  const granted = needs.filter(need => grants(features, need))
-  const refused = needs.filter(need => !grants(features, need))
+  const granted: Need[] = []
+  const refused: Need[] = []
+  for (const need of ownNeeds(found)) {
+    const given = (broken & (1 << need.id)) !== 0 ? null : grantedOf(offer, need)
+    if (given === null) refused.push(need)
+    else granted.push(given)
+  }
   if (refused.length === 0 || otherwise === undefined) return { cc, reason: AS_CONFIGURED, granted, refused }
   const names = ccOptions(otherwise).map(spec => spec.name)
   const options = Object.fromEntries(Object.entries(cc.options).filter(([name]) => names.includes(name)))
-  const instead = agreeOn({ name: otherwise, options }, features)
+  const instead = agreeOn({ name: otherwise, options }, offer, broken)
   const reason = `${cc.name} would need ${needTexts(refused).join(', ')}`
   return { cc: instead.cc, reason, granted: instead.granted, refused }
 }
 
-/** What this host grants its peers, as bits of `features` of proto/connect.proto. @param seesHops it sees over how many hops a packet came */
-export function offeredFeatures(seesHops: boolean): number {
+/** What this host offers its peers. */
+export function ownOffer(abilities: Abilities): FeedbackOffer {
   const numbers = CATALOGUE.flatMap(({ receivingPart }) => receivingPart?.number ?? [])
-  return featuresFor(numbers, seesHops)
+  return offerOf(numbers, abilities)
 }
 
 /** For people. */

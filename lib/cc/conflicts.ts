@@ -13,6 +13,7 @@ import {
   ccDecidesReturn,
   ccIsReceiverBased,
   ccOptions,
+  ccProbesOnly,
   ccTakesDirectResponses,
   ccWantsTelemetry,
 } from './catalogue.js'
@@ -152,6 +153,14 @@ export const CONFLICTS: readonly ConflictRow[] = [
       isChanged(modes, name) && wantsTelemetry(modes) && modes.names?.some(ccTakesDirectResponses) === false,
   },
   {
+    group: 'telemetry',
+    options: ['everyPackets', 'everyBytes'],
+    when: 'cc is one whose probes alone collect telemetry: none of the controllers here, but a program may add one',
+    said: ({ names = [] }) => `cc is ${names[0]}, whose probes collect telemetry`,
+    mend: 'cc to hpcc',
+    holds: (modes, name) => isChanged(modes, name) && isProbesOnly(modes),
+  },
+  {
     // Only where the peers, whose data this host answers, have the same settings.
     group: 'telemetry',
     options: ['answer'],
@@ -160,7 +169,7 @@ export const CONFLICTS: readonly ConflictRow[] = [
     only: 'files',
     holds: modes =>
       modes.isEverybody === true &&
-      modes.telemetry.collect === 'probe' &&
+      collects(modes) === 'probe' &&
       isChanged(modes, 'answer') &&
       modes.names !== undefined &&
       wantsTelemetry(modes) &&
@@ -185,8 +194,8 @@ export const CONFLICTS: readonly ConflictRow[] = [
     when: 'every packet collects telemetry',
     mend: 'everyPackets above 1, or collect to probe',
     holds: modes => {
-      const { collect, everyPackets, everyBytes } = modes.telemetry
-      const isEvery = collect === 'data' && everyPackets === 1 && everyBytes === 0
+      const { everyPackets, everyBytes } = modes.telemetry
+      const isEvery = collects(modes) === 'data' && everyPackets === 1 && everyBytes === 0
       return isEvery && isChanged(modes, 'plain') && modes.names?.every(ccAlwaysCollects) === true
     },
   },
@@ -292,6 +301,15 @@ function wantsTelemetry({ names }: Modes): boolean {
 
 function isReceiverBased({ names }: Modes): boolean {
   return names?.every(ccIsReceiverBased) === true
+}
+
+function isProbesOnly({ names = [] }: Modes): boolean {
+  return names.length > 0 && names.every(ccProbesOnly)
+}
+
+/** Which packets collect telemetry, with the controllers' needs. */
+function collects(modes: Modes): TelemetrySettings['collect'] {
+  return isProbesOnly(modes) ? 'probe' : modes.telemetry.collect
 }
 
 /** A setting at its default changes nothing. */

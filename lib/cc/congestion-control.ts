@@ -15,6 +15,8 @@ export const FeedbackSource = {
   SWITCH: 4,
   /** A READ of the peer, which shows that it has earlier responses. */
   READ: 5,
+  /** A congestion notification packet. */
+  CNP: 6,
 } as const
 export type FeedbackSource = (typeof FeedbackSource)[keyof typeof FeedbackSource]
 
@@ -28,7 +30,7 @@ export const UNKNOWN_NS = -1
  */
 export interface AckSample {
   source: FeedbackSource
-  /** The packet that this sample speaks of: the one acknowledged, or the one that carried the telemetry. */
+  /** The packet that this sample speaks of: the one acknowledged, or the one that carried the telemetry. -1: a CNP names none. */
   seq: number
   /** The next packet to be sent: `snd_nxt` of the drafts. */
   sndNxt: number
@@ -40,7 +42,7 @@ export interface AckSample {
   inFlightBytes: number
   /** Time from that packet's departure to this sample, or 0 when it is not known. */
   rttNs: Nanos
-  /** When that packet left this host, or UNKNOWN_NS. */
+  /** When that packet left this host, or UNKNOWN_NS. Of a probe's answer: when the probe left. */
   sentNs: Nanos
   /**
    * When it arrived at the peer, and when this answer left there: by the peer's clock, modulo `arrival.MODULUS_NS`; UNKNOWN_NS unless the
@@ -144,8 +146,8 @@ export interface CongestionControl {
   onAck(now: Nanos, sample: AckSample): void
   /** Telemetry arrived without an acknowledgement: a probe's answer, a notification. Default: no reaction. */
   onTelemetry?(now: Nanos, sample: AckSample): void
-  /** A congestion notification packet arrived. Default: no reaction. */
-  onCnp?(now: Nanos): void
+  /** A congestion notification packet arrived: it names no packet, and tells nothing else. Default: no reaction. */
+  onCnp?(now: Nanos, sample: AckSample): void
   /** Packets are taken for lost and will be retransmitted. */
   onLoss(now: Nanos, loss: LossSample): void
   /** What the last `onLoss` spoke of had arrived: nothing was lost (RFC 9438, section 4.9). Default: no reaction. */

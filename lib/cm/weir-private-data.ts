@@ -8,6 +8,7 @@ import { MessageCodec, messageType } from '../proto/proto.js'
 import * as rej from '../wire/cm/rej.js'
 import * as rep from '../wire/cm/rep.js'
 import { mtuCode } from '../wire/cm/req.js'
+import { ACK_EVERY_MAX } from '../wire/weir/needs.js'
 import { within } from './options.js'
 
 /** "WEIR" */
@@ -15,15 +16,20 @@ const MAGIC = [0x57, 0x45, 0x49, 0x52]
 const PREFIX_BYTES = MAGIC.length + 1
 /** Bytes that an application can add to a REQ or a REP. */
 export const APPLICATION_BYTES_MAX = 20
-const KEY_WORDS_MAX = 16
+export const KEY_WORDS_MAX = 16
 /**
- * Bytes of needs. A REQ has room for 7 beside 20 bytes of an application, and for 3 beside 16 bytes and the
- * key words.
+ * Most bytes of needs. A REQ has room for 5 beside 20 bytes of an application. It has room for 2, which those of Weir's own controllers
+ * take, beside 16 and the words of a key, where the receive budget is below 256 MiB. `ackEvery` is below 128 in both.
  */
-const NEEDS_MAX = 40
+export const NEEDS_MAX = 40
+/** Length of the proof of a REP's words. */
+export const WORDS_PROOF_BYTES = 16
+/** Field 12, of that length: tag and length of the last field. */
+const WORDS_PROOF_TAG = [(12 << 3) | 2, WORDS_PROOF_BYTES]
 const END_PROOF_MAX = 16
 const VERSION_MAX = 127
 const RECEIVE_BUDGET_MAX = Number.MAX_SAFE_INTEGER
+const NOTHING = new Uint8Array(0)
 
 export interface ConnectParameters {
   /** 1 to 127. */
@@ -40,6 +46,10 @@ export interface ConnectParameters {
   keyWords: Uint8Array
   /** What the sender needs of the other end, at most 40 bytes: `lib/wire/weir/needs.ts`. */
   needs: Uint8Array
+  /** The sender acknowledges for no fewer packets at a time, 2 to 65535; 0 = as often as asked. */
+  ackEvery: number
+  /** 16 bytes, in a REP: both ends have written what the other has read. Empty: there is no key, or the peer is older. */
+  wordsProof: Uint8Array
 }
 
 interface ConnectRejection {
@@ -70,16 +80,20 @@ export function encode(parameters: ConnectParameters): Uint8Array {
   within('applicationData.length', parameters.applicationData.length, 0, APPLICATION_BYTES_MAX)
   within('keyWords.length', parameters.keyWords.length, 0, KEY_WORDS_MAX)
   within('needs.length', parameters.needs.length, 0, NEEDS_MAX)
+  within('ackEvery', parameters.ackEvery, 0, ACK_EVERY_MAX)
+  within('wordsProof.length', parameters.wordsProof.length, 0, WORDS_PROOF_BYTES)
   if (mtuCode(parameters.pathMtu) === 0) {
     throw new WeirError(
       'WEIR_BAD_ARGUMENT',
       `pathMtu is 256, 512, 1024, 2048 or 4096, not ${parameters.pathMtu}`,
     )
   }
-  const { keyWords, needs, ...others } = parameters
+  const { keyWords, needs, ackEvery, wordsProof, ...others } = parameters
   const message: Partial<ConnectParameters> = others
   if (keyWords.length > 0) message.keyWords = keyWords
   if (needs.length > 0) message.needs = needs
+  if (ackEvery > 0) message.ackEvery = ackEvery
+  if (wordsProof.length > 0) message.wordsProof = wordsProof
   return framed(parametersCodec.encode(message))
 }
 
@@ -96,11 +110,25 @@ export function decode(privateData: Uint8Array): ConnectParameters | null | 'mal
     parameters.receiveBudgetBytes <= RECEIVE_BUDGET_MAX &&
     parameters.applicationData.length <= APPLICATION_BYTES_MAX &&
     parameters.keyWords.length <= KEY_WORDS_MAX &&
-    parameters.needs.length <= NEEDS_MAX
+    parameters.needs.length <= NEEDS_MAX &&
+    parameters.ackEvery <= ACK_EVERY_MAX &&
+    parameters.wordsProof.length <= WORDS_PROOF_BYTES
   return sound ? parameters : 'malformed'
 }
 
-/** Returns private data for a REJ or a DREQ, at most 148 bytes. A long message is cut. */
+/** The words of private data that `decode` can read, as `encode` made them without their proof, and that proof; empty: there is none. */
+export function splitProof(privateData: Uint8Array): { words: Uint8Array; proof: Uint8Array } {
+  const whole = privateData.subarray(0, PREFIX_BYTES + privateData[MAGIC.length]!)
+  const at = whole.length - WORDS_PROOF_TAG.length - WORDS_PROOF_BYTES
+  const isThere = at >= PREFIX_BYTES && WORDS_PROOF_TAG.every((byte, i) => whole[at + i] === byte)
+  if (!isThere) return { words: whole, proof: NOTHING }
+  return {
+    words: framed(whole.subarray(PREFIX_BYTES, at)),
+    proof: whole.subarray(at + WORDS_PROOF_TAG.length),
+  }
+}
+
+/** Private data for a REJ, or a DREQ, at most 148 bytes: a long message is cut off. */
 export function encodeRejection(rejection: ConnectRejection): Uint8Array {
   const room = rej.PRIVATE_DATA_BYTES - PREFIX_BYTES
   const { proof } = rejection

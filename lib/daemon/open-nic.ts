@@ -315,6 +315,8 @@ function createNic(
     hostIntake: intake,
     gathers: port.gathers,
     takesRuns: port.takesRuns,
+    seesMarks: port.seesMarks,
+    seesHops: port.seesHops,
     defects: 'end',
     onDefect: onContained,
     slackNs: SLACK_NS,

@@ -31,6 +31,9 @@ export interface Port {
    * happens within one machine, and is lost. Then peers must send each packet by itself (`Frame.alone`).
    */
   readonly takesRuns: boolean
+  /** Frames come with the ECN field of their IP header, and with its TTL or hop limit. False: the port makes these up. */
+  readonly seesMarks: boolean
+  readonly seesHops: boolean
   readonly counters: PortCounters
   /**
    * Bytes that have arrived and wait for `receive`, counted as in `counters.rxBytes`. NaN where the kernel

@@ -131,6 +131,9 @@ export interface NicConfig {
   gathers?: boolean
   /** The port takes runs of packets, see `Port.takesRuns`; peers learn it if not. Default true. */
   takesRuns?: boolean
+  /** The port shows CE marks of packets, and the TTL or hop limit with which they arrive, see `Port`. Default true. */
+  seesMarks?: boolean
+  seesHops?: boolean
   /**
    * What shows how well this host keeps up with arriving packets: `telemetry.hostHop` makes it the last hop of the
    * paths to this host. Default: none.
@@ -210,6 +213,8 @@ export function nicSettings(config: NicConfig): NicSettings {
     icrc: 'whole',
     gathers: false,
     takesRuns: true,
+    seesMarks: true,
+    seesHops: true,
     priority: 0,
     dscpOfPriority: CLASS_SELECTORS,
     slackNs: 0,

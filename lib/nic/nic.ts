@@ -95,12 +95,11 @@ export class Nic implements Node, Verbs, RxEvents {
     this.readRoom = new ReadRoom(this.settings.receiveBudgetBytes)
     this.#connections = new Connections(this)
     this.pfc = new PfcReceiver(this.settings.lineRateBps)
-    const { ackEveryPackets } = this.settings
     const concurrentFlows = () => this.#connections.concurrentFlows
     const { flows, capacity } = this.table
     this.#control = new ControlPackets(flows, capacity, this.pfc, this.#tx, concurrentFlows)
     const { settings, headers, sourcePorts } = this
-    this.#feedback = new Feedback(this.#control, ackEveryPackets, concurrentFlows, this)
+    this.#feedback = new Feedback(this.#control, concurrentFlows, this)
     this.#paths = new PathSelector(settings, headers, sourcePorts, this.#control, this.#rx.counters)
     this.#start = new FlowStart(this.settings, this.#control, this.#paths)
     this.checkController(this.settings.cc)
@@ -373,6 +372,7 @@ export class Nic implements Node, Verbs, RxEvents {
   /** The flow has new work, a new state or news of its packets: schedules it, and its handler's events. */
   flowChanged(now: Nanos, flow: Flow): void {
     const { sender, path, ending } = flow
+    if (sender.brokenNeeds !== 0) this.#start.onNeedsBroken(flow)
     if (sender.needsBaseRtt()) this.startProbe(flow)
     if (path.peerSourcePort !== path.sourcePort && path.peerSourcePort !== 0) this.#paths.follow(now, flow)
     this.#choosePath(now, flow)

@@ -11,9 +11,11 @@
 --    tshark -o weir_ifa.protocol:131 …
 -- 3. RoCEv2 whose end was not captured, which Wireshark's own dissector takes for malformed.
 -- 4. Weir's own packets, opcodes 0xc0 to 0xff, which Wireshark calls unknown, and the tags of feedback on connections with a key.
+-- 5. What Weir hosts say in the private data of REQ, REP, REJ and DREQ: features, needs, why a connection ends.
 --
--- Layouts are those of delayed-ack.ts, rate.ts, rate-request.ts, sack.ts, feedback-tag.ts, direct-tag.ts, arrival.ts, int-shim.ts, int-md.ts, ioam-udp.ts, ioam-trace.ts and ifa.ts in lib/wire, the units of compact
--- records those of lib/wire/telemetry/int-units.ts.
+-- Layouts are those of delayed-ack.ts, rate.ts, rate-request.ts, sack.ts, feedback-tag.ts, direct-tag.ts, arrival.ts, needs.ts, int-shim.ts,
+-- int-md.ts, ioam-udp.ts, ioam-trace.ts and ifa.ts in lib/wire, messages those of proto/connect.proto, the units of compact records those of
+-- lib/wire/telemetry/int-units.ts.
 
 local UDP_PORT_ROCE = 4791
 local UDP_PORT_INT = 4792
@@ -551,3 +553,143 @@ function vendor.dissector(_, pinfo, root)
 end
 
 register_postdissector(vendor)
+
+-- Weir's words in the private data of the connection manager: "WEIR", a byte of length, a message of proto/connect.proto.
+
+local words = Proto("weir_words", "Weir's words at connect")
+local FEATURES = {
+  { 0x1, "selective_repeat", "Selective repeat" }, { 0x2, "path_answers", "Answers path probes" }, { 0x4, "no_runs", "Takes no runs of packets" },
+  { 0x8, "keeps_port", "Sends from one UDP port" }, { 0x10, "window_numbers", "Numbers windows" },
+  { 0x20, "telemetry", "Reads needs, grants telemetry" }, { 0x40, "reverse_telemetry", "Grants telemetry collected by ACKs" },
+  { 0x80, "time_stamps", "Grants time stamps" }, { 0x100, "hop_count", "Grants hop counts" }, { 0x200, "cnps", "Grants CNPs" },
+  { 0x400, "rx_hpcc", "Grants windows by rx-hpcc" }, { 0x800, "marks", "Grants reports of CE marks" },
+  { 0x1000, "ack_every", "Grants an ACK each so many packets" }, { 0x2000, "probes", "Grants answers to probes" },
+}
+local NEEDS = {
+  [1] = "telemetry", [2] = "telemetry collected by ACKs", [3] = "time stamps", [4] = "hop counts", [5] = "CNPs, ns apart",
+  [6] = "windows by receiving part", [7] = "reports of CE marks", [8] = "an ACK each so many packets", [9] = "answers to probes",
+}
+local NEED_BYTES_MAX = 4
+local w = {
+  version = ProtoField.uint64("weir.words.version", "Version"),
+  features = ProtoField.uint32("weir.words.features", "Features", base.HEX),
+  mtu = ProtoField.uint64("weir.words.path_mtu", "Path MTU (B)"),
+  budget = ProtoField.uint64("weir.words.receive_budget", "Receive budget (B)"),
+  data = ProtoField.bytes("weir.words.application_data", "Data of the application"),
+  key = ProtoField.bytes("weir.words.key_words", "Nonce and proof of the key"),
+  need = ProtoField.uint8("weir.words.need", "Needs", base.DEC, NEEDS, 0xf8),
+  need_value = ProtoField.uint32("weir.words.need.value", "Value"),
+  ack_every = ProtoField.uint64("weir.words.ack_every", "Packets for which it grants one ACK at most"),
+  proof = ProtoField.bytes("weir.words.proof", "Proof of the words of both ends"),
+  code = ProtoField.string("weir.words.code", "Code"),
+  message = ProtoField.string("weir.words.message", "Reason"),
+  end_proof = ProtoField.bytes("weir.words.end_proof", "Proof of who ends the connection"),
+  other = ProtoField.bytes("weir.words.other", "Field that is not known"),
+}
+local feature_fields = {}
+words.fields = w
+for i, feature in ipairs(FEATURES) do
+  feature_fields[i] = ProtoField.bool("weir.words.features." .. feature[2], feature[3], 32, nil, feature[1])
+end
+words.fields = feature_fields
+local e_words = ProtoExpert.new("weir.words.malformed", "Words that cannot be read", expert.group.MALFORMED, expert.severity.ERROR)
+words.experts = { e_words }
+
+-- A varint: its value, exact to 2^53, and where it ends; nil if it does not end.
+local function varint(tvb, at, stop)
+  local value, factor = 0, 1
+  while at < stop and factor < 2 ^ 64 do
+    local byte = tvb(at, 1):uint()
+    value = value + byte % 128 * factor
+    at = at + 1
+    if byte < 128 then return value, at end
+    factor = factor * 128
+  end
+end
+
+local function add_features(tree, range, value)
+  local node = tree:add(w.features, range, value)
+  for _, field in ipairs(feature_fields) do node:add(field, range, value) end
+end
+
+-- A list of needs: id and length in a byte, then the value. False if it breaks a rule.
+local function add_needs(tvb, at, stop, tree)
+  while at < stop do
+    local length = tvb(at, 1):bitfield(5, 3)
+    if tvb(at, 1):bitfield(0, 5) == 0 or at + 1 + length > stop then return false end
+    local node = tree:add(w.need, tvb(at, 1))
+    if length <= NEED_BYTES_MAX then
+      local value = length > 0 and tvb(at + 1, length):uint() or 0
+      node:add(w.need_value, tvb(at, 1 + length), value)
+      if length > 0 then node:append_text(": " .. value) end
+    end
+    at = at + 1 + length
+  end
+  return true
+end
+
+local function raw(field)
+  return function(tvb, at, stop, tree)
+    if stop > at then tree:add(field, tvb(at, stop - at)) end
+    return true
+  end
+end
+
+-- By message and field number: how numbers and how bytes are shown.
+local PARAMETERS = {
+  numbers = { [1] = w.version, [3] = w.mtu, [7] = w.budget, [11] = w.ack_every },
+  bytes = { [8] = raw(w.data), [9] = raw(w.key), [10] = add_needs, [12] = raw(w.proof) },
+}
+local REJECTION = { numbers = {}, bytes = { [1] = raw(w.code), [2] = raw(w.message), [3] = raw(w.end_proof) } }
+
+-- The fields of a message from `at` on. False if it cannot be read.
+local function add_message(tvb, at, stop, tree, message)
+  while at < stop do
+    local from, key = at, nil
+    key, at = varint(tvb, at, stop)
+    if key == nil then return false end
+    local number, kind = math.floor(key / 8), key % 8
+    if kind ~= 0 and kind ~= 2 then return false end
+    local value, behind = varint(tvb, at, stop)
+    if value == nil then return false end
+    if kind == 0 then
+      local range, field = tvb(from, behind - from), message.numbers[number]
+      if message == PARAMETERS and number == 2 then add_features(tree, range, value)
+      elseif field ~= nil then add(tree, field, range, value)
+      else tree:add(w.other, range) end
+      at = behind
+    else
+      if behind + value > stop then return false end
+      local show_bytes = message.bytes[number] or raw(w.other)
+      if not show_bytes(tvb, behind, behind + value, tree) then return false end
+      at = behind + value
+    end
+  end
+  return true
+end
+
+-- Management datagrams to QP 1: BTH, DETH (8 bytes), then 256 bytes whose class is 7. By attribute: where private data lie behind
+-- the CMA header of a REQ, and what they are.
+local DETH_BYTES, MAD_BYTES, CM_CLASS = 8, 256, 7
+local MESSAGES = {
+  [0x10] = { at = 200, message = PARAMETERS }, [0x13] = { at = 60, message = PARAMETERS },
+  [0x12] = { at = 108, message = REJECTION }, [0x15] = { at = 36, message = REJECTION },
+}
+
+function words.dissector(_, _, root)
+  local qp, psn = bth_qp(), bth_psn()
+  if qp == nil or psn == nil or qp.value ~= 1 then return end
+  local tvb, mad = psn.source, psn.offset - PSN_AT + BTH_BYTES + DETH_BYTES
+  if not has(tvb, mad, MAD_BYTES) or tvb(mad + 1, 1):uint() ~= CM_CLASS then return end
+  local found = MESSAGES[tvb(mad + 16, 2):uint()]
+  if found == nil then return end
+  local at = mad + found.at
+  if tvb(at, 4):uint() ~= 0x57454952 then return end
+  local length = tvb(at + 4, 1):uint()
+  local stop = math.min(at + 5 + length, mad + MAD_BYTES)
+  local tree = root:add(words, tvb(at, stop - at))
+  local readable = at + 5 + length <= mad + MAD_BYTES and add_message(tvb, at + 5, stop, tree, found.message)
+  if not readable then tree:add_proto_expert_info(e_words) end
+end
+
+register_postdissector(words)

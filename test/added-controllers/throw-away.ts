@@ -33,6 +33,9 @@ interface Heard {
   reverseQueues: number[]
   /** N. */
   flows: number
+  ackedBytes: number
+  inFlightBytes: number
+  ecnEcho: boolean
 }
 
 function heard(now: number, sample: AckSample): Heard {
@@ -51,6 +54,9 @@ function heard(now: number, sample: AckSample): Heard {
     reverse: [...reverseHops.switchId.subarray(0, reverseHops.count)],
     queues: [...hops.qlenBytes.subarray(0, hops.count)],
     flows: hops.flows,
+    ackedBytes: sample.ackedBytes,
+    inFlightBytes: sample.inFlightBytes,
+    ecnEcho: sample.ecnEcho,
     reverseQueues: [...reverseHops.qlenBytes.subarray(0, reverseHops.count)],
   }
 }
@@ -76,8 +82,9 @@ class Listener implements CongestionControl {
   onTelemetry(now: number, sample: AckSample): void {
     this.#into.push(heard(now, sample))
   }
-  onCnp(now: number): void {
+  onCnp(now: number, sample: AckSample): void {
     this.#cnps.push(now)
+    this.#into.push(heard(now, sample))
   }
   onLoss(): void {}
   windowBytes(): number {
@@ -132,12 +139,49 @@ export const DATA_WAY: ControllerEntry = {
 }
 
 export const cnpsHeard: number[] = []
+export const cnpSamples: Heard[] = []
 /** Needs CNPs. */
 export const MARKED: ControllerEntry = {
   name: 'marked',
   options: [],
   needs: { cnpIntervalNs: 50_000 },
-  create: context => new Listener('marked', context, [], cnpsHeard),
+  create: context => new Listener('marked', context, cnpSamples, cnpsHeard),
+}
+
+/** Needs an acknowledgement for each 4 packets, and no other controller without. */
+export const OFTEN: ControllerEntry = {
+  name: 'often',
+  options: [],
+  needs: { ackEvery: 4 },
+  create: context => new Listener('often', context, [], []),
+}
+
+export const probedHeard: Heard[] = []
+/** Needs probes that collect telemetry. */
+export const PROBED: ControllerEntry = {
+  name: 'probed',
+  options: [],
+  needs: { telemetry: 'probes' },
+  otherwise: 'fixed-window',
+  create: context => new Listener('probed', context, probedHeard, []),
+}
+
+export const greedyHeard: Heard[] = []
+/** Needs everything that a peer can grant; what takes over needs nothing. */
+export const GREEDY: ControllerEntry = {
+  name: 'greedy',
+  options: [],
+  needs: {
+    telemetry: 'all',
+    reverseTelemetry: 'own-way',
+    timeStamps: true,
+    hopCount: true,
+    marks: true,
+    cnpIntervalNs: 50_000,
+    ackEvery: 2,
+  },
+  otherwise: 'fixed-window',
+  create: context => new Listener('greedy', context, greedyHeard, []),
 }
 
 /** Gives one window for each T, whatever the telemetry contains. */
@@ -188,3 +232,23 @@ export const GIVEN: ControllerEntry = {
     create: (context, options) => new Giver(context, optionNumber('given', GIVEN.options, options, 'window')),
   },
 }
+
+/** What controllers of papers need, written down before any of them is: without their algorithms. */
+function coming(name: string, needs: ControllerEntry['needs'], otherwise?: string): ControllerEntry {
+  return { name, options: [], needs, otherwise, create: context => new Listener(name, context, [], []) }
+}
+
+export const COMING: readonly ControllerEntry[] = [
+  // FNCC, section 3.2: ACKs collect of the data's way; N comes along. One ACK may stand for several packets.
+  coming('fncc', { reverseTelemetry: 'data-way' }, 'hpcc'),
+  // DCQCN: marks, and CNPs 50 us apart; its two timers and its byte counter are the sender's.
+  coming('dcqcn', { marks: true, cnpIntervalNs: 50_000 }, 'cubic'),
+  // TIMELY: the round trip of segments of 16 KB and more, without the time that the peer takes.
+  coming('timely', { timeStamps: true, ackEvery: 16 }),
+  // Swift: the delay of the network and of the peer apart, for each packet, and a target that follows the hops.
+  coming('swift', { timeStamps: true, hopCount: true, ackEvery: 1 }, 'cubic'),
+  // RTTCC: probes that measure a round trip.
+  coming('rttcc', { telemetry: 'probes' }, 'cubic'),
+  // RoCC: what congested switches send by themselves.
+  coming('rocc', { telemetry: 'all', directResponses: true }),
+]

@@ -1,8 +1,5 @@
-/**
- * A third party that sends any packets to host `a` of a pair, from an address of its own or from a forged
- * one.
- */
-import { encode } from '../../lib/cm/weir-private-data.js'
+/** A third party: it sends what it likes to host `a` of a pair, from an address of its own or from one that it forges. */
+import { type ConnectParameters, decode, encode } from '../../lib/cm/weir-private-data.js'
 import type { Frame } from '../../lib/frame/frame.js'
 import type { Nic } from '../../lib/nic/nic.js'
 import { WorkOpcode } from '../../lib/qp/queues/work.js'
@@ -130,7 +127,17 @@ function setGuid(view: DataView, guid: bigint): void {
   if (attribute === Attribute.REJ) view.setBigUint64(REJ_GUID, guid)
 }
 
-/** Writes `bytes` from `a` to `b`. Returns true if they arrive, so the connection is alive. */
+/** Says something else in a REQ or REP of a Weir host, with a right ICRC. */
+export function say(frame: Frame, change: (said: ConnectParameters) => ConnectParameters): void {
+  const at = frame.bytes.subarray(0, frame.length).indexOf('WEIR', frame.l4, 'latin1')
+  const spoken = frame.bytes.subarray(at, frame.length - icrc.BYTES)
+  const words = encode(change(decode(Uint8Array.from(spoken)) as ConnectParameters))
+  spoken.fill(0, 0, 5 + spoken[4]!)
+  spoken.set(words)
+  icrc.write(frame)
+}
+
+/** Writes `bytes` from `a` to `b`, checks that they arrive: the connection lives. */
 export function works(pair: Pair, left: App, id: number, bytes = 20_000): boolean {
   const data = pattern(id, bytes)
   const there = memoryOf(pair.b, Buffer.alloc(bytes))
@@ -169,6 +176,8 @@ export function request(pair: Pair, tap: Wiretap, port: number, id: number, from
     applicationData: new Uint8Array(0),
     keyWords: new Uint8Array(0),
     needs: new Uint8Array(0),
+    ackEvery: 0,
+    wordsProof: new Uint8Array(0),
   })
   sendMessage(pair, tap, 'REQ', [id, 0], { port, qpn: id }, from, BigInt(id), words)
 }

@@ -6,7 +6,7 @@
  */
 import t from 'tap'
 import { ccNames, ccOptions, createCongestionControl, createReceiverControl } from '../../lib/cc/catalogue.js'
-import type { CongestionControl, LossSample } from '../../lib/cc/congestion-control.js'
+import { type CongestionControl, FeedbackSource, type LossSample } from '../../lib/cc/congestion-control.js'
 import { Random } from '../../lib/sim/random.js'
 import { fixedSeeds } from '../support/seeds.js'
 import { type Hop, lossOf, sampleOf } from './samples.js'
@@ -47,6 +47,12 @@ function randomLoss(random: Random, sndNxt: number): LossSample {
   })
 }
 
+function cnp(sndNxt: number) {
+  const sample = sampleOf([], { seq: -1, sndNxt })
+  sample.source = FeedbackSource.CNP
+  return sample
+}
+
 /** Plays a seed's events; returns every window and rate seen. */
 function play(cc: CongestionControl, seed: number, check: (step: number, what: string) => void): number[] {
   const random = new Random(seed)
@@ -70,7 +76,7 @@ function play(cc: CongestionControl, seed: number, check: (step: number, what: s
       'window',
     ][random.below(11)]!
     if (what === 'sent') cc.onSent?.(now, next++, 1 + random.below(4096))
-    else if (what === 'cnp') cc.onCnp?.(now)
+    else if (what === 'cnp') cc.onCnp?.(now, cnp(next))
     else if (what === 'loss') cc.onLoss(now, randomLoss(random, next))
     else if (what === 'timeout') cc.onTimeout?.(now)
     else if (what === 'window')

@@ -7,6 +7,7 @@ import {
   decodeRejection,
   encode,
   encodeRejection,
+  splitProof,
 } from '../../lib/cm/weir-private-data.js'
 import { drawnSeed } from '../support/seeds.js'
 import { readCapture } from './captures.js'
@@ -21,6 +22,8 @@ const PARAMETERS: ConnectParameters = {
   applicationData: Uint8Array.of(1, 2, 3),
   keyWords: new Uint8Array(0),
   needs: new Uint8Array(0),
+  ackEvery: 0,
+  wordsProof: new Uint8Array(0),
 }
 
 /** As it arrives: in 56, 196 or 148 bytes of which the rest is zero. */
@@ -58,7 +61,9 @@ t.test('the largest values fit into a REQ', async t => {
     receiveBudgetBytes: Number.MAX_SAFE_INTEGER,
     applicationData: new Uint8Array(APPLICATION_BYTES_MAX).fill(0xff),
     keyWords: new Uint8Array(0),
-    needs: new Uint8Array(7).fill(0xff),
+    needs: new Uint8Array(5).fill(0xff),
+    ackEvery: 127,
+    wordsProof: NONE,
   }
   const bytes = encode(largest)
   t.ok(bytes.length <= 56, `${bytes.length} bytes`)
@@ -67,18 +72,22 @@ t.test('the largest values fit into a REQ', async t => {
 
 function plain(parameters: ConnectParameters | null | 'malformed') {
   if (parameters === null || parameters === 'malformed') return parameters
-  const { applicationData, keyWords, needs } = parameters
-  return { ...parameters, applicationData: [...applicationData], keyWords: [...keyWords], needs: [...needs] }
+  const texts = Object.entries(parameters).map(([name, value]) => [
+    name,
+    value instanceof Uint8Array ? Buffer.from(value).toString('hex') : value,
+  ])
+  return Object.fromEntries(texts)
 }
 
 t.test('with the words of a key a REQ has room for 16 bytes of an application', async t => {
   const keyed: ConnectParameters = {
     ...PARAMETERS,
     features: 0x3fff,
-    receiveBudgetBytes: 2 ** 35 - 1,
+    receiveBudgetBytes: 2 ** 28 - 1,
     applicationData: new Uint8Array(16).fill(0xff),
     keyWords: new Uint8Array(12).fill(0xee),
-    needs: new Uint8Array(3).fill(0xdd),
+    needs: new Uint8Array(2).fill(0xdd),
+    ackEvery: 127,
   }
   const bytes = encode(keyed)
   t.ok(bytes.length <= 56, `${bytes.length} bytes`)
@@ -87,8 +96,16 @@ t.test('with the words of a key a REQ has room for 16 bytes of an application', 
     ...keyed,
     applicationData: new Uint8Array(20).fill(1),
     keyWords: new Uint8Array(16).fill(2),
+    needs: new Uint8Array(40).fill(3),
+    ackEvery: 300,
+    wordsProof: new Uint8Array(16).fill(5),
   }
-  t.same(plain(decode(padded(encode(inRep), 196))), plain(inRep))
+  const reply = padded(encode(inRep), 196)
+  t.same(plain(decode(reply)), plain(inRep))
+  const { words, proof } = splitProof(reply)
+  t.same(Buffer.from(words), Buffer.from(encode({ ...inRep, wordsProof: NONE })), 'the words without it')
+  t.same([...proof], [...inRep.wordsProof])
+  t.same(splitProof(padded(words, 196)), { words, proof: NONE })
 })
 
 t.test('what is encoded is decoded, in a REQ and in a REP', async t => {
@@ -100,7 +117,9 @@ t.test('what is encoded is decoded, in a REQ and in a REP', async t => {
       receiveBudgetBytes: fc.maxSafeNat(),
       applicationData: fc.uint8Array({ maxLength: 20 }),
       keyWords: fc.constant(new Uint8Array(0)),
-      needs: fc.uint8Array({ maxLength: 7 }),
+      needs: fc.uint8Array({ maxLength: 5 }),
+      ackEvery: fc.constantFrom(0, 2, 127),
+      wordsProof: fc.constant(new Uint8Array(0)),
     }),
     fc.constantFrom(56, 196),
     (parameters, length) => {
@@ -109,6 +128,12 @@ t.test('what is encoded is decoded, in a REQ and in a REP', async t => {
     },
   )
   t.doesNotThrow(() => fc.assert(property, { seed, numRuns: 300 }))
+})
+
+t.test('a field of a later version is skipped', async t => {
+  const later = Buffer.concat([encode(PARAMETERS), Buffer.of((15 << 3) | 2, 2, 9, 9)])
+  later[4] = later.length - 5
+  t.same(plain(decode(padded(later, 56))), plain(PARAMETERS))
 })
 
 t.test('a plain librdmacm peer is recognised', async t => {

@@ -15,6 +15,8 @@ class NotingPort implements Port {
   readonly receiveBudgetBytes = 9
   readonly gathers = true
   readonly takesRuns = false
+  readonly seesMarks = true
+  readonly seesHops = true
   readonly counters = new PortCounters()
   readonly waiter = null
   readonly sent: number[] = []

@@ -46,6 +46,12 @@ export class FaultPort implements Port {
   get takesRuns(): boolean {
     return this.#inner.takesRuns
   }
+  get seesMarks(): boolean {
+    return this.#inner.seesMarks
+  }
+  get seesHops(): boolean {
+    return this.#inner.seesHops
+  }
 
   get receiveBudgetBytes(): number {
     return this.#inner.receiveBudgetBytes

@@ -120,6 +120,8 @@ class FullPort implements Port {
   readonly sourcePorts = null
   readonly gathers = false
   readonly takesRuns = true
+  readonly seesMarks = true
+  readonly seesHops = true
   readonly receiveBudgetBytes = 0
   readonly waiter = null
   readonly counters = new PortCounters()

@@ -124,6 +124,8 @@ export const NIC_EFFECTS: Readonly<
   onDefect: 'of NICs with a defect: test/nic/defects',
   gathers: 'of sockets: test/nic/gather',
   takesRuns: 'of sockets: test/nic/runs',
+  seesMarks: 'of sockets: test/nic/agreement',
+  seesHops: 'of sockets: test/nic/agreement',
   slackNs: 'of loops that wake late: test/nic/pacing',
   cm: 'of handshakes, which end before data begins: test/cm',
   lineRateBps: [{ value: 5e9, seen: less('rateMax') }],

@@ -3,8 +3,16 @@
  * does not.
  */
 import t from 'tap'
+import { ownOffer } from '../../lib/cc/catalogue.js'
+import { grantedOf } from '../../lib/cc/needs.js'
+import type { ConnectParameters } from '../../lib/cm/weir-private-data.js'
 import type { Frame } from '../../lib/frame/frame.js'
 import * as icrc from '../../lib/wire/ib/icrc.js'
+import * as ipv4 from '../../lib/wire/net/ipv4.js'
+import * as ipv6 from '../../lib/wire/net/ipv6.js'
+import { NeedId } from '../../lib/wire/weir/needs.js'
+import { say, works } from '../attack/third-party.js'
+import { takeWordsOut } from '../support/plain-peer.js'
 import { connected, frameName, makePair, type PairOptions } from './pair.js'
 
 function agreedStats(options: PairOptions, change: (frame: Frame, name: string) => void = () => {}) {
@@ -79,3 +87,115 @@ t.test('what an application sends along must fit beside the needs', async t => {
   t.throws(connect(16), { code: 'WEIR_BAD_ARGUMENT', message: /16 bytes is 2 too long.*rx-hpcc.*key/ })
   t.doesNotThrow(connect(14))
 })
+
+/** What the data of a carries in the ECN field: 0 = not ECN-capable, 2 = ECT(0). */
+function markable(options: PairOptions, change: (frame: Frame) => void = () => {}) {
+  const pair = makePair(options)
+  const { watch } = pair.tap
+  pair.tap.watch = (frame, now, fromA) => {
+    change(frame)
+    return watch(frame, now, fromA)
+  }
+  const { left, right } = connected(pair)
+  const seen = new Set<number>()
+  pair.tap.watch = (frame, _now, fromA) => {
+    const { view, l3 } = frame
+    if (fromA && frame.payloadLength > 0)
+      seen.add(options.v6 === true ? ipv6.ecn(view, l3) : ipv4.ecn(view, l3))
+    return true
+  }
+  t.ok(works(pair, left, 1))
+  return { ecn: [...seen], left: left.connection!.stats, right: right.connection!.stats }
+}
+
+t.test(
+  'a controller that reacts to marks sends ECN-capable packets only to a peer that reports marks',
+  async t => {
+    for (const v6 of [false, true]) {
+      const told = markable({ v6, a: cc('cubic') })
+      t.match(told.left.feedbackGranted, ['telemetry', 'reports of CE marks'])
+      t.match(told.right.feedbackGiven, told.left.feedbackGranted)
+      t.same(told.ecn, [ipv4.ECN_ECT0])
+      const blind = markable({ v6, a: cc('cubic'), b: { seesMarks: false } })
+      t.same(blind.left.feedbackRefused, ['reports of CE marks'])
+      t.same(blind.ecn, [0], 'a host whose socket hides marks')
+    }
+    t.same(
+      markable({ a: cc('hpcc'), b: { seesMarks: false } }).ecn,
+      [ipv4.ECN_ECT0],
+      'one that does not care',
+    )
+    const plain = markable({ a: cc('cubic'), b: { recovery: 'goBackN' } }, takeWordsOut)
+    t.same(plain.left.feedbackGranted, ['reports of CE marks'], 'a plain RoCEv2 peer sends CNPs')
+    t.same(plain.ecn, [ipv4.ECN_ECT0])
+  },
+)
+
+t.test('a host grants no hop counts where its socket hides them', async t => {
+  const offer = (seesHops: boolean) => ownOffer({ seesHops, seesMarks: true, ackEveryPackets: 1 })
+  const need = { id: NeedId.HOP_COUNT, value: 0 }
+  t.same(grantedOf(offer(true), need), need)
+  t.equal(grantedOf(offer(false), need), null)
+})
+
+t.test('a Weir host from before marks and probes were needs does what it did', async t => {
+  const older = (frame: Frame, name: string) => {
+    if (name === 'REQ' || name === 'REP')
+      say(frame, words => ({ ...words, features: words.features & 0x7ff, ackEvery: 0 }))
+  }
+  const { left } = agreedStats({ a: cc('cubic'), b: cc('cubic') }, older)
+  t.same(left.feedbackGranted, ['telemetry', 'reports of CE marks'])
+  t.same(left.feedbackRefused, [])
+})
+
+t.test(
+  'lists that break a rule, and values out of range: nothing throws, and nothing of them is granted',
+  async t => {
+    const bytes = (...list: number[]) => Uint8Array.from(list)
+    const nothing = { needs: bytes(), ackEvery: 0 }
+    const cases: [string, Partial<ConnectParameters>, boolean][] = [
+      ['an id of 0', { needs: bytes(0) }, false],
+      ['a value behind the end', { needs: bytes(0x0c, 1) }, false],
+      ['a need twice', { needs: bytes(0x38, 0x38) }, false],
+      ['ids that nobody knows', { needs: bytes(0xf8, 0xf1, 1, 0xe7, 1, 2, 3, 4, 5, 6, 7) }, true],
+      ['an interval of CNPs of 0 and one of 71 minutes', { needs: bytes(0x28) }, true],
+      ['an ACK each 0 packets', { needs: bytes(0x40) }, true],
+      ['an ACK each 4 billion packets', { needs: bytes(0x44, 255, 255, 255, 255) }, true],
+      ['telemetry in a way that there is not', { needs: bytes(0x09, 9) }, true],
+      ['a receiving part that there is not', { needs: bytes(0x31, 200) }, true],
+      ['a mark with a value', { needs: bytes(0x39, 1) }, true],
+      ['all features', { features: 0xffff_ffff }, true],
+    ]
+    for (const [what, changed, isRead] of cases) {
+      const lie = (frame: Frame, name: string) => {
+        if (name === 'REQ') say(frame, words => ({ ...words, ...nothing, ...changed }))
+      }
+      const { left, right, pair } = agreedStats({ a: cc('fixed-window'), b: cc('cubic') }, lie)
+      t.same(right.feedbackGiven, [], what)
+      t.equal(
+        right.feedbackGranted.includes('telemetry'),
+        isRead,
+        `${what}: words that cannot be read are none`,
+      )
+      t.equal(pair.pool.inUse, 0)
+      t.ok(left.controller !== '', what)
+    }
+    const greatest = agreedStats({ a: cc('fixed-window'), b: cc('fixed-window') }, (frame, name) => {
+      if (name === 'REQ') say(frame, words => ({ ...words, needs: bytes(0x42, 255, 255) }))
+    })
+    t.same(greatest.right.feedbackGiven, ['an ACK each 65535 packets'], 'the greatest number')
+  },
+)
+
+t.test(
+  'beside the words of a key an application has 16 bytes, whichever of the usual controllers needs what',
+  async t => {
+    for (const name of ['hpcc', 'rx-hpcc', 'cubic', 'auto', 'fixed-window']) {
+      const host = { secret: Buffer.alloc(32, 7), receiveBudgetBytes: 2 ** 28 - 1, ackEveryPackets: 16 }
+      const pair = makePair({ a: { ...host, ...cc(name) } })
+      const handler = { onEstablished() {}, onCompletion() {}, onClosed() {} }
+      const options = { privateData: new Uint8Array(16) }
+      t.doesNotThrow(() => pair.a.connect(0, pair.b.address, 9, handler, options), name)
+    }
+  },
+)

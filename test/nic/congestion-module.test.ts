@@ -84,7 +84,7 @@ t.test('after each event window and rate are obeyed, and stand in the figures of
     onAck: sample => module.onAck(1, 1, sample),
     onTelemetry: sample => module.onTelemetry(2, sample),
     onDirectResponse: sample => module.onDirectResponse(3, sample),
-    onCnp: () => module.onCnp(4),
+    onCnp: sample => module.onCnp(4, sample),
     onLoss: () => module.onLoss(5, LOSS),
     onSpurious: () => module.onSpurious(6),
     onReceiverWindow: () => module.onReceiverWindow(7, 50_000, 0),

@@ -23,8 +23,8 @@ t.test(
     let pushed = 0
     const control = { push: () => void pushed++ } as unknown as ControlPackets
     const events = { onBaseRttAnswer() {}, onPathAnswer() {}, flowChanged() {} }
-    const feedback = new Feedback(control, 16, () => 1, events)
-    const receiver = new Receiver(new TelemetryEcho(false), false)
+    const feedback = new Feedback(control, () => 1, events)
+    const receiver = new Receiver(new TelemetryEcho(false), false, 16)
     receiver.onResponse()
     const flow = { receiver } as Flow
     const take = (opcode: number, psn: number, asks = false) =>

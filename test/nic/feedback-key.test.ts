@@ -4,7 +4,15 @@
  */
 import t, { type Test } from 'tap'
 import type { Frame } from '../../lib/frame/frame.js'
-import { answerRequest, provesRequest, requestWords, takeReply } from '../../lib/nic/keys/connection-key.js'
+import {
+  answerRequest,
+  type Exchange,
+  provesRequest,
+  provesWords,
+  requestWords,
+  takeReply,
+  wordsProof,
+} from '../../lib/nic/keys/connection-key.js'
 import { ReplayWindow } from '../../lib/nic/keys/replay-window.js'
 import { WorkOpcode } from '../../lib/qp/queues/work.js'
 import { Random } from '../../lib/sim/random.js'
@@ -178,6 +186,27 @@ usual('the proofs: of the secret, the nonces, queue pair and PSN', async t => {
   t.notOk(takeReply(words, reply.words, OTHER))
   t.notOk(takeReply(requestWords(SECRET, draw, 77, 1234), reply.words, SECRET), 'a replayed reply')
   t.notOk(takeReply(words, reply.words.subarray(0, 15), SECRET))
+  const exchange: Exchange = {
+    request: Buffer.from('request'),
+    reply: Buffer.from('reply'),
+    activeQpn: 1,
+    passiveQpn: 2,
+    activePsn: 3,
+    passivePsn: 4,
+  }
+  const key = takeReply(words, reply.words, SECRET)!.wordsKey!
+  const proof = wordsProof(reply.wordsKey!, exchange)
+  t.ok(provesWords(proof, key, exchange))
+  t.notOk(provesWords(proof.subarray(1), key, exchange))
+  const others: Partial<Exchange>[] = [
+    { request: Buffer.from('requesu') },
+    { reply: Buffer.from('repl') },
+    { request: Buffer.from('requestr'), reply: Buffer.from('eply') },
+    { activeQpn: 2, passiveQpn: 1 },
+    { activePsn: 4 },
+    { passivePsn: 3 },
+  ]
+  for (const other of others) t.notOk(provesWords(proof, key, { ...exchange, ...other }))
 })
 
 /** A third of them replays; a multiple of 3. */

@@ -32,7 +32,7 @@ function write(control: CongestionControl) {
   const pair = makePair({ a: config, b: config, slotBytes: 512 })
   const { left } = connected(pair)
   const flow = pair.a.table.flows.find(flow => flow !== null)!
-  flow.sender.begin(control, 1 / 2, RTT_NS)
+  flow.sender.begin(control, { share: 1 / 2, everyPackets: 0 }, RTT_NS)
   const region = pair.a.memory.register(null, BYTES, Access.LOCAL_WRITE)
   const target = pair.b.memory.register(null, BYTES, Access.REMOTE_WRITE)
   let mostInFlight = 0

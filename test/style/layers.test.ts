@@ -68,7 +68,14 @@ const ROOMS: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['nic.ts'],
   ],
   'lib/scenario': [['model'], ['schema'], ['read'], ['result'], ['repeat.ts']],
-  'lib/transfer': [['protocol'], ['file'], ['mover'], ['session'], ['task'], ['transfer-options.ts', 'service.ts']],
+  'lib/transfer': [
+    ['protocol'],
+    ['file'],
+    ['mover'],
+    ['session'],
+    ['task'],
+    ['transfer-options.ts', 'service.ts'],
+  ],
 }
 const ROOM_README_LINES_MAX = 15
 

@@ -1,17 +1,23 @@
 /** Wireshark's reading of captures of virtual runs, and of single frames. */
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { CapturedPacket, CaptureReader } from '../../lib/capture/capture-reader.js'
 import { PacketDirection, PcapngWriter } from '../../lib/capture/pcapng-writer.js'
+import * as weirData from '../../lib/cm/weir-private-data.js'
 import { Frame } from '../../lib/frame/frame.js'
 import { parseScenario } from '../../lib/scenario/read/load-scenario.js'
+import { Attribute } from '../../lib/wire/cm/cm-messages.js'
+import * as mad from '../../lib/wire/cm/mad.js'
 import * as aeth from '../../lib/wire/ib/aeth.js'
 import * as bth from '../../lib/wire/ib/bth.js'
+import * as deth from '../../lib/wire/ib/deth.js'
 import * as icrc from '../../lib/wire/ib/icrc.js'
 import { Opcode, opcodeName } from '../../lib/wire/ib/opcode.js'
 import * as ethernet from '../../lib/wire/net/ethernet.js'
 import * as ipv4 from '../../lib/wire/net/ipv4.js'
 import * as pfc from '../../lib/wire/net/pfc.js'
 import * as udp from '../../lib/wire/net/udp.js'
+import * as needs from '../../lib/wire/weir/needs.js'
 import * as sack from '../../lib/wire/weir/sack.js'
 import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
 import { compare, noTshark, tshark, twoSenders } from '../support/tshark.js'
@@ -96,6 +102,98 @@ function datagram(port: number, payload: Buffer): Frame {
   frame.wireLength = frame.length
   return frame
 }
+
+/** What lib/cm and lib/wire read of Weir's words in each REQ and REP of a capture. */
+function wordsIn(path: string): string[][] {
+  const reader = CaptureReader.open(path)
+  const packet = new CapturedPacket()
+  const rows: string[][] = []
+  const bytesOf = (value: Uint8Array) => Buffer.from(value).toString('hex')
+  while (reader.next(packet)) {
+    const bytes = Buffer.from(packet.buffer.subarray(packet.at, packet.at + packet.capturedBytes))
+    // MAC addresses of hosts have the same letters.
+    const at = bytes.indexOf('WEIR', ethernet.BYTES)
+    const said = at < 0 ? null : weirData.decode(bytes.subarray(at))
+    if (said === null || said === 'malformed' || said.version === 0) continue
+    const column = (list: Uint8Array, key: 'id' | 'value') =>
+      needs
+        .decode(list)!
+        .map(need => need[key])
+        .join()
+    rows.push([
+      String(said.version),
+      `0x${said.features.toString(16).padStart(8, '0')}`,
+      String(said.pathMtu),
+      bytesOf(said.keyWords),
+      column(said.needs, 'id'),
+      column(said.needs, 'value'),
+      String(said.ackEvery),
+      bytesOf(said.wordsProof),
+    ])
+  }
+  reader.close()
+  return rows
+}
+
+t.test('what hosts say at connect: the same by tshark and by lib/wire', { skip }, async t => {
+  const folder = t.testdir({})
+  const text = `
+name: words
+link: {rate: 1Gbps, delay: 10us}
+hosts: [h1, h2]
+switches: [s1]
+links: [h1--s1, h2--s1]
+transport: {ackEvery: 16, key: correct horse battery staple}
+traffic:
+  - {name: a, from: h1, to: h2, size: 10KB, cc: rx-hpcc}
+  - {name: b, from: h2, to: h1, size: 10KB, cc: cubic}
+`
+  new VirtualRun(parseScenario(text, 'words.yaml'), { captures: { folder } }).run()
+  const path = join(folder, 's1--h1.pcapng')
+  const fields = ['version', 'features', 'path_mtu', 'key_words']
+  const lists = ['need', 'need.value', 'ack_every', 'proof']
+  const names = [...fields, ...lists].map(name => `weir.words.${name}`)
+  const theirs = tshark(path, names, 'weir.words.version')
+  t.same(theirs, wordsIn(path))
+  t.equal(theirs.length, 4, 'a REQ and a REP of each flow')
+  t.ok(
+    theirs.some(([, , , , ids]) => ids === '1,6'),
+    'rx-hpcc needs telemetry and windows',
+  )
+  t.ok(
+    theirs.some(([, , , , ids]) => ids === '1,7'),
+    'cubic needs telemetry and marks',
+  )
+  t.ok(theirs.every(([, , , , , , every]) => every === '16'))
+  t.same(tshark(path, ['frame.number'], 'weir.words.malformed'), [])
+  const marks = tshark(path, ['frame.number'], 'weir.words.features.marks == 1')
+  t.equal(marks.length, 4)
+})
+
+/** A DREQ (IBA 12.6.10) with these private data. */
+function dreq(privateData: Uint8Array): Buffer {
+  const packet = Buffer.alloc(bth.BYTES + deth.BYTES + mad.BYTES + icrc.BYTES)
+  const view = new DataView(packet.buffer, packet.byteOffset)
+  bth.write(view, 0, new bth.Bth({ opcode: Opcode.UD_SEND_ONLY, destQpn: deth.QPN_GSI, psn: 7 }))
+  deth.write(view, bth.BYTES, deth.QKEY_GSI, deth.QPN_GSI)
+  const at = bth.BYTES + deth.BYTES
+  packet.set([1, 7, 2, 3], at)
+  view.setUint16(at + 16, Attribute.DREQ)
+  packet.set(privateData, at + 36)
+  return packet
+}
+
+t.test('why a connection ends, and words that cannot be read', { skip }, async t => {
+  const proof = Uint8Array.of(1, 2, 3, 4, 5, 6, 7, 8)
+  const said = weirData.encodeRejection({ code: 'WEIR_FULL', message: 'no room', proof })
+  const cut = Uint8Array.from(said)
+  cut[4] = cut.length - 6
+  const frames = [said, cut].map(words => datagram(udp.PORT_ROCE, dreq(words)))
+  const fields = ['code', 'message', 'end_proof', 'malformed'].map(name => `weir.words.${name}`)
+  const [whole, broken] = tshark(captureOf(t, frames), fields)
+  t.same(whole, ['WEIR_FULL', 'no room', '0102030405060708', ''])
+  t.equal(broken![3], '1')
+})
 
 t.test('PFC frames of a run: as many pauses as the report says', { skip }, async t => {
   const folder = t.testdir({})

@@ -125,7 +125,6 @@ export class Auto implements CongestionControl {
 
   onCnp(now: Nanos): void {
     this.#cubic.onCnp(now)
-    this.#hpcc?.onCnp(now)
   }
 
   onLoss(now: Nanos, loss: LossSample): void {

@@ -63,6 +63,8 @@ export class BatchPort implements Port {
   readonly mtu: number
   readonly gathers = true
   readonly takesRuns = true
+  readonly seesMarks = true
+  readonly seesHops = false
   readonly counters = new PortCounters()
   readonly waiter: Waiter
   readonly receiveBudgetBytes: number

@@ -57,6 +57,8 @@ export class DgramPort implements Port {
   readonly mtu: number
   readonly gathers = false
   readonly takesRuns = true
+  readonly seesMarks = false
+  readonly seesHops = false
   readonly counters = new PortCounters()
   readonly address: string
   readonly waiter = null

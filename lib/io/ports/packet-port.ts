@@ -66,6 +66,8 @@ export class PacketPort implements Port {
   readonly #arenaAddress: Pointer
   readonly gathers = false
   readonly takesRuns = false
+  readonly seesMarks = true
+  readonly seesHops = true
   readonly #counters = new PortCounters()
   readonly #tx: TxBatch
   /** The frames in `#tx`, in its order. */

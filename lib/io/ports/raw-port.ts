@@ -79,6 +79,8 @@ export class RawPort implements Port {
   readonly receiveBudgetBytes = Math.floor(BUFFER_BYTES / KERNEL_OVERHEAD)
   readonly gathers = false
   readonly takesRuns = false
+  readonly seesMarks = true
+  readonly seesHops = true
   readonly counters = new PortCounters()
   readonly waiter = null
   readonly #pool: FramePool

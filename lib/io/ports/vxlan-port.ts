@@ -24,6 +24,8 @@ export class VxlanPort implements Port {
   readonly #ring: FrameRing
   readonly gathers = false
   readonly takesRuns = true
+  readonly seesMarks = true
+  readonly seesHops = true
   readonly waiter = null
   readonly #pool: FramePool
   #vxlan!: VxlanSocket

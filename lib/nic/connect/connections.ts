@@ -380,7 +380,7 @@ export class Connections {
     flow.handshake.name(request.id)
     this.#byCmId.set(request.id, flow)
     this.#halfOpen.set(flow, now)
-    heed(this.#nic.settings, flow, words)
+    heed(this.#nic.settings, flow, request, words)
     flow.handshake.onPrivateData(words?.applicationData ?? request.privateData)
     // As librdmacm: the passive side sends with the traffic class of the request's path.
     const dscp = request.trafficClass >>> 2
@@ -426,7 +426,7 @@ export class Connections {
     if (flow.ending.phase === 'connecting') {
       const words = spokenWords(event.privateData)
       flow.handshake.onPrivateData(words?.applicationData ?? event.privateData)
-      heed(this.#nic.settings, flow, words)
+      heed(this.#nic.settings, flow, { ...event.peer, privateData: event.privateData }, words)
       const { failure } = flow.ending
       if (failure !== null) return void this.fail(now, flow, failure)
       // The peer's MAC may not have been known, or was another one, when the request was made.
@@ -487,6 +487,7 @@ export class Connections {
       pathMtu: flow.peer.pathMtu,
       responderResources: Math.min(READS_OUTSTANDING, peer.responderResources),
       selectiveRepeat: flow.peer.selectiveRepeat,
+      ackEveryPackets: flow.receiver.ackEveryPackets,
       grantedPackets: grantedPackets(this.#nic.settings, flow),
     })
     this.#nic.table.bindRemote(flow)

@@ -1,7 +1,9 @@
 import {
+  ccAckEvery,
   ccAckShare,
   ccIsReceiverBased,
   ccOptionPlaces,
+  ccProbesOnly,
   ccWantsTelemetry,
   createCongestionControl,
 } from '../../cc/catalogue.js'
@@ -95,8 +97,21 @@ export class FlowStart {
     return true
   }
 
+  /** The peer does not give what it has granted: the controller goes on without, or gives way as its entry says. */
+  onNeedsBroken(flow: Flow): void {
+    const { sender } = flow
+    const gaveWay = flow.onBroken(sender.brokenNeeds)
+    sender.onNeedsRefused()
+    if (gaveWay) this.#equip(flow, flow.stats.baseRttNs)
+  }
+
   /** T is known: the flow gets its controller, and what brings it telemetry. */
   begin(flow: Flow, baseRttNs: Nanos): void {
+    this.#equip(flow, baseRttNs)
+    this.#paths.begin(flow)
+  }
+
+  #equip(flow: Flow, baseRttNs: Nanos): void {
     const { cc } = flow
     const context = {
       lineRateBps: this.#settings.lineRateBps,
@@ -105,11 +120,16 @@ export class FlowStart {
       careful: this.#settings.start === 'careful',
     }
     const control = createCongestionControl(cc.name, context, cc.options)
-    flow.sender.begin(control, ccAckShare(cc.name), baseRttNs, flow.ccReason)
-    this.#paths.begin(flow)
-    if (!flow.peer.isWeir || !ccWantsTelemetry(cc.name)) return
+    const asksEvery = flow.peer.acksEnough ? 0 : ccAckEvery(cc.name)
+    const asks = { share: ccAckShare(cc.name), everyPackets: asksEvery }
+    flow.sender.begin(control, asks, baseRttNs, flow.ccReason)
     const { telemetry } = flow.sender
-    telemetry.start()
+    if (!flow.peer.isWeir || !ccWantsTelemetry(cc.name)) {
+      telemetry.stop()
+      flow.sender.collect(null, null)
+      return
+    }
+    telemetry.start(ccProbesOnly(cc.name))
     const probe = new TelemetryProbe(baseRttNs, telemetry.probes, telemetry.probeShare)
     const request = ccIsReceiverBased(cc.name)
       ? new RateRequest(context, cc.options, ccOptionPlaces(cc.name))

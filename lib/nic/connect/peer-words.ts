@@ -1,6 +1,6 @@
 /** What two Weir hosts say beyond the standard, in the private data of REQ and REP, and of REJ and DREQ. */
-import { agreeOn, ccNeeds, needTexts, offeredFeatures } from '../../cc/catalogue.js'
-import { grants, PLAIN_FEATURES, readsNeeds } from '../../cc/needs.js'
+import { ccNeeds, needTexts, ownOffer } from '../../cc/catalogue.js'
+import { type FeedbackOffer, grantedOf, offerOfPeer, PLAIN_OFFER, readsNeeds } from '../../cc/needs.js'
 import { probesPaths } from '../../cc/path-settings.js'
 import type { Disconnected, Rejected } from '../../cm/events.js'
 import { REQ_USER_BYTES } from '../../cm/options.js'
@@ -12,7 +12,15 @@ import { directKey } from '../../wire/weir/direct-tag.js'
 import * as needs from '../../wire/weir/needs.js'
 import type { NicSettings } from '../config.js'
 import type { Flow } from '../flow/flow.js'
-import { answerRequest, provesRequest, requestWords, takeReply } from '../keys/connection-key.js'
+import {
+  answerRequest,
+  type Exchange,
+  provesRequest,
+  provesWords,
+  requestWords,
+  takeReply,
+  wordsProof,
+} from '../keys/connection-key.js'
 import { SwitchGuard } from '../keys/switch-guard.js'
 import { peerOf } from './udp-ports.js'
 
@@ -34,12 +42,12 @@ const NO_WORDS = new Uint8Array(0)
 const OLDER_NEEDS: readonly needs.Need[] = [{ id: needs.NeedId.RECEIVING_PART, value: 0 }]
 
 /**
- * This end's words, for a REQ or a REP. Throws WEIR_BAD_ARGUMENT if there is no room for the application's data beside what the
- * controller needs of the peer.
+ * This end's words, for a REQ or a REP. Throws WEIR_BAD_ARGUMENT if there is no room in a REQ for the application's data beside what
+ * the controller needs of the peer.
  */
 export function ownWords(settings: NicSettings, flow: Flow, applicationData?: Uint8Array): Uint8Array {
   const data = applicationData ?? NO_WORDS
-  const words = weirData.encode({
+  const said: weirData.ConnectParameters = {
     version: VERSION,
     features: ownFeatures(settings, flow),
     pathMtu: flow.peer.pathMtu,
@@ -47,8 +55,18 @@ export function ownWords(settings: NicSettings, flow: Flow, applicationData?: Ui
     applicationData: data,
     keyWords: ownKeyWords(settings, flow),
     needs: needs.encode(ccNeeds(flow.cc.name)),
-  })
-  const beyond = flow.handshake.active ? words.length - REQ_USER_BYTES : 0
+    ackEvery: offered(settings).ackEvery,
+    wordsProof: NO_WORDS,
+  }
+  const words = weirData.encode(said)
+  const { handshake } = flow
+  if (!handshake.active) {
+    if (handshake.wordsKey === null) return words
+    const exchange = exchangeOf(flow, words, flow.qp.remoteQpn, flow.qp.sndNxt)
+    return weirData.encode({ ...said, wordsProof: wordsProof(handshake.wordsKey, exchange) })
+  }
+  handshake.onRequestWords(words)
+  const beyond = words.length - REQ_USER_BYTES
   if (beyond <= 0 || data.length === 0) return words
   throw new WeirError(
     'WEIR_BAD_ARGUMENT',
@@ -56,23 +74,47 @@ export function ownWords(settings: NicSettings, flow: Flow, applicationData?: Ui
   )
 }
 
+/** What both ends have said, as this end knows it. @param reply words of the REP, without their proof */
+function exchangeOf(
+  { qpn, handshake: { active, receivePsn, request } }: Flow,
+  reply: Uint8Array,
+  peerQpn: number,
+  peerPsn: number,
+): Exchange {
+  return {
+    request,
+    reply,
+    activeQpn: active ? qpn : peerQpn,
+    passiveQpn: active ? peerQpn : qpn,
+    activePsn: active ? receivePsn : peerPsn,
+    passivePsn: active ? peerPsn : receivePsn,
+  }
+}
+
 function ownFeatures(settings: NicSettings, { peer: { selectiveRepeat }, path }: Flow): number {
   const keepsPort = probesPaths(path.settings) ? 0 : KEEPS_PORT
-  const always = PATH_ANSWERS | WINDOW_NUMBERS | offered(settings)
+  const always = PATH_ANSWERS | WINDOW_NUMBERS | offered(settings).features
   return (
     (always | (selectiveRepeat ? SELECTIVE_REPEAT : 0) | (settings.takesRuns ? 0 : NO_RUNS) | keepsPort) >>> 0
   )
 }
 
-/** What this host grants. A socket that hides IP headers does not show over how many hops a packet came. */
-function offered({ icrc }: NicSettings): number {
-  return offeredFeatures(icrc !== 'ignore-id')
+/** What this host grants its peers. */
+function offered(settings: NicSettings): FeedbackOffer {
+  return ownOffer(settings)
+}
+
+/** What the other end grants this one. */
+function offerOf(words: PeerWords | null): FeedbackOffer {
+  if (words === null) return PLAIN_OFFER
+  return offerOfPeer(words)
 }
 
 /** The other end's words, null for a plain RoCEv2 peer. Words that cannot be read count as none. */
 export function spokenWords(privateData: Uint8Array): PeerWords | null {
   const words = weirData.decode(privateData)
-  return words === 'malformed' || (words !== null && needs.decode(words.needs) === null) ? null : words
+  if (words === null || words === 'malformed') return null
+  return needs.decode(words.needs) === null ? null : words
 }
 
 /** By these words the active end proves that it has the key, and the passive end, which has accepted the request, answers. */
@@ -116,7 +158,12 @@ export function proves(
 }
 
 /** Gives the peer its guards, once both ends have the nonces; `flow.ending.failure` says if the peer is not to be trusted. */
-function agreeOnKey({ secret, random }: NicSettings, flow: Flow, words: PeerWords | null): void {
+function agreeOnKey(
+  { secret, random }: NicSettings,
+  flow: Flow,
+  said: PeerSaid,
+  words: PeerWords | null,
+): void {
   if (secret === undefined) return
   const { handshake, peer } = flow
   peer.trustSwitches(new SwitchGuard(directKey(secret)))
@@ -124,34 +171,50 @@ function agreeOnKey({ secret, random }: NicSettings, flow: Flow, words: PeerWord
   if (!handshake.active) {
     const answer = answerRequest(spoken, secret, random)
     handshake.speak(answer.words)
+    handshake.proveBy(answer.wordsKey)
+    handshake.onRequestWords(Uint8Array.from(weirData.splitProof(said.privateData).words))
     peer.trust(answer.guard, answer.ends)
     return
   }
   const keys = takeReply(handshake.keyWords, spoken, secret)
-  if (keys !== null) {
-    peer.trust(keys.guard, keys.ends)
+  if (keys === null) {
+    const why = spoken.length === 0 ? 'has no key' : 'has another key'
+    flow.ending.fail(
+      new WeirError(
+        'WEIR_REJECTED',
+        `${flow.remote} ${why}, and this host takes only connections with its own: both need the same --key-file`,
+      ),
+    )
     return
   }
-  const why = spoken.length === 0 ? 'has no key' : 'has another key'
-  flow.ending.fail(
-    new WeirError(
-      'WEIR_REJECTED',
-      `${flow.remote} ${why}, and this host takes only connections with its own: both need the same --key-file`,
-    ),
-  )
+  peer.trust(keys.guard, keys.ends)
+  if (keys.wordsKey === null) return
+  const { words: reply, proof } = weirData.splitProof(said.privateData)
+  if (provesWords(proof, keys.wordsKey, exchangeOf(flow, reply, said.qpn, said.startingPsn))) return
+  const what = `${flow.remote} has the key, but somebody on the path has changed what the two hosts said to each other at connect`
+  flow.ending.fail(new WeirError('WEIR_REJECTED', what))
 }
 
-/** Settles the flow by what the peer said. */
-export function heed(settings: NicSettings, flow: Flow, words: PeerWords | null): void {
-  agreeOnKey(settings, flow, words)
-  flow.agree(agreeOn(flow.cc, words?.features ?? PLAIN_FEATURES))
+/** A REQ or REP of the peer's. */
+interface PeerSaid {
+  privateData: Uint8Array
+  /** The peer's queue pair. */
+  qpn: number
+  /** First PSN that the peer expects. */
+  startingPsn: number
+}
+
+/** Settles the flow by what the peer said. @param words those of its private data */
+export function heed(settings: NicSettings, flow: Flow, said: PeerSaid, words: PeerWords | null): void {
+  agreeOnKey(settings, flow, said, words)
+  flow.agree(offerOf(words))
   if (words === null) {
     flow.peer.isPlain()
     return
   }
   const { features, pathMtu, receiveBudgetBytes } = words
   const asked = readsNeeds(features) ? needs.decode(words.needs)! : OLDER_NEEDS
-  const given = asked.filter(need => grants(offered(settings), need))
+  const given = asked.flatMap(need => grantedOf(offered(settings), need) ?? [])
   flow.receiver.serve(given)
   if (readsNeeds(features)) flow.stats.feedbackGiven = needTexts(given)
   flow.peer.agree({

@@ -156,8 +156,8 @@ export class CongestionModule {
   }
 
   /** A congestion notification packet has come. */
-  onCnp(now: Nanos): void {
-    this.#control?.onCnp?.(now)
+  onCnp(now: Nanos, sample: AckSample): void {
+    this.#control?.onCnp?.(now, sample)
     this.#follow()
   }
 

@@ -36,4 +36,6 @@ export interface FlowOptions {
   pacingRunNs: Nanos
   lineRateBps: number
   selectiveRepeat: boolean
+  /** Packets for which one acknowledgement stands, unless the peer asks otherwise; 0 = only those that ask are acknowledged. */
+  ackEveryPackets: number
 }

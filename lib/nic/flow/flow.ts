@@ -1,4 +1,5 @@
-import { type Agreement, AS_CONFIGURED, type ChosenController, needTexts } from '../../cc/catalogue.js'
+import { AS_CONFIGURED, agreeOn, type ChosenController, needTexts } from '../../cc/catalogue.js'
+import { type FeedbackOffer, PLAIN_OFFER } from '../../cc/needs.js'
 import { type QpObserver, type QueuePair, TxKind } from '../../qp/queue-pair.js'
 import type { CompletionQueue } from '../../qp/queues/completion-queue.js'
 import type { WorkStatus } from '../../qp/queues/work-status.js'
@@ -37,7 +38,11 @@ export class Flow implements QpObserver {
   readonly reversePlausibility: FlowPlausibility
   /** Numbers the windows that go to the peer, and judges those that come from it. */
   readonly windows = new WindowSequence()
+  readonly #configuredCc: ChosenController
   #cc: ChosenController
+  #offer: FeedbackOffer = PLAIN_OFFER
+  /** What the peer has granted, and does not give: bits by id. */
+  #broken = 0
   #ccReason = AS_CONFIGURED
   #qp!: QueuePair
   #connection!: Connection
@@ -49,13 +54,14 @@ export class Flow implements QpObserver {
     this.remote = options.remote
     this.handler = options.handler
     this.completions = options.completions
+    this.#configuredCc = options.ccChoice
     this.#cc = options.ccChoice
     this.handshake = new Handshake(options.phase === 'connecting', options.fixedBaseRttNs)
     this.peer = new Peer(options.udpPort, options.pathMtu, options.selectiveRepeat)
     this.path = new FlowPath(options.pathSettings)
     this.sender = new Sender(options, this.peer, this.stats, this.windows)
     const echo = new TelemetryEcho(telemetry.hops === 'busiest', options.hostHop ?? null)
-    this.receiver = new Receiver(echo, telemetry.answer === 'ack')
+    this.receiver = new Receiver(echo, telemetry.answer === 'ack', options.ackEveryPackets)
     this.ending = new FlowEnding(options.phase)
     this.plausibility = new FlowPlausibility(this.stats, telemetry.loadMax)
     this.reversePlausibility = new FlowPlausibility(this.stats, telemetry.loadMax)
@@ -72,12 +78,28 @@ export class Flow implements QpObserver {
   }
 
   /** What the peer does for this end is known, and so which controller the flow has. */
-  agree({ cc, reason, granted, refused }: Agreement): void {
+  agree(offer: FeedbackOffer): void {
+    this.#offer = offer
+    this.#settle()
+  }
+
+  /** The peer has granted these needs, and does not give them. True if another controller takes over. @param needs bits by id */
+  onBroken(needs: number): boolean {
+    const { name } = this.#cc
+    this.#broken |= needs
+    this.#settle()
+    return this.#cc.name !== name
+  }
+
+  #settle(): void {
+    const { cc, reason, granted, refused } = agreeOn(this.#configuredCc, this.#offer, this.#broken)
     this.#cc = cc
     this.#ccReason = reason
-    this.peer.grant(granted)
+    this.peer.grant(granted, refused)
     this.stats.feedbackGranted = needTexts(granted)
-    this.stats.feedbackRefused = needTexts(refused)
+    this.stats.feedbackRefused = needTexts(refused).map((text, i) =>
+      (this.#broken & (1 << refused[i]!.id)) !== 0 ? `${text} (granted, and not given)` : text,
+    )
   }
 
   get qp(): QueuePair {

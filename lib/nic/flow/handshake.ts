@@ -13,6 +13,8 @@ export class Handshake {
   #roundTripNs: Nanos = 0
   #answerHidden = false
   #keyWords: Uint8Array = NO_BYTES
+  #wordsKey: Uint8Array | null = null
+  #request: Uint8Array = NO_BYTES
   #peerPrivateData: Uint8Array = NO_BYTES
 
   /** @param fixedBaseRttNs 0 = T is to be measured */
@@ -46,6 +48,16 @@ export class Handshake {
     return this.#keyWords
   }
 
+  /** Proves what both ends have said; null: nothing does. */
+  get wordsKey(): Uint8Array | null {
+    return this.#wordsKey
+  }
+
+  /** Weir's words in the REQ, as this end has sent or read them; empty: there were none. */
+  get request(): Uint8Array {
+    return this.#request
+  }
+
   /** What the peer's application sent along. */
   get peerPrivateData(): Uint8Array {
     return this.#peerPrivateData
@@ -64,6 +76,16 @@ export class Handshake {
   /** This end shows these words to prove that it has the key. */
   speak(keyWords: Uint8Array): void {
     this.#keyWords = keyWords
+  }
+
+  /** @param key as `ConnectionKeys.wordsKey` */
+  proveBy(key: Uint8Array | null): void {
+    this.#wordsKey = key
+  }
+
+  /** The REQ has these words of Weir's. */
+  onRequestWords(words: Uint8Array): void {
+    this.#request = words
   }
 
   onRoundTrip(rttNs: Nanos): void {

@@ -68,6 +68,7 @@ export function makeFlow(
     pacingRunNs: settings.pacingRunNs,
     lineRateBps: settings.lineRateBps,
     selectiveRepeat: settings.recovery === 'selective',
+    ackEveryPackets: settings.ackEveryPackets,
   })
   const qp = new QueuePair(
     {

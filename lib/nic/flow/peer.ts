@@ -36,6 +36,9 @@ export class Peer {
   #takesRuns = true
   #stamps = false
   #reverse: Reverse = 'none'
+  #reportsMarks = true
+  #acksEnough = true
+  #granted = 0
   #selectiveRepeat: boolean
   #pathMtu: number
   #guard: FeedbackGuard | null = null
@@ -86,6 +89,21 @@ export class Peer {
     return this.#reverse
   }
 
+  /** It reports CE marks, as this end has asked: packets may be marked instead of dropped. */
+  get reportsMarks(): boolean {
+    return this.#reportsMarks
+  }
+
+  /** It acknowledges as often as this end has asked. If not, packets ask for acknowledgements themselves. */
+  get acksEnough(): boolean {
+    return this.#acksEnough
+  }
+
+  /** What it does for this end's controller: bit `id` is set for each need. */
+  get granted(): number {
+    return this.#granted
+  }
+
   /** Selective repeat instead of go-back-N. Before the handshake what this end would do, after it what both do. */
   get selectiveRepeat(): boolean {
     return this.#selectiveRepeat
@@ -121,10 +139,15 @@ export class Peer {
     return this.#challenged
   }
 
-  /** What the peer does for this end's controller. */
-  grant(needs: readonly Need[]): void {
-    this.#stamps = needs.some(({ id }) => id === NeedId.TIME_STAMPS || id === NeedId.HOP_COUNT)
+  /** What the peer does for this end's controller, and what it refuses to do. */
+  grant(needs: readonly Need[], refused: readonly Need[]): void {
+    const refuses = (id: number) => refused.some(need => need.id === id)
+    this.#granted = needs.reduce((bits, { id }) => bits | (1 << id), 0)
+    // What comes unasked from now on is dropped, but what was asked for may be on its way.
+    this.#stamps ||= needs.some(({ id }) => id === NeedId.TIME_STAMPS || id === NeedId.HOP_COUNT)
     this.#reverse = reverseOf(needs)
+    this.#reportsMarks = !refuses(NeedId.MARKS)
+    this.#acksEnough = !refuses(NeedId.ACK_EVERY)
   }
 
   /** The peer is a Weir host, and both do what both can. */

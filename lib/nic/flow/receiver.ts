@@ -16,6 +16,7 @@ export class Receiver {
   /** Telemetry that waits to be sent back. */
   readonly echo: TelemetryEcho
   #echoesOnAcks: boolean
+  #ackEveryPackets: number
   #receivingPart = NO_PART
   #stamps = false
   #tellsHops = false
@@ -35,9 +36,13 @@ export class Receiver {
   #answerAsked = false
   #marked = false
 
-  /** @param echoesOnAcks telemetry goes back on acknowledgements, unless the peer asks otherwise */
-  constructor(echo: TelemetryEcho, echoesOnAcks: boolean) {
+  /**
+   * @param echoesOnAcks telemetry goes back on acknowledgements, and @param ackEveryPackets packets for which one of these stands,
+   * 0 = only packets that ask are acknowledged: both unless the peer asks otherwise
+   */
+  constructor(echo: TelemetryEcho, echoesOnAcks: boolean, ackEveryPackets: number) {
     this.echo = echo
+    this.#ackEveryPackets = ackEveryPackets
     this.#echoesOnAcks = echoesOnAcks
   }
 
@@ -51,7 +56,13 @@ export class Receiver {
       else if (id === NeedId.TIME_STAMPS) this.#stamps = true
       else if (id === NeedId.HOP_COUNT) this.#tellsHops = true
       else if (id === NeedId.CNPS) this.#cnpIntervalNs = value
+      else if (id === NeedId.ACK_EVERY) this.#ackEveryPackets = value
     }
+  }
+
+  /** Packets for which one acknowledgement stands, or one notification for READ responses; 0 = only packets that ask are acknowledged. */
+  get ackEveryPackets(): number {
+    return this.#ackEveryPackets
   }
 
   /** Acknowledgements tell how the packet arrived. */
@@ -153,15 +164,14 @@ export class Receiver {
 
   /**
    * A packet has collected telemetry, or is a READ response that asks for an answer. True if a notification is to go.
-   * @param every READ responses for which one notification stands
    */
-  onCollected(isResponse: boolean, isAsked: boolean, psn: number, every: number): boolean {
+  onCollected(isResponse: boolean, isAsked: boolean, psn: number): boolean {
     if (!isResponse && this.echoesOnAcks) return false
     // The sender of a response waits for the answer that names it. That answer returns what a request has collected.
     if (!isResponse && this.#answerAsked) return false
     if (isAsked) this.#answerAsked = true
     // No acknowledgement answers a READ response: notifications are delayed as acknowledgements would be.
-    if (isResponse && !isAsked && this.#unechoedResponses < every) return false
+    if (isResponse && !isAsked && this.#unechoedResponses < this.#ackEveryPackets) return false
     this.#unechoedResponses = 0
     this.#notifyKind = isResponse ? delayedAck.KIND_RESPONSE : delayedAck.KIND_REQUEST
     this.#notifyPsn = psn

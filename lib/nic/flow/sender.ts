@@ -8,9 +8,11 @@ import {
 import { type QueuePair, TxKind } from '../../qp/queue-pair.js'
 import { type Nanos, NEVER } from '../../time/nanos.js'
 import type { HopRecords } from '../../wire/telemetry/hop-records.js'
+import { NeedId } from '../../wire/weir/needs.js'
 import type { BaseRttProbe } from '../feedback/base-rtt-probe.js'
 import { CongestionModule, type WindowFollower } from '../feedback/congestion-module.js'
 import { Losses } from '../feedback/losses.js'
+import { Promises } from '../feedback/promises.js'
 import type { RateRequest } from '../feedback/rate-request.js'
 import { SentResponses } from '../feedback/sent-responses.js'
 import { Transmissions } from '../feedback/transmissions.js'
@@ -27,6 +29,14 @@ const ACK_REQUEST_PACKETS_MAX = 64
 /** Where no window says how often, so many packets have one that collects telemetry, and one that asks for an answer. */
 const NO_WINDOW_PACKETS = 64
 
+/** Which packets ask for an acknowledgement. */
+export interface Asks {
+  /** One in this share of a window. */
+  share: number
+  /** One in so many at least; 0 = the share alone decides. */
+  everyPackets: number
+}
+
 /**
  * What this end of a flow sends with payload, and what comes back of it. The queue pair's reports are collected while it handles a
  * packet; `settle` then completes a sample of them for the congestion module.
@@ -35,6 +45,8 @@ export class Sender implements WindowFollower {
   readonly congestion: CongestionModule
   /** Which data packets collect telemetry. */
   readonly telemetry: TelemetrySource
+  /** Whether the peer gives what it has granted. */
+  readonly promises = new Promises()
   readonly #stats: ConnectionStats
   readonly #peer: Peer
   readonly #windows: WindowSequence
@@ -44,7 +56,7 @@ export class Sender implements WindowFollower {
   #sent!: Transmissions
   #losses!: Losses
   #responses!: SentResponses
-  #ackShare = 1 / 2
+  #asks: Asks = { share: 1 / 2, everyPackets: 0 }
   #baseRttProbe: BaseRttProbe | null = null
   #telemetryProbe: TelemetryProbe | null = null
   #rateRequest: RateRequest | null = null
@@ -56,6 +68,7 @@ export class Sender implements WindowFollower {
   /** SND.UNA at the last acknowledgement that the controller learned of, and the newest transmission that one has named. */
   #ackedUna = 0
   #ackedNumber = -1
+  #brokenNeeds = 0
   /** The last response that the peer has shown to have, and how many of those are news. */
   #takenSeq = -1
   #takenPackets = 0
@@ -82,15 +95,15 @@ export class Sender implements WindowFollower {
 
   /**
    * T is known, or guessed: the controller begins, and data may leave.
-   * @param ackShare the share of a window after which it needs an acknowledgement; @param reason why it is this one
+   * @param asks which packets ask for an acknowledgement; @param reason why it is this one
    */
-  begin(control: CongestionControl, ackShare: number, baseRttNs: Nanos, reason?: string): void {
-    this.#ackShare = ackShare
+  begin(control: CongestionControl, asks: Asks, baseRttNs: Nanos, reason?: string): void {
+    this.#asks = asks
     this.congestion.begin(control, baseRttNs, reason)
   }
 
-  /** The controller wants telemetry, and the peer understands it. @param probe collects it; @param request asks for windows */
-  collect(probe: TelemetryProbe, request: RateRequest | null): void {
+  /** @param probe collects telemetry, null = the controller wants none; @param request asks for windows, null = it wants none */
+  collect(probe: TelemetryProbe | null, request: RateRequest | null): void {
     this.#telemetryProbe = probe
     this.#rateRequest = request
   }
@@ -120,6 +133,16 @@ export class Sender implements WindowFollower {
   /** Asks the peer to work out this flow's window; null when this end does. */
   get rateRequest(): RateRequest | null {
     return this.#rateRequest
+  }
+
+  /** What the peer has granted and does not give: bit `id` is set for each need. */
+  get brokenNeeds(): number {
+    return this.#brokenNeeds
+  }
+
+  /** Those needs count as refused. */
+  onNeedsRefused(): void {
+    this.#brokenNeeds = 0
   }
 
   /** Packets with payload sent so far: what controllers count by. */
@@ -196,7 +219,7 @@ export class Sender implements WindowFollower {
     if (qp.lastTransmittedWasRetransmission) stats.retransmittedBytes += bytes
     else if (bytes > 0) this.congestion.baseRtt?.onSent(qp.lastTransmittedSeq, qp.inFlightBytes === bytes)
     this.congestion.onSent(now, this.#sent.count - 1, bytes)
-    this.telemetry.onSent(bytes)
+    if (this.telemetry.onSent(bytes)) this.promises.fallsDue(NeedId.TELEMETRY)
   }
 
   /** The queue pair has written a READ response. True if it is to ask the peer for an answer. */
@@ -267,6 +290,7 @@ export class Sender implements WindowFollower {
     else this.#ackedNumber = sample.seq
     // Nobody keeps a packet for longer than the whole round trip.
     if (sample.turnaroundNs > sample.rttNs) sample.turnaroundNs = UNKNOWN_NS
+    if (sample.advanced) this.#brokenNeeds |= this.promises.onProgress(sample, this.#peer.granted)
     this.#ackedSeq = -1
     this.#ackedBytes = 0
     this.#telemetryProbe?.onProgress(now, sample.rttNs)
@@ -319,11 +343,25 @@ export class Sender implements WindowFollower {
     sample.seq = sndNxt - 1
     sample.sndNxt = this.#sent.count
     sample.inFlightBytes = this.#qp.inFlightBytes
+    // How long the probe itself took is no round trip of data.
     sample.rttNs = 0
-    sample.sentNs = UNKNOWN_NS
+    sample.sentNs = this.#telemetryProbe!.answeredSentNs
     sample.probed = this.#telemetryProbe?.always ?? false
     this.congestion.onTelemetry(now, sample)
     sample.probed = false
+  }
+
+  /** A congestion notification packet has come. It names no packet. */
+  onCnp(now: Nanos, sample: AckSample): void {
+    sample.source = FeedbackSource.CNP
+    sample.seq = -1
+    sample.sndNxt = this.#sent.count
+    sample.ackedBytes = 0
+    sample.advanced = false
+    sample.inFlightBytes = this.#qp.inFlightBytes
+    sample.rttNs = 0
+    sample.sentNs = UNKNOWN_NS
+    this.congestion.onCnp(now, sample)
   }
 
   /** A congested switch on the way of that packet has answered by itself. */
@@ -354,11 +392,12 @@ export class Sender implements WindowFollower {
   onWindow(control: CongestionControl, windowBytes: number): void {
     const windowPackets = windowBytes === NO_WINDOW ? NO_WINDOW_PACKETS : windowBytes / this.#peer.pathMtu
     // A window that has become small must not run out while it waits for an acknowledgement.
-    const packets = Math.floor(windowPackets * (control.ackShare ?? this.#ackShare))
-    this.#qp.ackRequestEveryPackets = Math.min(ACK_REQUEST_PACKETS_MAX, packets)
+    const { share: ackShare, everyPackets } = this.#asks
+    const packets = Math.floor(windowPackets * (control.ackShare ?? ackShare))
+    this.#qp.ackRequestEveryPackets = Math.min(ACK_REQUEST_PACKETS_MAX, everyPackets || packets, packets)
     const isSparse = control.collectsAll === false
     // Nothing but telemetry answers READ responses.
-    const share = this.#sent.lastWasResponse ? this.#ackShare : 1
+    const share = this.#sent.lastWasResponse ? ackShare : 1
     this.telemetry.sparse = isSparse ? Math.ceil(windowPackets * share) : 0
     // Only a Weir host answers READ responses. It has to do so before the window is used up.
     this.#responses.askEvery = isSparse && this.#peer.isWeir ? Math.max(1, packets) : 0

@@ -3,6 +3,10 @@
  * sender has the secret; the REP brings another nonce and a proof by the keys that follow from both nonces:
  * HKDF-SHA256 (RFC 5869), salt = the nonces, one key for each direction, and what each end shows when it ends the connection. So no
  * two connections have the same keys, and packets recorded on one are worthless on another.
+ *
+ * A second proof in the REP (`Exchange`) covers all that both ends have said: the active end then knows that nobody has changed either
+ * message. The first three bytes of the passive end's nonce say that there is one. The first proof covers the nonce, so nobody can take
+ * both away. Hosts from before that proof ignore it, and send none: what they say is not covered.
  */
 import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto'
 import { WeirError } from '../../errors.js'
@@ -22,12 +26,44 @@ const REQUEST_BYTES = NONCE_BYTES + REQUEST_PROOF_BYTES
 const REPLY_BYTES = NONCE_BYTES + REPLY_PROOF_BYTES
 
 const KEY_BYTES = 16
+/** How the nonce of a passive end begins that proves the words. That of an older one begins so by chance once in 2^24. */
+const PROVES_WORDS = [0x57, 0x65, 0x32]
+const WORDS_KEY_BYTES = 32
+/** `words_proof` of proto/connect.proto. */
+const WORDS_PROOF_BYTES = 16
 const LABEL = 'weir feedback 1'
 
 /** What an end of a connection has of the secret. */
 interface ConnectionKeys {
   guard: FeedbackGuard
   ends: EndProof
+  /** Proves what both ends have said; null: the passive end is older, and does not. */
+  wordsKey: Uint8Array | null
+}
+
+/** What both ends of a connection have said, each as it has read it. */
+export interface Exchange {
+  /** Weir's words in the REQ and in the REP, the latter without this proof. */
+  request: Uint8Array
+  reply: Uint8Array
+  activeQpn: number
+  passiveQpn: number
+  /** First PSN that each expects. */
+  activePsn: number
+  passivePsn: number
+}
+
+/** Proves that the sender of a REP has read and said this: 16 bytes. @param key `wordsKey` */
+export function wordsProof(key: Uint8Array, exchange: Exchange): Uint8Array {
+  const { request, reply, activeQpn, passiveQpn, activePsn, passivePsn } = exchange
+  const names = [activeQpn, activePsn, passiveQpn, passivePsn, request.length, reply.length]
+  const hmac = createHmac('sha256', key).update(`${LABEL} words ${names.join(' ')} `)
+  return hmac.update(request).update(reply).digest().subarray(0, WORDS_PROOF_BYTES)
+}
+
+/** True if the active end has said and read the same. */
+export function provesWords(proof: Uint8Array, key: Uint8Array, exchange: Exchange): boolean {
+  return proof.length === WORDS_PROOF_BYTES && timingSafeEqual(proof, wordsProof(key, exchange))
 }
 
 /** Throws WEIR_BAD_ARGUMENT for a secret that is too short or too long. */
@@ -59,9 +95,11 @@ export function answerRequest(
   random: () => number,
 ): ConnectionKeys & { words: Uint8Array } {
   const nonce = drawNonce(random)
+  nonce.set(PROVES_WORDS)
   const keys = deriveKeys(secret, words.subarray(0, NONCE_BYTES), nonce)
   return {
     words: Buffer.concat([nonce, keys.proof]),
+    wordsKey: keys.words,
     guard: new FeedbackGuard(keys.ofPassive, keys.ofActive),
     ends: new EndProof(keys.endOfPassive, keys.endOfActive),
   }
@@ -73,6 +111,7 @@ export function takeReply(own: Uint8Array, words: Uint8Array, secret: Uint8Array
   const keys = deriveKeys(secret, own.subarray(0, NONCE_BYTES), words.subarray(0, NONCE_BYTES))
   if (!timingSafeEqual(keys.proof, words.subarray(NONCE_BYTES))) return null
   return {
+    wordsKey: PROVES_WORDS.every((byte, i) => words[i] === byte) ? keys.words : null,
     guard: new FeedbackGuard(keys.ofActive, keys.ofPassive),
     ends: new EndProof(keys.endOfActive, keys.endOfPassive),
   }
@@ -91,7 +130,7 @@ function requestProof(secret: Uint8Array, nonce: Uint8Array, qpn: number, psn: n
 }
 
 function deriveKeys(secret: Uint8Array, active: Uint8Array, passive: Uint8Array) {
-  const bytes = 2 * KEY_BYTES + REPLY_PROOF_BYTES + 2 * END_PROOF_BYTES
+  const bytes = 2 * KEY_BYTES + REPLY_PROOF_BYTES + 2 * END_PROOF_BYTES + WORDS_KEY_BYTES
   const made = Buffer.from(hkdfSync('sha256', secret, Buffer.concat([active, passive]), LABEL, bytes))
   let taken = 0
   const next = (length: number) => {
@@ -104,5 +143,7 @@ function deriveKeys(secret: Uint8Array, active: Uint8Array, passive: Uint8Array)
     proof: next(REPLY_PROOF_BYTES),
     endOfActive: next(END_PROOF_BYTES),
     endOfPassive: next(END_PROOF_BYTES),
+    // HKDF's output begins alike, however long it is: what older hosts derive stays the same.
+    words: next(WORDS_KEY_BYTES),
   }
 }

@@ -177,7 +177,7 @@ export class PathSelector {
   }
 
   #path(flow: Flow, port: number): ProbedPath {
-    const headers = this.#headers.forFlow(flow.remote, port, flow.path.dscp)
+    const headers = this.#headers.forFlow(flow.remote, port, flow.path.dscp, flow.peer.reportsMarks)
     return new ProbedPath(port, headers, flow.stats, this.#nic.telemetry.loadMax)
   }
 

@@ -10,6 +10,7 @@ import { isReadResponse, Opcode } from '../../wire/ib/opcode.js'
 import { HopRecords } from '../../wire/telemetry/hop-records.js'
 import * as telemetry from '../../wire/telemetry/telemetry.js'
 import * as delayedAck from '../../wire/weir/delayed-ack.js'
+import { NeedId } from '../../wire/weir/needs.js'
 import * as rate from '../../wire/weir/rate.js'
 import { readRequest } from '../feedback/rate-request.js'
 import type { Flow } from '../flow/flow.js'
@@ -30,21 +31,13 @@ export interface FeedbackEvents {
 export class Feedback {
   readonly counters = { badRequests: 0, implausibleTelemetry: 0 }
   readonly #control: ControlPackets
-  readonly #readAnswersEvery: number
   readonly #concurrentFlows: () => number
   readonly #events: FeedbackEvents
   /** Telemetry of a packet that this end works on itself. */
   readonly #hops = new HopRecords()
 
-  /** @param ackEveryPackets READ responses for which one notification stands */
-  constructor(
-    control: ControlPackets,
-    ackEveryPackets: number,
-    concurrentFlows: () => number,
-    events: FeedbackEvents,
-  ) {
+  constructor(control: ControlPackets, concurrentFlows: () => number, events: FeedbackEvents) {
     this.#control = control
-    this.#readAnswersEvery = ackEveryPackets
     this.#concurrentFlows = concurrentFlows
     this.#events = events
   }
@@ -64,8 +57,7 @@ export class Feedback {
     const isResponse = isReadResponse(bth.opcode(frame.view, frame.bth))
     const isAsked = isResponse && bth.ackRequest(frame.view, frame.bth)
     const psn = bth.psn(frame.view, frame.bth)
-    if (receiver.onCollected(isResponse, isAsked, psn, this.#readAnswersEvery))
-      this.#control.push(flow, Control.NOTIFY)
+    if (receiver.onCollected(isResponse, isAsked, psn)) this.#control.push(flow, Control.NOTIFY)
   }
 
   #newInt(now: Nanos, flow: Flow, frame: Frame): void {
@@ -97,6 +89,7 @@ export class Feedback {
         return true
       case Opcode.RATE:
         if (flow.sender.rateRequest === null) return false
+        flow.sender.promises.onGiven(NeedId.RECEIVING_PART)
         this.#onRate(now, flow, frame, sample)
         return true
       case Opcode.RATE_REQUEST:
@@ -148,7 +141,11 @@ export class Feedback {
     const kind = delayedAck.kind(view, frame.payload - delayedAck.BYTES)
     const hops = sample.hops.count
     sample.hops.count = 0
+    // Acknowledgements that are to collect telemetry come by themselves.
+    if (kind !== delayedAck.KIND_PROBE && delayedAck.acknowledges(view, frame.payload - delayedAck.BYTES))
+      flow.sender.promises.fallsDue(NeedId.REVERSE_TELEMETRY)
     sample.source = kind === delayedAck.KIND_PROBE ? FeedbackSource.PROBE : FeedbackSource.NOTIFY
+    if (kind === delayedAck.KIND_PROBE) flow.sender.promises.onGiven(NeedId.PROBES)
     this.#acknowledge(now, flow, frame, frame.payload - delayedAck.BYTES, sample)
     sample.hops.count = hops
     if (kind !== delayedAck.KIND_PROBE)

@@ -17,6 +17,7 @@ import * as telemetry from '../../wire/telemetry/telemetry.js'
 import * as telemetryHop from '../../wire/telemetry/telemetry-hop.js'
 import * as arrival from '../../wire/weir/arrival.js'
 import * as feedbackTag from '../../wire/weir/feedback-tag.js'
+import { NeedId } from '../../wire/weir/needs.js'
 import type { IcrcMode } from '../config.js'
 import type { Flow } from '../flow/flow.js'
 import type { FlowTable } from '../flow/flow-table.js'
@@ -192,6 +193,7 @@ export class RxPipeline {
     // A packet without a tag may carry data and collect telemetry, but not bring any back.
     if (flow.peer.guard !== null && !guarded) this.#forgetEcho()
     else this.#takeEcho(now, frame, flow, opcode)
+    if (isAcknowledgement(opcode)) flow.sender.promises.onAcknowledgement()
     if (forQp) {
       const { sndUna } = flow.qp
       flow.qp.onPacket(now, frame)
@@ -204,7 +206,7 @@ export class RxPipeline {
         this.#events.onCollected(now, flow, frame)
       this.#events.onFlowChanged(now, flow)
     } else if (opcode === Opcode.CNP) {
-      flow.sender.congestion.onCnp(now)
+      flow.sender.onCnp(now, this.sample)
       this.#events.onFlowChanged(now, flow)
     } else if (!this.#events.onVendor(now, flow, frame, opcode, this.sample)) {
       this.counters.unknownOpcode++
@@ -225,6 +227,9 @@ export class RxPipeline {
     }
     const { sample } = this
     const limit = arrival.hopLimit(view, header)
+    const { promises } = flow.sender
+    promises.onGiven(NeedId.TIME_STAMPS)
+    if (limit > 0) promises.onGiven(NeedId.HOP_COUNT)
     sample.arrivedNs = arrival.arrivedNs(view, header)
     sample.leftNs = arrival.leftNs(view, header)
     sample.turnaroundNs = (sample.leftNs - sample.arrivedNs + arrival.MODULUS_NS) % arrival.MODULUS_NS
@@ -299,6 +304,7 @@ export class RxPipeline {
     if (telemetry.isEcho(frame)) {
       telemetry.read(frame, sample.hops)
       const isDirect = opcode === Opcode.DIRECT_NOTIFY
+      if (!isDirect && !ofPaths) flow.sender.promises.onGiven(NeedId.TELEMETRY)
       if (!ofPaths && !flow.plausibility.believes(now, sample.hops, isDirect, this.counters))
         sample.hops.count = 0
       else if (sample.hops.overflow && !isDirect && !ofPaths) this.#onOverflow(flow)
@@ -320,6 +326,7 @@ export class RxPipeline {
     const ofData = reverse === 'data-way'
     // Each is to be what was asked for.
     if (telemetryHop.isReverse(frame) !== ofData) return
+    flow.sender.promises.onGiven(NeedId.REVERSE_TELEMETRY)
     const into = ofData ? hops : reverseHops
     telemetry.read(frame, into)
     // The last hop of the data's way is the first that the acknowledgement passes.

@@ -64,6 +64,7 @@ export class TelemetryProbe {
   readonly #sentNs = new Float64Array(SENT_PROBES).fill(Number.NEGATIVE_INFINITY)
   readonly #sndNxt = new Float64Array(SENT_PROBES)
   #lastSentNs: Nanos = Number.NEGATIVE_INFINITY
+  #answeredSentNs: Nanos = 0
 
   /**
    * @param tNs T, the base round-trip time; @param share of the data's bytes that probes and answers may take:
@@ -74,6 +75,11 @@ export class TelemetryProbe {
     this.#roundTripNs = tNs
     this.always = always
     this.#share = share
+  }
+
+  /** When the probe left that `onAnswer` has spoken of last. */
+  get answeredSentNs(): Nanos {
+    return this.#answeredSentNs
   }
 
   /** T has changed. */
@@ -130,7 +136,8 @@ export class TelemetryProbe {
     const slot = sequence % SENT_PROBES
     this.#credit -= wireBytes
     this.#lastAnswered = sequence
-    this.#roundTripNs = Math.max(this.#t, now - this.#sentNs[slot]!)
+    this.#answeredSentNs = this.#sentNs[slot]!
+    this.#roundTripNs = Math.max(this.#t, now - this.#answeredSentNs)
     this.#givenUp = 0
     if (back === 0) this.#next()
     return this.#sndNxt[slot]!

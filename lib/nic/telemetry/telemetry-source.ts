@@ -13,6 +13,7 @@ export class TelemetrySource {
   readonly format: number
   readonly #isNative: boolean
   #on = false
+  #probesOnly = false
   /** Packets for which one that collects is enough, though the settings say more; 0 = as the settings say. */
   #sparse = 0
   /** Packets, and payload bytes, since one collected; packets since one asked. The first packet does both. */
@@ -28,9 +29,18 @@ export class TelemetrySource {
     this.#isNative = format <= intShim.FORMAT_COMPACT
   }
 
-  /** From now on packets collect: the flow's controller wants telemetry, and the peer understands it. */
-  start(): void {
+  /**
+   * From now on packets collect: the flow's controller wants telemetry, and the peer understands it.
+   * @param probesOnly its probes collect, whatever the settings say
+   */
+  start(probesOnly = false): void {
     this.#on = true
+    this.#probesOnly = probesOnly
+  }
+
+  /** None collect any more: another controller has taken over. */
+  stop(): void {
+    this.#on = false
   }
 
   /** One packet of so many is enough for now; 0 = as many as the settings say. */
@@ -44,7 +54,7 @@ export class TelemetrySource {
 
   /** Telemetry is collected by probes. */
   get probes(): boolean {
-    return this.#on && this.#settings.collect === 'probe'
+    return this.#on && (this.#probesOnly || this.#settings.collect === 'probe')
   }
 
   /** Bytes that probes and their answers may take, as a share of the data's. */
@@ -55,7 +65,7 @@ export class TelemetrySource {
   /** The next data packet collects. */
   get collects(): boolean {
     const { collect, everyPackets, everyBytes } = this.#settings
-    if (!this.#on || collect !== 'data') return false
+    if (!this.#on || this.#probesOnly || collect !== 'data') return false
     if (this.#sparse > 0 && this.#packets + 1 < this.#sparse) return false
     return everyBytes > 0 ? this.#bytes >= everyBytes : this.#packets + 1 >= everyPackets
   }
@@ -92,12 +102,13 @@ export class TelemetrySource {
     return this.collects ? subscribed : subscribed | intShim.FLAG_ECHO
   }
 
-  /** The packet to which all these getters applied has been sent. */
-  onSent(payloadBytes: number): void {
-    if (!this.#on) return
+  /** The packet to which all these getters applied has been sent. True if it collects. */
+  onSent(payloadBytes: number): boolean {
+    if (!this.#on) return false
     const collected = this.collects
     this.#unsubscribed = this.subscribes ? 0 : this.#unsubscribed + 1
     this.#packets = collected ? 0 : this.#packets + 1
     this.#bytes = (collected ? 0 : this.#bytes) + payloadBytes
+    return collected
   }
 }

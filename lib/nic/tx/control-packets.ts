@@ -1,6 +1,7 @@
 import { PATHS_MAX } from '../../cc/path-options.js'
 import type { Frame } from '../../frame/frame.js'
 import type { Nanos } from '../../time/nanos.js'
+import { NeedId } from '../../wire/weir/needs.js'
 import type { Flow } from '../flow/flow.js'
 import { FlowRing } from './flow-ring.js'
 import type { PfcReceiver } from './pfc-receiver.js'
@@ -141,7 +142,9 @@ export class ControlPackets {
         const probe = flow.sender.telemetryProbe
         if (probe === null || !probe.isDue(now) || !flow.sender.wantsProbe(now)) return null
         const frame = tx.telemetryProbe(flow, probe.sequence)
-        if (frame !== null) probe.onSent(now, flow.sender.transmissions, frame.wireLength)
+        if (frame === null) return null
+        probe.onSent(now, flow.sender.transmissions, frame.wireLength)
+        flow.sender.promises.fallsDue(NeedId.PROBES)
         return frame
       }
       case Control.ANSWER:
@@ -186,7 +189,9 @@ export class ControlPackets {
     const request = flow.sender.rateRequest
     if (request === null || !request.wantsToSend) return null
     const frame = this.#tx.rateRequest(flow, request)
-    if (frame !== null) request.onSent(now)
+    if (frame === null) return null
+    request.onSent(now)
+    flow.sender.promises.fallsDue(NeedId.RECEIVING_PART)
     return frame
   }
 }

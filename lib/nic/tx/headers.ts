@@ -19,13 +19,12 @@ interface Endpoints {
 }
 
 /**
- * Ethernet, IP and UDP headers to a peer, ECN-capable, so that switches mark instead of dropping, with lengths and UDP
- * destination left 0 and the IPv4 checksum to match.
+ * Ethernet, IP and UDP headers to a peer, with lengths and UDP destination left 0 and the IPv4 checksum to match.
  *
- * @param dscp 0 to 63
+ * @param dscp 0 to 63; @param marks packets are ECN-capable: switches mark them instead of dropping them
  */
-export function prepareHeaders(ends: Endpoints, sourcePort: number, dscp = 0): Buffer {
-  const trafficClass = (dscp << 2) | ipv4.ECN_ECT0
+export function prepareHeaders(ends: Endpoints, sourcePort: number, dscp = 0, marks = true): Buffer {
+  const trafficClass = (dscp << 2) | (marks ? ipv4.ECN_ECT0 : 0)
   const v4 = ends.from.family === 4
   const l4 = ethernet.BYTES + (v4 ? ipv4.BYTES : ipv6.BYTES)
   const headers = Buffer.alloc(l4 + udp.BYTES)

@@ -29,22 +29,27 @@ export class HostHeaders {
     this.#prepare(flow, sourcePort, flow.path.dscp)
   }
 
-  #prepare({ remote, path, sender, stats }: Flow, sourcePort: number, dscp: number): void {
+  #prepare(
+    { remote, peer: { reportsMarks }, path, sender, stats }: Flow,
+    sourcePort: number,
+    dscp: number,
+  ): void {
     const { subscribeDscp } = sender.telemetry
-    const subscribed = subscribeDscp === null ? null : this.forFlow(remote, sourcePort, subscribeDscp)
-    path.take(sourcePort, dscp, this.forFlow(remote, sourcePort, dscp), subscribed)
+    const subscribed =
+      subscribeDscp === null ? null : this.forFlow(remote, sourcePort, subscribeDscp, reportsMarks)
+    path.take(sourcePort, dscp, this.forFlow(remote, sourcePort, dscp, reportsMarks), subscribed)
     stats.sourcePort = this.#sourcePorts.nearest(sourcePort)
   }
 
   /**
    * Headers of a flow, whose UDP source port is its entropy; if packets cannot leave from that port, the nearest that
-   * they can.
+   * they can. @param marks packets are ECN-capable
    */
-  forFlow(to: HostAddress, sourcePort: number, dscp: number): Buffer {
+  forFlow(to: HostAddress, sourcePort: number, dscp: number, marks = true): Buffer {
     const { address: from, mac, peerMac, macOfPeer } = this.#settings
     const toMac = macOfPeer?.(to) ?? peerMac
     const port = this.#sourcePorts.nearest(sourcePort)
-    return prepareHeaders({ from, to, fromMac: mac, toMac }, port, dscp)
+    return prepareHeaders({ from, to, fromMac: mac, toMac }, port, dscp, marks)
   }
 
   /** Headers of datagrams between the hosts' QPs 1: in the NIC's own priority. */

@@ -95,6 +95,7 @@ export interface QpAttributes {
   rnrRetry?: number
   ackTimeoutExponent?: number
   minRnrTimer?: number
+  ackEveryPackets?: number
   /** From INIT to RTR only. */
   selectiveRepeat?: boolean
   /** From INIT to RTR only. */

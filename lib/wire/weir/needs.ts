@@ -1,5 +1,6 @@
 /**
  * What one end of a connection needs of the other, as REQ and REP carry it (field `needs` of proto/connect.proto): a list of needs, each
+ * as below.
  *
  *     0   id (5 bits)   length of the value in bytes, 0 to 4 (3 bits)
  *     1   value, big-endian, without leading zeros: the value 0 has no bytes
@@ -22,6 +23,12 @@ export const NeedId = {
   CNPS: 5,
   /** The receiver works out the window. The value is the number of its algorithm. */
   RECEIVING_PART: 6,
+  /** Packets are ECN-capable, and acknowledgements echo CE marks. A plain RoCEv2 peer reports marks by CNPs. */
+  MARKS: 7,
+  /** Acknowledgements come at least once in so many packets: the value, 1 to ACK_EVERY_MAX. */
+  ACK_EVERY: 8,
+  /** Probes are answered, with the telemetry that they have collected. */
+  PROBES: 9,
 } as const
 export type NeedId = (typeof NeedId)[keyof typeof NeedId]
 
@@ -42,6 +49,9 @@ export const ReverseTelemetry = {
   /** The way of the data: each switch writes of the port by which the acknowledgement came in, as data leaves there (FNCC, section 3.2.1). */
   DATA_WAY: 1,
 } as const
+
+/** The rarest acknowledgements that can be asked for: one in so many packets. */
+export const ACK_EVERY_MAX = 65_535
 
 export interface Need {
   /** 1 to 31. */
