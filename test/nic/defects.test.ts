@@ -186,6 +186,7 @@ const NOBODY = {
   onRetransmit() {},
   onSpurious() {},
   onAnswersTaken() {},
+  onUnanswered: () => false,
   onError() {},
 }
 

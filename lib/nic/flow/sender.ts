@@ -59,6 +59,8 @@ export class Sender implements WindowFollower {
   /** The last response that the peer has shown to have, and how many of those are news. */
   #takenSeq = -1
   #takenPackets = 0
+  /** The queue pair has a question for the peer. */
+  #asks = false
 
   /** @param windows numbers of the windows that the peer works out */
   constructor(options: FlowOptions, peer: Peer, stats: ConnectionStats, windows: WindowSequence) {
@@ -238,10 +240,22 @@ export class Sender implements WindowFollower {
     this.#losses.takeBack()
   }
 
+  onUnanswered(): boolean {
+    this.#asks = true
+    return true
+  }
+
   onAnswersTaken(seq: number): void {
     if (this.#peer.isWeir || seq <= this.#takenSeq) return
     this.#takenPackets += this.#takenSeq < 0 ? 1 : seq - this.#takenSeq
     this.#takenSeq = seq
+  }
+
+  /** True, once, if the queue pair has a question for the peer. */
+  takeQuestion(): boolean {
+    const asks = this.#asks
+    this.#asks = false
+    return asks
   }
 
   /** Passes to the congestion module what the queue pair has reported since the last call. */
