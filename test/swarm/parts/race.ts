@@ -76,7 +76,7 @@ export function asRace(plan: SwarmPlan, random: Random): SwarmPlan {
 }
 
 /**
- * All hosts are alike. HPCC++ is told how many flows share the link. Its windows come together by W_ai alone, which is W_init (1 - eta) /
+ * All hosts are alike. HPCC++ knows how many flows share the link. Its windows come together by W_ai alone, which is W_init (1 - eta) /
  * N: in 2,000 round trips if N is 100, as by default, and there are some flows. A race lasts for some hundreds, and where W_init is 4 packets
  * that W_ai is 2 bytes: less than one packet more or less in a sample moves a window by.
  */
