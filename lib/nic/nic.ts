@@ -398,7 +398,7 @@ export class Nic implements Node, Verbs, RxEvents {
     this.flowChanged(now, flow)
   }
 
-  /** Asks the flow's peer whether it knows the flow. */
+  /** Asks the flow's peer a question that it answers if it knows the flow. */
   challenge(flow: Flow): void {
     this.#control.push(flow, Control.CHALLENGE)
   }
@@ -452,6 +452,7 @@ export class Nic implements Node, Verbs, RxEvents {
   #considerTimeout(now: Nanos, flow: Flow): void {
     const { sender } = flow
     sender.onTimeout(now)
+    if (sender.takeQuestion()) this.challenge(flow)
     const probe = sender.baseRttProbe
     if (probe !== null && probe.nextTimeout() <= now) {
       probe.onTimeout(now)

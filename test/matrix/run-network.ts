@@ -28,7 +28,7 @@ import { HostAddress } from '../../lib/wire/net/address.js'
 import { Graph, type GraphEnd } from '../../switch-emu/core/forwarding/graph.js'
 import { installRoutes } from '../../switch-emu/core/forwarding/routes.js'
 import { Switch } from '../../switch-emu/core/switch.js'
-import { End } from '../swarm/end.js'
+import { End, numberIn } from '../swarm/end.js'
 import { type Figures, FrameWatch } from './figures.js'
 import { DELAY_NS, type FlowPlan, type NetworkPlan, RATE_BPS } from './networks.js'
 
@@ -271,7 +271,7 @@ class World {
       pool: this.#pool,
       random: () => random.u32(),
     })
-    nic.listen(PORT, { accept: (_now, { privateData }) => this.#accept(nic, Buffer.from(privateData)) })
+    nic.listen(PORT, { accept: (_now, { privateData }) => this.#accept(nic, privateData) })
     return nic
   }
 
@@ -287,6 +287,7 @@ class World {
     const number = this.#flows.length
     const end = new End(nic, {
       name: `flow ${number}`,
+      number,
       plan: plan.work,
       peerPlan: plan.answers ?? [],
       receives: 1,
@@ -302,10 +303,11 @@ class World {
       onProgress(at)
     }
     end.onEnded = () => this.#onEnded(end)
-    const told = Buffer.concat([end.targetData(), Buffer.alloc(4)])
-    told.writeUInt32BE(number, 12)
     try {
-      end.connection = nic.connect(now, addressOf(2), PORT, end, { ...this.#run.connect, privateData: told })
+      end.connection = nic.connect(now, addressOf(2), PORT, end, {
+        ...this.#run.connect,
+        privateData: end.told(),
+      })
     } catch (error) {
       if (!(error instanceof WeirError) || !this.#mayEndWith(error.code)) throw error
       end.closed = 1
@@ -327,10 +329,11 @@ class World {
     }
   }
 
-  #accept(nic: Nic, told: Buffer): End {
-    const { end: client, plan } = this.#flows[told.readUInt32BE(12)]!
+  #accept(nic: Nic, told: Uint8Array): End {
+    const { end: client, plan } = this.#flows[numberIn(told)]!
     const end = new End(nic, {
       name: `${client.name}, h3`,
+      number: this.#servers.length,
       plan: plan.answers ?? [],
       peerPlan: plan.work,
       receives: plan.receives ?? 64,
@@ -342,8 +345,7 @@ class World {
   }
 
   #meet(client: End): void {
-    const told = Buffer.from(client.connection!.peerPrivateData).subarray(0, 12)
-    const peer = this.#servers.find(end => end.targetData().equals(told))
+    const peer = this.#servers[numberIn(client.connection!.peerPrivateData)]
     if (peer === undefined) this.#fail(`${client.name}: its peer says nothing that it has sent`)
     else client.meet(peer)
   }

@@ -320,6 +320,7 @@ const NOBODY = {
   onRetransmit() {},
   onSpurious() {},
   onAnswersTaken() {},
+  onUnanswered: () => false,
   onError() {},
 }
 

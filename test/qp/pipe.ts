@@ -39,6 +39,7 @@ export class Host {
     this.receiveCq = new CompletionQueue(4096)
     const observer: QpObserver = {
       onAnswersTaken: () => {},
+      onUnanswered: () => false,
       onAcked: (_now, seq, bytes) => {
         this.ackedBytes += bytes
         this.observed.push(`acked ${seq} +${bytes}`)

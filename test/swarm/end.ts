@@ -22,14 +22,17 @@ const noise = new Random(1)
 for (let at = 0; at < NOISE.length; at += 4) NOISE.writeUInt32LE(noise.u32(), at)
 
 const MESSAGE_STRIDE = 12_288
-/** Address and key of an end's memory, which its peer gets. */
-const TARGET_BYTES = 12
+/** What an end tells its peer: address and key of its memory, and its number. */
+const TOLD_BYTES = 16
+const NUMBER_AT = 12
 
 const ACCESS = Access.LOCAL_WRITE | Access.REMOTE_WRITE | Access.REMOTE_READ | Access.REMOTE_ATOMIC
 
 interface EndOptions {
   /** Different for every end. It determines the end's messages. */
   name: string
+  /** By it the peer finds this end among those that connect, or among those that accept. */
+  number: number
   plan: readonly WorkPlan[]
   peerPlan: readonly WorkPlan[]
   /** Receives that are kept posted. */
@@ -41,6 +44,7 @@ interface EndOptions {
 export class End implements ConnectionHandler {
   readonly nic: Nic
   readonly name: string
+  readonly number: number
   readonly plan: readonly WorkPlan[]
   /** Set as soon as both ends exist. */
   peer: End | null = null
@@ -75,9 +79,10 @@ export class End implements ConnectionHandler {
   readonly #atomics = new Map<number, AtomicStep>()
 
   constructor(nic: Nic, options: EndOptions) {
-    const { name, plan, peerPlan, receives, fail } = options
+    const { name, number, plan, peerPlan, receives, fail } = options
     this.nic = nic
     this.name = name
+    this.number = number
     this.plan = plan
     this.#fail = what => fail(`${name}: ${what}`)
     this.#salt = hashOf(name)
@@ -128,11 +133,12 @@ export class End implements ConnectionHandler {
     return this.succeeded === this.plan.length
   }
 
-  /** What the peer gets at connect: address and key of the memory. */
-  targetData(): Buffer {
-    const data = Buffer.alloc(TARGET_BYTES)
+  /** What the peer is told at connect. Two hosts may have the same address and key, so the number says which end it is. */
+  told(): Buffer {
+    const data = Buffer.alloc(TOLD_BYTES)
     data.writeBigUInt64BE(BigInt(this.target.address), 0)
     data.writeUInt32BE(this.target.key, 8)
+    data.writeUInt32BE(this.number, NUMBER_AT)
     return data
   }
 
@@ -142,7 +148,7 @@ export class End implements ConnectionHandler {
   }
 
   acceptData(): Uint8Array {
-    return this.targetData()
+    return this.told()
   }
 
   onCreated(_now: number, connection: Connection): void {
@@ -283,6 +289,11 @@ export class End implements ConnectionHandler {
   #nthInvalidation(id: number): number {
     return this.plan.slice(0, id).filter(({ opcode }) => opcode === WorkOpcode.SEND_WITH_INV).length
   }
+}
+
+/** The number of the end that has told this. */
+export function numberIn(told: Uint8Array): number {
+  return Buffer.from(told).readUInt32BE(NUMBER_AT)
 }
 
 /** The peer's work that is a completion at this end. */

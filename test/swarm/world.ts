@@ -34,7 +34,7 @@ import { checkLossless } from './checks/lossless.js'
 import { checkEnded, checkEvents } from './checks/progress.js'
 import { checkPeak, checkQueues } from './checks/queues.js'
 import { checkRetransmissions, type Disturbances, isUndisturbed } from './checks/retransmissions.js'
-import { End } from './end.js'
+import { End, numberIn } from './end.js'
 import { MESSAGE_MAX } from './limits.js'
 import { Attacker } from './parts/attacker.js'
 import type { FlapPlan } from './parts/changes.js'
@@ -322,7 +322,7 @@ class World {
       connectionsMax: 32,
       ...(secret !== null && { secret: Buffer.from(secret) }),
     })
-    nic.listen(PORT, { accept: (_now, { privateData }) => this.#accept(nic, Buffer.from(privateData)) })
+    nic.listen(PORT, { accept: (_now, { privateData }) => this.#accept(nic, privateData) })
     return nic
   }
 
@@ -358,6 +358,7 @@ class World {
     const { nic } = this.#hosts[plan.from]!.life
     const end = new End(nic, {
       name: `connection ${number}, client`,
+      number,
       plan: plan.work[0],
       peerPlan: plan.work[1],
       receives: plan.receives[0],
@@ -371,16 +372,15 @@ class World {
       this.#leaveWhenDone(at, end, plan)
     }
     end.onEnded = at => this.#onClientEnded(at, end, plan, attempt)
-    const told = Buffer.concat([end.targetData(), Buffer.alloc(4)])
-    told.writeUInt32BE(number, 12)
-    end.connection = nic.connect(now, this.#addresses[plan.to]!, PORT, end, { privateData: told })
+    end.connection = nic.connect(now, this.#addresses[plan.to]!, PORT, end, { privateData: end.told() })
     this.#kickHosts()
   }
 
-  #accept(nic: Nic, told: Buffer): End {
-    const { end: client, plan } = this.#clients[told.readUInt32BE(12)]!
+  #accept(nic: Nic, told: Uint8Array): End {
+    const { end: client, plan } = this.#clients[numberIn(told)]!
     const end = new End(nic, {
       name: `${client.name.replace('client', 'server')} ${this.#ends.length}`,
+      number: this.#ends.length,
       plan: plan.work[1],
       peerPlan: plan.work[0],
       receives: plan.receives[1],
@@ -403,8 +403,7 @@ class World {
    * answered.
    */
   #meet(client: End, connection: Connection): void {
-    const told = Buffer.from(connection.peerPrivateData).subarray(0, 12)
-    const peer = this.#ends.find(end => end.targetData().equals(told))
+    const peer = this.#ends[numberIn(connection.peerPrivateData)]
     if (peer === undefined) this.fail(`${client.name}: its peer says nothing that it has sent`)
     else client.meet(peer)
   }
@@ -496,21 +495,17 @@ class World {
     }
   }
 
-  /** A peer that goes back N requests responses again that are in flight, so only the window bounds them. */
-  get #goesBackN(): boolean {
-    return this.#plan.hosts.some(({ recovery, plain }) => recovery === 'goBackN' || plain)
-  }
-
-  /** Checks that bounded values are within their bounds. */
+  /** What is bounded is within its bounds. */
   #look(): void {
     checkEvents(this.#network.events, what => this.fail(what))
     const { rateBps } = this.#plan
     for (const { name, connection, nic } of this.#ends) {
       if (!connection?.established) continue
-      // Its requests, and the responses to the peer's READs.
-      const responses = this.#goesBackN ? connection.stats.windowBytes : 0
+      // Its requests, and the responses to the peer's READs. One that is asked for again is in flight once more, until an answer shows
+      // what has arrived: the path may be down until then.
+      const { retransmittedBytes } = connection.stats
       const most =
-        nic.settings.packetsInFlightMax * connection.pathMtu + Math.max(RESPONSES_BYTES_MAX, responses)
+        nic.settings.packetsInFlightMax * connection.pathMtu + RESPONSES_BYTES_MAX + retransmittedBytes
       checkBounds(connection.stats, rateBps, most, what => this.fail(`${name}: ${what}`))
     }
     for (const { name, ports, buffer } of this.#switches) {

@@ -5,24 +5,24 @@ import type { Nanos } from '../../time/nanos.js'
  * as soon as possible").
  *
  * A response says early what the telemetry of its packet will say later: the queue that this packet met, made by packets before
- * it. Only packets sent after the response show the effect of the smaller window. Until their telemetry comes, the lowest window of
- * the round trip counts, and W_c and U stay as they are. Switches answer flows at different moments of the same burst: a flow that
- * is answered while the queue is still short would otherwise keep a greater W_c for long.
+ * it. Only packets sent after the response show the effect of the smaller window. Until telemetry of one of them comes, the lowest
+ * window of the round trip counts. Switches answer flows at different moments of the same burst: a flow that is answered while the
+ * queue is still short would otherwise keep a greater window for long.
  *
- * Where packets seldom collect telemetry, a whole round trip may bring responses alone. Then W_c is old: the answered packet was sent with
- * the cap, so the next window is computed from that.
+ * Telemetry and responses of a packet scale the window that the packet was sent with. Of packets sent after a response this is its window:
+ * with the greater W_c, flows would fill the queue again that they have just drained.
  */
 export class DirectCap {
   /** The window is at most this. */
   bytes = Number.POSITIVE_INFINITY
   /** The first packet that was sent after the last response. */
   #sndNxt = -1
-  /** Telemetry has come since then. */
-  #measured = true
+  /** A probe has measured since then. */
+  #probed = false
 
-  /** The window that an answered packet was sent with, as far as is known. @param wcBytes W_c */
+  /** The window that an answered packet was sent with. @param wcBytes W_c */
   windowOf(seq: number, wcBytes: number): number {
-    return this.#measured || seq < this.#sndNxt ? wcBytes : Math.min(wcBytes, this.bytes)
+    return this.#probed || seq < this.#sndNxt ? wcBytes : Math.min(wcBytes, this.bytes)
   }
 
   /** @param seq of the packet that was answered; @param sndNxt the packet that the flow sends next; @param windowBytes by the response */
@@ -30,12 +30,20 @@ export class DirectCap {
     const sameRound = seq < this.#sndNxt
     this.bytes = sameRound ? Math.min(this.bytes, windowBytes) : windowBytes
     this.#sndNxt = sndNxt
-    this.#measured = false
+    this.#probed = false
   }
 
-  /** @param firstSeq the first packet that telemetry has measured */
-  onMeasured(firstSeq: number): void {
-    this.#measured = true
+  /** That packet has been measured. Returns the window of the response that it was sent after, which counts no more; otherwise infinity. */
+  onMeasured(seq: number): number {
+    if (seq < this.#sndNxt) return Number.POSITIVE_INFINITY
+    const { bytes } = this
+    this.bytes = Number.POSITIVE_INFINITY
+    return bytes
+  }
+
+  /** A probe has measured all packets from that one on. Its W_c is of all of them, so the next response scales that. */
+  onProbed(firstSeq: number): void {
+    this.#probed = true
     if (firstSeq >= this.#sndNxt) this.bytes = Number.POSITIVE_INFINITY
   }
 
@@ -47,6 +55,6 @@ export class DirectCap {
   forget(): void {
     this.bytes = Number.POSITIVE_INFINITY
     this.#sndNxt = -1
-    this.#measured = true
+    this.#probed = false
   }
 }

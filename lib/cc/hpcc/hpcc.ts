@@ -57,7 +57,8 @@ export class Hpcc implements CongestionControl {
    * new W_c: otherwise a window would be multiplied by eta / U of the one before it.
    */
   #newAck(measuredSeq: number, sndNxt: number): void {
-    this.#direct.onMeasured(measuredSeq)
+    const sentWith = this.#direct.onMeasured(measuredSeq)
+    if (sentWith < this.#core.referenceWindowBytes) this.#core.setReferenceWindow(sentWith)
     const updateWc = measuredSeq >= this.#lastUpdateSeq
     this.#core.computeWindow(updateWc)
     if (updateWc) this.#lastUpdateSeq = sndNxt
@@ -73,7 +74,7 @@ export class Hpcc implements CongestionControl {
     if (this.#core.measureInflight(now, sample.hops, true)) {
       this.#core.onFlows(sample.hops.flows)
       const measuredSeq = this.#firstMeasured(sample)
-      this.#direct.onMeasured(measuredSeq)
+      this.#direct.onProbed(measuredSeq)
       if (measuredSeq >= this.#lastUpdateSeq) {
         this.#core.computeWindow(true, PROBE_ROUNDS)
         this.#lastUpdateSeq = sample.sndNxt

@@ -174,6 +174,10 @@ export class Flow implements QpObserver {
     this.sender.onAnswersTaken(seq)
   }
 
+  onUnanswered(): boolean {
+    return this.sender.onUnanswered()
+  }
+
   onError(_now: Nanos, status: WorkStatus): void {
     this.ending.onError(status)
   }

@@ -72,6 +72,8 @@ export class Sender implements WindowFollower {
   /** The last response that the peer has shown to have, and how many of those are news. */
   #takenSeq = -1
   #takenPackets = 0
+  /** The queue pair has a question for the peer. */
+  #hasQuestion = false
 
   /** @param windows numbers of the windows that the peer works out */
   constructor(options: FlowOptions, peer: Peer, stats: ConnectionStats, windows: WindowSequence) {
@@ -261,10 +263,22 @@ export class Sender implements WindowFollower {
     this.#losses.takeBack()
   }
 
+  onUnanswered(): boolean {
+    this.#hasQuestion = true
+    return true
+  }
+
   onAnswersTaken(seq: number): void {
     if (this.#peer.isWeir || seq <= this.#takenSeq) return
     this.#takenPackets += this.#takenSeq < 0 ? 1 : seq - this.#takenSeq
     this.#takenSeq = seq
+  }
+
+  /** True, once, if the queue pair has a question for the peer. */
+  takeQuestion(): boolean {
+    const has = this.#hasQuestion
+    this.#hasQuestion = false
+    return has
   }
 
   /** Passes to the congestion module what the queue pair has reported since the last call. */

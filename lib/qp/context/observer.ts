@@ -24,6 +24,12 @@ export interface QpObserver {
    * (IBA 9.7.4.1), or it requests the READ again from there on (9.7.6).
    */
   onAnswersTaken(now: Nanos, seq: number): void
+  /**
+   * The probe timeout has passed, and no round trip has been measured. True: the observer sends the peer a question, a WRITE of no
+   * bytes with a PSN that the peer has had. The peer acknowledges it and counts it as a packet that has arrived twice. False: it
+   * cannot, and the queue pair repeats a packet.
+   */
+  onUnanswered(now: Nanos): boolean
   /** The queue pair has gone into error; all its work has been flushed. */
   onError(now: Nanos, status: WorkStatus): void
 }

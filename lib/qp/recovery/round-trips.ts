@@ -1,13 +1,16 @@
 import type { Nanos } from '../../time/nanos.js'
 
 const NONE = -1
+/** Questions that wait for their answers, at most; more than the doubling of timeouts lets out. */
+const QUESTIONS_MAX = 63
 
 /**
  * Round-trip times of a connection's own requests (RFC 6298, section 2): one packet at a time is timed, and only one that was
  * sent once, as the answer to a repeated one does not say which of them it answers (section 3: Karn).
  *
  * Nothing is timed before the peer has answered something: when the first window meets those of many other senders,
- * the queue that its first packet finds says nothing of the queue that its last one will find.
+ * the queue that its first packet finds says nothing of the queue that its last one will find. Where no answer comes, the peer is
+ * asked a question: it leaves behind the last packet and measures what that will find.
  */
 export class RoundTrips {
   /** The packet whose answer is timed, or -1. */
@@ -22,6 +25,9 @@ export class RoundTrips {
   #timedAtNs: Nanos = 0
   /** True once the peer has answered anything. */
   #answered = false
+  /** Questions without an answer, and when the oldest of them left. One that was lost stays. */
+  #questions = 0
+  #questionNs: Nanos = 0
 
   /** The request packet has left. @param isNew for the first time */
   onSent(now: Nanos, seq: number, isNew: boolean): void {
@@ -43,6 +49,29 @@ export class RoundTrips {
     this.#sample(now - this.#timedAtNs)
     this.timedSeq = NONE
     return true
+  }
+
+  /** True once a round trip has been measured. */
+  get measured(): boolean {
+    return this.srttNs > 0
+  }
+
+  /** A question leaves. */
+  onQuestion(now: Nanos): void {
+    if (this.#questions === 0) this.#questionNs = now
+    this.#questions = Math.min(QUESTIONS_MAX, this.#questions + 1)
+  }
+
+  /**
+   * The peer has counted so many more packets that arrived twice. Returns how many of them were questions. The first round trip is
+   * that of the oldest question: where that one was lost it is too long, which no timer minds.
+   */
+  takeAnswers(now: Nanos, packets: number): number {
+    const answers = Math.min(packets, this.#questions)
+    if (answers === 0) return 0
+    this.#questions -= answers
+    if (!this.measured) this.#sample(now - this.#questionNs)
+    return answers
   }
 
   /** Times nothing until the next packet is sent: everything is retransmitted, or nothing may be sent. */

@@ -44,13 +44,18 @@ export class Spurious {
     if (this.#recovering) this.#needed++
   }
 
-  /** The peer says how many packets have arrived twice, modulo 2^7. Returns how many of them this end has sent twice. */
+  /** The peer says how many packets have arrived twice, modulo 2^7. Returns by how many that is more. */
   onCount(count: number): number {
     const more = (count - this.#told) & COUNT_MASK
     // An older answer that was overtaken.
     if (more === 0 || more > COUNT_MASK / 2) return 0
     this.#told = count
-    return this.#count(Math.min(more, this.#open))
+    return more
+  }
+
+  /** So many more packets have arrived twice. Returns how many of them this end has sent twice. */
+  onTwice(packets: number): number {
+    return packets === 0 ? 0 : this.#count(Math.min(packets, this.#open))
   }
 
   /** An answer came too soon to answer the retransmission. */

@@ -4,6 +4,8 @@ import type { RoundTrips } from './round-trips.js'
 const NONE = -1
 /** Shortest PTO before a round trip has been measured. RFC 8985, section 7.2, has 1 s here, made for the Internet. */
 const FIRST_LEAST_NS: Nanos = 1_000_000
+/** The reordering window is this part of a round trip (RFC 8985, section 6.2.1). */
+const REORDERING = 4
 
 /**
  * When a requester with selective repeat probes for the loss of the last packets it sent (RFC 8985, section 7).
@@ -18,6 +20,11 @@ const FIRST_LEAST_NS: Nanos = 1_000_000
  * theirs, because queues can grow to many times the round trip within one. PTO runs from the last packet that asked for an
  * answer; and half of it has to pass after the last news, because what is in flight behind that may be late as well.
  * (The RFC waits for all of it after news: one round trip more.)
+ *
+ * Before a round trip has been measured nothing bounds the queues on the path: the first windows of a thousand senders wait for
+ * hundreds of round trips of the idle path. Then a question takes the probe's place (context/observer.ts). It has no payload, so it costs
+ * little where nothing was lost. It leaves behind the last packet, so its answer says how long that takes, and what is still missing
+ * then is probed for.
  *
  * Each further probe waits twice as long (RFC 6298, section 5.5), and there is none when the transport timer would
  * come first. The doubling ends only when a packet that was sent once has been timed. The next news does not
@@ -79,6 +86,22 @@ export class TailProbe {
     this.#askedAtNs = now
     const { timeoutNs } = this
     this.#deadline = timeoutNs < transportNs ? now + timeoutNs : NEVER
+  }
+
+  /** A question has left in place of a probe. @param transportNs timeout of the transport timer */
+  onQuestion(now: Nanos, transportNs: Nanos): void {
+    this.#unanswered++
+    const { timeoutNs } = this
+    this.#deadline = timeoutNs < transportNs ? now + timeoutNs : NEVER
+  }
+
+  /**
+   * The first question has been answered, and the answer reports nothing else. What it overtook comes within the reordering window.
+   * @param awaited answers to packets that left before the question are awaited
+   */
+  onAnswer(now: Nanos, awaited: boolean): void {
+    this.#unanswered = 0
+    this.#deadline = awaited ? now + Math.ceil(this.#trips.srttNs / REORDERING) : NEVER
   }
 
   /**

@@ -2,8 +2,12 @@ import type { Nanos } from '../../time/nanos.js'
 import type { SelectiveRepeat } from '../recovery/selective-repeat.js'
 import type { Requester } from './requester.js'
 
-/** The probe timeout has passed: the last packet is retransmitted, or the first, unless another one is retransmitted anyway. */
+/**
+ * The probe timeout has passed: the last packet is retransmitted, or the first, unless another one is retransmitted anyway. Before a
+ * round trip has been measured the peer is only asked a question.
+ */
 export function probeTail(requester: Requester, now: Nanos): void {
+  if (!requester.selective!.hasLost && asks(requester, now)) return
   const selective = requester.selective!
   if (!selective.hasLost) {
     // The scoreboard does not know what came in order without a loss: it may be the first part of a READ.
@@ -16,6 +20,15 @@ export function probeTail(requester: Requester, now: Nanos): void {
     requester.context.counters.tailProbes++
   }
   requester.tail!.pending = true
+}
+
+/** True if a question leaves in place of a packet. */
+function asks(requester: Requester, now: Nanos): boolean {
+  const { trips } = requester.outbound
+  if (trips.measured || !requester.context.observer.onUnanswered(now)) return false
+  trips.onQuestion(now)
+  requester.tail!.onQuestion(now, requester.timers.timeoutNs)
+  return true
 }
 
 /** The first packet sent that is not known to have arrived; `last` where that is known. */

@@ -205,9 +205,24 @@ export class Requester {
   /** The peer has said how many packets reached it twice, modulo 2^7: it does so with selective repeat. */
   onDuplicateCount(now: Nanos, count: number): void {
     const { outbound } = this
-    if (this.selective === null || outbound.spurious.onCount(count) === 0) return
+    if (this.selective === null) return
+    const packets = outbound.spurious.onCount(count)
+    const answers = this.#takeAnswers(now, packets)
+    if (outbound.spurious.onTwice(packets - answers) === 0) return
     this.selective.arrivedTwice()
     if (outbound.spurious.concludes(outbound.sndUna)) this.context.observer.onSpurious(now)
+  }
+
+  /** The peer has answered so many of the packets that it counts as arrived twice because they were questions. */
+  #takeAnswers(now: Nanos, packets: number): number {
+    const { trips, sndUna } = this.outbound
+    const first = !trips.measured
+    const answers = trips.takeAnswers(now, packets)
+    if (first && trips.measured) {
+      this.tail!.onAnswer(now, sndUna <= this.tail!.askedSeq)
+      this.timers.probeNs = 2 * this.tail!.firstTimeoutNs
+    }
+    return answers
   }
 
   #onNews(now: Nanos, timed: boolean): void {

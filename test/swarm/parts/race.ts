@@ -2,6 +2,7 @@
  * A seed in which flows share everything: the path, the controller, the time. Nothing disturbs them, and they
  * run for long enough to get similar shares.
  */
+import { ccOptions } from '../../../lib/cc/catalogue.js'
 import { WorkOpcode } from '../../../lib/qp/queues/work.js'
 import type { Random } from '../../../lib/sim/random.js'
 import { MICROSECOND, type Nanos } from '../../../lib/time/nanos.js'
@@ -29,11 +30,6 @@ const STARTS_NS = 5 * MICROSECOND
 const START_COUNTS_NS = 300 * MICROSECOND
 /** The lowest Jain index: two flows, and one has a sixth of what the other has. */
 const LEAST = 0.66
-/**
- * If only probes collect telemetry, a flow has one sample a round trip while others start: `npm run bench --
- * hpcc-modes`.
- */
-const LEAST_BY_PROBES = 0.55
 /** Controllers whose windows begin at line rate x T and only fall from there. */
 const WINDOWED = ['hpcc', 'rx-hpcc', 'fixed-window']
 /** Messages of each flow in flight: more than the path holds. */
@@ -54,7 +50,7 @@ export function asRace(plan: SwarmPlan, random: Random): SwarmPlan {
     rateBps: RATE_BPS,
     bufferBytes: 2e6,
     frames: 4000,
-    hosts: hosts.map(({ name }) => racer(hosts[0]!, name)),
+    hosts: hosts.map(({ name }) => racer(hosts[0]!, name, flows)),
     links: links.map(link => {
       const sends = hosts.some(({ name }, i) => i < receiver && name === link.a)
       return { a: link.a, b: sends ? 's1' : link.b, delayNs, rates: {}, managementLoss: 0, outage: null }
@@ -73,17 +69,24 @@ export function asRace(plan: SwarmPlan, random: Random): SwarmPlan {
     attack: null,
     race: {
       fromNs: START_COUNTS_NS,
-      least: hosts[0]!.telemetry.collect === 'probe' ? LEAST_BY_PROBES : LEAST,
+      least: LEAST,
       windowed: WINDOWED.includes(hosts[0]!.cc.name),
     },
   }
 }
 
-/** All hosts are alike. */
-function racer(host: HostPlan, name: string): HostPlan {
+/**
+ * All hosts are alike. HPCC++ knows how many flows share the link. Its windows come together by W_ai alone, which is W_init (1 - eta) /
+ * N: in 2,000 round trips if N is 100, as by default, and there are some flows. A race lasts for some hundreds, and where W_init is 4 packets
+ * that W_ai is 2 bytes: less than one packet more or less in a sample moves a window by.
+ */
+function racer(host: HostPlan, name: string, flows: number): HostPlan {
+  const { cc } = host
+  const counts = ccOptions(cc.name).some(option => option.name === 'flows')
   return {
     ...host,
     name,
+    cc: counts ? { ...cc, options: { ...cc.options, flows } } : cc,
     pathMtu: Math.max(1024, host.pathMtu),
     queueDepth: DEPTH,
     packetsInFlightMax: 1024,
