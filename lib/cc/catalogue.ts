@@ -25,7 +25,7 @@ import { RxHpccReceiver } from './rx-hpcc/rx-hpcc-receiver.js'
 import { RxListing } from './rx-hpcc/rx-listing.js'
 
 /** A controller that windows are worked out for at the receiver. */
-export interface ReceivingPart {
+interface ReceivingPart {
   /** Its number in the words of a connection, 0 to 18: it never changes, and no other controller has it. */
   number: number
   /**
@@ -59,7 +59,7 @@ export interface ChosenController {
 }
 
 /** What two ends have agreed on for the packets of one of them. */
-export interface Agreement {
+interface Agreement {
   /** The controller, which follows from what was granted. */
   cc: ChosenController
   /** Why it is that one. */

@@ -32,7 +32,7 @@ export interface GivenController {
 type Start = 'line-rate' | 'careful'
 
 /** Whose options a row is about, as files and command lines call them. */
-export type ConflictGroup = 'telemetry' | 'int' | 'cc'
+type ConflictGroup = 'telemetry' | 'int' | 'cc'
 
 /** An option without effect. */
 export interface Conflict {
@@ -265,7 +265,7 @@ export function subjectOf({ group, options }: ConflictRow): string {
 }
 
 /** The settings of one host, or of one of its connections. */
-export interface GivenModes extends Omit<Modes, 'given' | 'names' | 'probesPaths'> {
+interface GivenModes extends Omit<Modes, 'given' | 'names' | 'probesPaths'> {
   /** What was set of telemetry. `telemetry` has the same, completed by settings from elsewhere and by defaults. */
   given: Partial<TelemetrySettings>
   paths: PathSettings

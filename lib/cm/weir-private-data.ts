@@ -16,14 +16,14 @@ const MAGIC = [0x57, 0x45, 0x49, 0x52]
 const PREFIX_BYTES = MAGIC.length + 1
 /** Bytes that an application can add to a REQ or a REP. */
 export const APPLICATION_BYTES_MAX = 20
-export const KEY_WORDS_MAX = 16
+const KEY_WORDS_MAX = 16
 /**
  * Most bytes of needs. A REQ has room for 5 beside 20 bytes of an application. It has room for 2, which those of Weir's own controllers
  * take, beside 16 and the words of a key, where the receive budget is below 256 MiB. `ackEvery` is below 128 in both.
  */
-export const NEEDS_MAX = 40
+const NEEDS_MAX = 40
 /** Length of the proof of a REP's words. */
-export const WORDS_PROOF_BYTES = 16
+const WORDS_PROOF_BYTES = 16
 /** Field 12, of that length: tag and length of the last field. */
 const WORDS_PROOF_TAG = [(12 << 3) | 2, WORDS_PROOF_BYTES]
 const END_PROOF_MAX = 16

@@ -26,7 +26,7 @@ export interface OverlayLink {
   peer: { address: string; port: number }
 }
 
-export interface OpenPortOptions extends GivenPortOptions {
+interface OpenPortOptions extends GivenPortOptions {
   pool: FramePool
   /** A name of IO_NAMES. 'auto' is the fastest port that this machine offers. */
   io: string

@@ -12,7 +12,7 @@ export interface Idle {
 export type Values = Readonly<Record<string, unknown>>
 
 /** How messages call an option. Default: by its name. */
-export type Naming = (option: AnyOption) => string
+type Naming = (option: AnyOption) => string
 
 const BY_NAME: Naming = ({ name }) => name
 

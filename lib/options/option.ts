@@ -40,7 +40,7 @@ export interface MappingKind {
 }
 
 /** A text of any form, on command lines alone: a path, a name. */
-export interface TextKind {
+interface TextKind {
   kind: 'text'
   default?: string | null
 }
@@ -66,7 +66,7 @@ export interface IdleRule {
 }
 
 /** An option as one of a command. */
-export interface CommandForm {
+interface CommandForm {
   /** `--ack-every <packets>`; of a flag or a text that stands alone `--json`. */
   flag: string
   /** It may be given several times; its value is a list. */

@@ -306,7 +306,7 @@ class World {
     try {
       end.connection = nic.connect(now, addressOf(2), PORT, end, {
         ...this.#run.connect,
-        privateData: end.told(),
+        privateData: end.connectData(),
       })
     } catch (error) {
       if (!(error instanceof WeirError) || !this.#mayEndWith(error.code)) throw error

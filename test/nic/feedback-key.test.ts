@@ -6,7 +6,7 @@ import t, { type Test } from 'tap'
 import type { Frame } from '../../lib/frame/frame.js'
 import {
   answerRequest,
-  type Exchange,
+  type ConnectWords,
   provesRequest,
   provesWords,
   requestWords,
@@ -186,7 +186,7 @@ usual('the proofs: of the secret, the nonces, queue pair and PSN', async t => {
   t.notOk(takeReply(words, reply.words, OTHER))
   t.notOk(takeReply(requestWords(SECRET, draw, 77, 1234), reply.words, SECRET), 'a replayed reply')
   t.notOk(takeReply(words, reply.words.subarray(0, 15), SECRET))
-  const exchange: Exchange = {
+  const exchange: ConnectWords = {
     request: Buffer.from('request'),
     reply: Buffer.from('reply'),
     activeQpn: 1,
@@ -198,7 +198,7 @@ usual('the proofs: of the secret, the nonces, queue pair and PSN', async t => {
   const proof = wordsProof(reply.wordsKey!, exchange)
   t.ok(provesWords(proof, key, exchange))
   t.notOk(provesWords(proof.subarray(1), key, exchange))
-  const others: Partial<Exchange>[] = [
+  const others: Partial<ConnectWords>[] = [
     { request: Buffer.from('requesu') },
     { reply: Buffer.from('repl') },
     { request: Buffer.from('requestr'), reply: Buffer.from('eply') },

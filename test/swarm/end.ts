@@ -22,8 +22,8 @@ const noise = new Random(1)
 for (let at = 0; at < NOISE.length; at += 4) NOISE.writeUInt32LE(noise.u32(), at)
 
 const MESSAGE_STRIDE = 12_288
-/** What an end tells its peer: address and key of its memory, and its number. */
-const TOLD_BYTES = 16
+/** What an end gives its peer at connect: address and key of its memory, and its number. */
+const CONNECT_BYTES = 16
 const NUMBER_AT = 12
 
 const ACCESS = Access.LOCAL_WRITE | Access.REMOTE_WRITE | Access.REMOTE_READ | Access.REMOTE_ATOMIC
@@ -133,9 +133,9 @@ export class End implements ConnectionHandler {
     return this.succeeded === this.plan.length
   }
 
-  /** What the peer is told at connect. Two hosts may have the same address and key, so the number says which end it is. */
-  told(): Buffer {
-    const data = Buffer.alloc(TOLD_BYTES)
+  /** What the peer gets at connect. Two hosts may have the same address and key, so the number says which end it is. */
+  connectData(): Buffer {
+    const data = Buffer.alloc(CONNECT_BYTES)
     data.writeBigUInt64BE(BigInt(this.target.address), 0)
     data.writeUInt32BE(this.target.key, 8)
     data.writeUInt32BE(this.number, NUMBER_AT)
@@ -148,7 +148,7 @@ export class End implements ConnectionHandler {
   }
 
   acceptData(): Uint8Array {
-    return this.told()
+    return this.connectData()
   }
 
   onCreated(_now: number, connection: Connection): void {
@@ -291,9 +291,9 @@ export class End implements ConnectionHandler {
   }
 }
 
-/** The number of the end that has told this. */
-export function numberIn(told: Uint8Array): number {
-  return Buffer.from(told).readUInt32BE(NUMBER_AT)
+/** The number of the end that sent this. */
+export function numberIn(data: Uint8Array): number {
+  return Buffer.from(data).readUInt32BE(NUMBER_AT)
 }
 
 /** The peer's work that is a completion at this end. */

@@ -372,7 +372,9 @@ class World {
       this.#leaveWhenDone(at, end, plan)
     }
     end.onEnded = at => this.#onClientEnded(at, end, plan, attempt)
-    end.connection = nic.connect(now, this.#addresses[plan.to]!, PORT, end, { privateData: end.told() })
+    end.connection = nic.connect(now, this.#addresses[plan.to]!, PORT, end, {
+      privateData: end.connectData(),
+    })
     this.#kickHosts()
   }
 

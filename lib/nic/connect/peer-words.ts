@@ -14,7 +14,7 @@ import type { NicSettings } from '../config.js'
 import type { Flow } from '../flow/flow.js'
 import {
   answerRequest,
-  type Exchange,
+  type ConnectWords,
   provesRequest,
   provesWords,
   requestWords,
@@ -80,7 +80,7 @@ function exchangeOf(
   reply: Uint8Array,
   peerQpn: number,
   peerPsn: number,
-): Exchange {
+): ConnectWords {
   return {
     request,
     reply,

@@ -30,7 +30,7 @@ const ACK_REQUEST_PACKETS_MAX = 64
 const NO_WINDOW_PACKETS = 64
 
 /** Which packets ask for an acknowledgement. */
-export interface Asks {
+interface Asks {
   /** One in this share of a window. */
   share: number
   /** One in so many at least; 0 = the share alone decides. */

@@ -4,7 +4,7 @@
  * HKDF-SHA256 (RFC 5869), salt = the nonces, one key for each direction, and what each end shows when it ends the connection. So no
  * two connections have the same keys, and packets recorded on one are worthless on another.
  *
- * A second proof in the REP (`Exchange`) covers all that both ends have said: the active end then knows that nobody has changed either
+ * A second proof in the REP (`ConnectWords`) covers all that both ends have said: the active end then knows that nobody has changed either
  * message. The first three bytes of the passive end's nonce say that there is one. The first proof covers the nonce, so nobody can take
  * both away. Hosts from before that proof ignore it, and send none: what they say is not covered.
  */
@@ -42,7 +42,7 @@ interface ConnectionKeys {
 }
 
 /** What both ends of a connection have said, each as it has read it. */
-export interface Exchange {
+export interface ConnectWords {
   /** Weir's words in the REQ and in the REP, the latter without this proof. */
   request: Uint8Array
   reply: Uint8Array
@@ -54,16 +54,16 @@ export interface Exchange {
 }
 
 /** Proves that the sender of a REP has read and said this: 16 bytes. @param key `wordsKey` */
-export function wordsProof(key: Uint8Array, exchange: Exchange): Uint8Array {
-  const { request, reply, activeQpn, passiveQpn, activePsn, passivePsn } = exchange
+export function wordsProof(key: Uint8Array, words: ConnectWords): Uint8Array {
+  const { request, reply, activeQpn, passiveQpn, activePsn, passivePsn } = words
   const names = [activeQpn, activePsn, passiveQpn, passivePsn, request.length, reply.length]
   const hmac = createHmac('sha256', key).update(`${LABEL} words ${names.join(' ')} `)
   return hmac.update(request).update(reply).digest().subarray(0, WORDS_PROOF_BYTES)
 }
 
 /** True if the active end has said and read the same. */
-export function provesWords(proof: Uint8Array, key: Uint8Array, exchange: Exchange): boolean {
-  return proof.length === WORDS_PROOF_BYTES && timingSafeEqual(proof, wordsProof(key, exchange))
+export function provesWords(proof: Uint8Array, key: Uint8Array, words: ConnectWords): boolean {
+  return proof.length === WORDS_PROOF_BYTES && timingSafeEqual(proof, wordsProof(key, words))
 }
 
 /** Throws WEIR_BAD_ARGUMENT for a secret that is too short or too long. */

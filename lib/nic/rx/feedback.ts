@@ -16,7 +16,7 @@ import { readRequest } from '../feedback/rate-request.js'
 import type { Flow } from '../flow/flow.js'
 import { Control, type ControlPackets } from '../tx/control-packets.js'
 
-export interface FeedbackEvents {
+interface FeedbackEvents {
   /** The answer to a probe that measures T. */
   onBaseRttAnswer(now: Nanos, flow: Flow, sequence: number, hops: HopRecords): void
   /** The answer to a path probe, with its telemetry. */

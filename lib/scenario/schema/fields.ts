@@ -35,10 +35,6 @@ export function whole(min: number, max: number) {
   return valueField<number>({ kind: 'count', min, max })
 }
 
-export function oneOf<const T extends string | number>(choices: readonly T[]) {
-  return valueField<T>({ kind: 'choice', choices })
-}
-
 export const text = field('text', { type: 'string', minLength: 1 }, textOf)
 
 /** A text with a form of its own. The code that resolves it checks it further. */

@@ -63,7 +63,7 @@ export interface Offer {
   knowsHeld?: boolean
 }
 
-export interface Ring {
+interface Ring {
   rkey: number
   /** Virtual address. */
   address: number

@@ -3,7 +3,7 @@
 import { TRANSFER_NAME_BYTES_MAX } from '../protocol/messages.js'
 
 /** A session as its successor knows it. */
-export interface Attempt {
+interface Attempt {
   /** Resolves when every resource has been given back. */
   readonly outcome: Promise<unknown>
   /** Ends it, as a later attempt of the same transfer has come. */
