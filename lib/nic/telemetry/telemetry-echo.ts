@@ -11,6 +11,11 @@ const WIDE_STAMP = 10
 const COMPACT_QUEUE = 6
 const COMPACT_STAMP = 0
 
+/** What an echo without telemetry has. Nobody writes to it. */
+const NO_BYTES = Buffer.alloc(0)
+const NO_VIEW = new DataView(NO_BYTES.buffer, NO_BYTES.byteOffset, 0)
+const NO_HOPS = new Float64Array(0)
+
 /**
  * The telemetry that waits to be sent back to a flow's sender. For several packets on one path it keeps a summary, so
  * that one answer for many loses nothing:
@@ -29,14 +34,15 @@ const COMPACT_STAMP = 0
 export class TelemetryEcho {
   /** Bytes that wait; 0: none. */
   bytes = 0
-  readonly #buffer = Buffer.alloc(telemetry.ECHO_BYTES_MAX)
-  readonly #view = new DataView(this.#buffer.buffer, this.#buffer.byteOffset, this.#buffer.length)
+  /** The telemetry. This and the columns below are made when the first arrives. */
+  #buffer = NO_BYTES
+  #view = NO_VIEW
   /** By hop: queue length and stamp of the previous packet, in the record's own units. */
-  readonly #queue = new Float64Array(MAX_HOPS)
-  readonly #stamp = new Float64Array(MAX_HOPS)
+  #queue = NO_HOPS
+  #stamp = NO_HOPS
   /** Time since the last answer, and the sum of queue x time. */
-  readonly #time = new Float64Array(MAX_HOPS)
-  readonly #sum = new Float64Array(MAX_HOPS)
+  #time = NO_HOPS
+  #sum = NO_HOPS
   #format = -1
   #hops = 0
   #pathId = 0
@@ -61,6 +67,7 @@ export class TelemetryEcho {
 
   /** A packet with telemetry to be sent back has arrived. */
   keep(frame: Frame): void {
+    if (this.#view === NO_VIEW) this.#makeRoom()
     const view = this.#view
     const again = this.bytes > 0
     this.bytes = telemetry.writeEcho(view, 0, frame)
@@ -122,6 +129,15 @@ export class TelemetryEcho {
     if (this.#host !== null) this.bytes = this.#host.append(this.#view, this.#hostQueue)
     if (this.#busiest !== null) this.bytes = this.#busiest.leave(this.#view, this.bytes, tNs)
     this.#complete = true
+  }
+
+  #makeRoom(): void {
+    this.#buffer = Buffer.alloc(telemetry.ECHO_BYTES_MAX)
+    this.#view = new DataView(this.#buffer.buffer, this.#buffer.byteOffset, this.#buffer.length)
+    this.#queue = new Float64Array(MAX_HOPS)
+    this.#stamp = new Float64Array(MAX_HOPS)
+    this.#time = new Float64Array(MAX_HOPS)
+    this.#sum = new Float64Array(MAX_HOPS)
   }
 
   /** What waited has been sent. */
