@@ -10,14 +10,14 @@ const SAMPLES_MAX = 1_000_000
 /** The series of flows: rate, window, bytes in flight, bytes acknowledged; a flow is sampled from its start on. */
 export class FlowSampler {
   readonly #series: Record<string, Series> = {}
-  readonly #flows: readonly TrafficFlow[]
+  readonly #flowAt: (i: number) => TrafficFlow | null
   readonly #plan: readonly ScenarioFlow[]
   readonly #startNs: Nanos
   #count = 0
 
-  /** @param startNs zero of the series' times */
-  constructor(flows: readonly TrafficFlow[], plan: readonly ScenarioFlow[], startNs: Nanos) {
-    this.#flows = flows
+  /** @param flowAt the flow of a place in the plan, null before it is made; @param startNs zero of the series' times */
+  constructor(flowAt: (i: number) => TrafficFlow | null, plan: readonly ScenarioFlow[], startNs: Nanos) {
+    this.#flowAt = flowAt
     this.#plan = plan
     this.#startNs = startNs
   }
@@ -25,8 +25,9 @@ export class FlowSampler {
   sample(now: Nanos): void {
     if (this.#count++ >= SAMPLES_MAX) return
     const time = now - this.#startNs
-    for (const [i, flow] of this.#flows.entries()) {
-      if (time < this.#plan[i]!.startNs) continue
+    for (const [i, { startNs }] of this.#plan.entries()) {
+      const flow = time < startNs ? null : this.#flowAt(i)
+      if (flow === null) continue
       const { rateBps, windowBytes, inFlightBytes } = flow.connection.stats
       this.#add(seriesName('rate', flow.name), 'bps', time, rateBps)
       this.#add(seriesName('window', flow.name), 'bytes', time, windowBytes)

@@ -87,6 +87,8 @@ export class Connections {
   /** Flows that peers have requested and not confirmed, oldest first, and since when. */
   readonly #halfOpen = new Map<Flow, Nanos>()
   readonly #datagram = new MadDatagram()
+  /** Round trip that the network would have taken for datagrams that are handed over. */
+  #handedOverNs: Nanos = 0
   #datagramPsn = 0
   readonly #concurrent: ConcurrentFlows
   /** Where all connections keep packets that came out of order. */
@@ -255,6 +257,20 @@ export class Connections {
     )
   }
 
+  /**
+   * Hands the next datagram for that host to it, without a frame. False if there is none.
+   * @param roundTripNs that the network would have taken
+   */
+  handOver(now: Nanos, to: Connections, roundTripNs: Nanos): boolean {
+    const datagram = this.#datagram
+    if (!this.#cm.pollTransmitTo(to.#nic.address, datagram)) return false
+    to.#handedOverNs = roundTripNs
+    to.#cm.onMad(now, this.#nic.address, datagram.view, 0, datagram.bytes.length)
+    to.dispatch(now)
+    to.#handedOverNs = 0
+    return true
+  }
+
   onDatagram(now: Nanos, frame: Frame, at: number, end: number): void {
     const from =
       this.#nic.address.family === 4
@@ -414,9 +430,10 @@ export class Connections {
     flow.ending.enter('established')
     this.#halfOpen.delete(flow)
     if (event.roundTripNs !== null) {
-      flow.handshake.onRoundTrip(event.roundTripNs)
+      const roundTripNs = event.roundTripNs + this.#handedOverNs
+      flow.handshake.onRoundTrip(roundTripNs)
       // From REP to RTU: no application has to accept in between.
-      if (!flow.handshake.active) flow.stats.rttNs = event.roundTripNs
+      if (!flow.handshake.active) flow.stats.rttNs = roundTripNs
     }
     this.#settleBaseRtt(now, flow)
     flow.handler.onEstablished(now, flow.connection)
@@ -493,6 +510,17 @@ export class Connections {
     if (flow.qp.state !== QpState.ERR) flow.qp.modify(now, QpState.ERR)
     flow.ending.takeFailedStatus()
     this.#nic.flowChanged(now, flow)
+  }
+
+  /** True if this end of the flow has nothing to do, and does not count as one that sends to this host. */
+  isIdle(flow: Flow): boolean {
+    return flow.ending.phase === 'established' && !this.#concurrent.counts(flow)
+  }
+
+  /** Ends an established flow without telling the peer, whose end the caller releases too. */
+  release(now: Nanos, flow: Flow): void {
+    this.#cm.forget(flow.handshake.cmId)
+    this.close(now, flow, null)
   }
 
   close(now: Nanos, flow: Flow, error: WeirError | null): void {
