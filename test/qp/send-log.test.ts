@@ -33,5 +33,9 @@ t.test('a few packets are remembered until as many have followed as a log rememb
     if (log.numberOf(seq) !== seq - 1000 || log.sentNs(seq) !== seq) t.fail(`packet ${seq}`)
   }
   t.equal(log.numberOf(1043), -1)
-  t.equal(new SendLog(8192).numberOf(1000), -1, 'what logs have before their first packet is shared, and empty')
+  t.equal(
+    new SendLog(8192).numberOf(1000),
+    -1,
+    'what logs have before their first packet is shared, and empty',
+  )
 })

@@ -15,6 +15,7 @@ const COMPACT_STAMP = 0
 const NO_BYTES = Buffer.alloc(0)
 const NO_VIEW = new DataView(NO_BYTES.buffer, NO_BYTES.byteOffset, 0)
 const NO_HOPS = new Float64Array(0)
+const COLUMN_BYTES = 8 * MAX_HOPS
 
 /**
  * The telemetry that waits to be sent back to a flow's sender. For several packets on one path it keeps a summary, so
@@ -132,12 +133,14 @@ export class TelemetryEcho {
   }
 
   #makeRoom(): void {
-    this.#buffer = Buffer.alloc(telemetry.ECHO_BYTES_MAX)
-    this.#view = new DataView(this.#buffer.buffer, this.#buffer.byteOffset, this.#buffer.length)
-    this.#queue = new Float64Array(MAX_HOPS)
-    this.#stamp = new Float64Array(MAX_HOPS)
-    this.#time = new Float64Array(MAX_HOPS)
-    this.#sum = new Float64Array(MAX_HOPS)
+    const memory = new ArrayBuffer(4 * COLUMN_BYTES + telemetry.ECHO_BYTES_MAX)
+    const column = (n: number) => new Float64Array(memory, n * COLUMN_BYTES, MAX_HOPS)
+    this.#queue = column(0)
+    this.#stamp = column(1)
+    this.#time = column(2)
+    this.#sum = column(3)
+    this.#buffer = Buffer.from(memory, 4 * COLUMN_BYTES, telemetry.ECHO_BYTES_MAX)
+    this.#view = new DataView(memory, 4 * COLUMN_BYTES, telemetry.ECHO_BYTES_MAX)
   }
 
   /** What waited has been sent. */
