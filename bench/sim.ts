@@ -32,7 +32,7 @@ export interface SimFigures {
   warmSeconds: number
   packetHops: number
   events: number
-  /** Of a process after its first run, bytes. */
+  /** Memory of a process after its first run, bytes. */
   residentBytes: number
 }
 
@@ -128,7 +128,8 @@ function printed(compared: readonly SimComparison[], steal: number | null): stri
     ...(other === undefined ? [] : [...columns(other), coldRatio!.toFixed(2), warmRatio!.toFixed(2)]),
   ])
   const own = ['cold CPU-s', 'warm', 'hops/s cold', 'warm', 'memory']
-  const others = compared[0]?.other === undefined ? [] : [...own.map(name => `other's ${name}`), 'x cold', 'x warm']
+  const others =
+    compared[0]?.other === undefined ? [] : [...own.map(name => `other's ${name}`), 'x cold', 'x warm']
   const stolen = steal === null ? '' : `steal ${(100 * steal).toFixed(1)} %\n`
   return `${table(['case', 'packets x hops', ...own, ...others], rows, 1)}\n${stolen}`
 }

@@ -1,7 +1,7 @@
 /** What `bench -- sim` runs: scenarios that other simulators are measured by too, at 100 Gbit/s. */
 import { readFileSync } from 'node:fs'
-import { packageFile } from '../../lib/package-file.js'
 import { WeirError } from '../../lib/errors.js'
+import { packageFile } from '../../lib/package-file.js'
 
 export interface SimCase {
   name: string
@@ -25,7 +25,10 @@ export function simCases(names: readonly string[]): SimCase[] {
     const found = CASES.find(one => one.name === name) ?? fromFile(name)
     if (found !== null) return found
     const known = CASES.map(one => one.name).join(', ')
-    throw new WeirError('WEIR_BAD_ARGUMENT', `bench sim: no case is called ${name}; there are ${known}, and files .yaml`)
+    throw new WeirError(
+      'WEIR_BAD_ARGUMENT',
+      `bench sim: no case is called ${name}; there are ${known}, and files .yaml`,
+    )
   })
 }
 

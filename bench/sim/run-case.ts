@@ -11,7 +11,7 @@ export interface SimRun {
   /** Frames that switch ports sent. */
   packetHops: number
   events: number
-  /** Of the process since its start, bytes. */
+  /** Most memory of the process since its start, bytes. */
   residentBytesMax: number
 }
 
