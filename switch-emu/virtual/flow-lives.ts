@@ -29,7 +29,7 @@ export interface VirtualHost {
 /** What the first flow over a path has measured on the idle network. */
 interface MeasuredPath {
   baseRttNs: Nanos
-  /** Of the connection manager's messages, as the receiver measured it. */
+  /** That of the connection manager's messages, as the receiver measured it. */
   roundTripNs: Nanos
 }
 
@@ -60,7 +60,7 @@ export class FlowLives {
   readonly #addresses: ReadonlyMap<string, HostAddress>
   /** By a flow's place in the plan; null before it is made and after it is freed. */
   readonly #flows: (TrafficFlow | null)[]
-  /** Of flows that have been freed. */
+  /** What became of flows that have been freed. */
   readonly #outcomes: (FlowOutcome | null)[]
   readonly #measured = new Map<string, MeasuredPath>()
   /** Flows that have ended and are not freed. */
@@ -116,7 +116,9 @@ export class FlowLives {
 
   /** What has become of the flows, in the order of the plan. */
   outcomes(): FlowOutcome[] {
-    return this.#flows.map((flow, i) => this.#outcomes[i] ?? (flow === null ? NOT_STARTED : this.#outcome(flow)))
+    return this.#flows.map(
+      (flow, i) => this.#outcomes[i] ?? (flow === null ? NOT_STARTED : this.#outcome(flow)),
+    )
   }
 
   /** The flow's beginning sends packets, even where T is known. */

@@ -4,6 +4,7 @@ import { WeirError } from '../../lib/errors.js'
 import { FramePool } from '../../lib/frame/frame-pool.js'
 import { ACK_TIMEOUT_NS } from '../../lib/nic/config.js'
 import { Nic } from '../../lib/nic/nic.js'
+import { SLOT_NS } from '../../lib/nic/tx/timing-wheel.js'
 import type { TxCounters } from '../../lib/nic/tx/tx-pipeline.js'
 import { DEFAULT_PRIORITY, hostDscps } from '../../lib/scenario/model/priorities.js'
 import { type Scenario, type ScenarioFlow, withSeed } from '../../lib/scenario/model/scenario.js'
@@ -13,7 +14,7 @@ import { expandTraffic } from '../../lib/scenario/read/expand-traffic.js'
 import type { FeedbackResult, RunResult } from '../../lib/scenario/result/result.js'
 import { Agenda } from '../../lib/sim/agenda.js'
 import { Random } from '../../lib/sim/random.js'
-import { MILLISECOND, type Nanos } from '../../lib/time/nanos.js'
+import type { Nanos } from '../../lib/time/nanos.js'
 import { TrafficSink } from '../../lib/traffic/traffic-sink.js'
 import { formatDuration } from '../../lib/units/units.js'
 import { HostAddress } from '../../lib/wire/net/address.js'
@@ -36,6 +37,11 @@ const SINK_BYTES = 2 ** 31
 const FLOW_SERIES_MAX = 64
 /** So many round trips have to fit into the silence after which packets are retransmitted. */
 const ACK_TIMEOUT_ROUND_TRIPS = 4
+/**
+ * The traffic starts at a multiple of this: whole slots of the NICs' timing wheels, so that results are the same however long it took
+ * to make the connections before.
+ */
+const START_GRID_NS = 1000 * SLOT_NS
 /** Events between two looks at the clock. */
 const STEPS_A_SLICE = 2000
 /** For so long a run keeps its thread before others have their turn: signals, timers. */
@@ -156,7 +162,7 @@ export class VirtualRun {
     const began = performance.now()
     yield* this.#flows.beginAhead()
     const network = this.#fabric.network
-    this.#t0 = Math.ceil(network.now / MILLISECOND + 1) * MILLISECOND
+    this.#t0 = Math.ceil(network.now / START_GRID_NS + 1) * START_GRID_NS
     network.runUntil(this.#t0 - 1)
     const eventsBefore = network.events
     const portSampler = new PortSampler(this.#scenario, this.#fabric.switches, this.#t0)

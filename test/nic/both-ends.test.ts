@@ -5,7 +5,7 @@ import type { NicConnection } from '../../lib/nic/connect/nic-connection.js'
 import { WorkOpcode } from '../../lib/qp/queues/work.js'
 import { HostAddress } from '../../lib/wire/net/address.js'
 import * as ipv4 from '../../lib/wire/net/ipv4.js'
-import { App, connected, makePair, memoryOf, PORT, type Pair, pattern } from './pair.js'
+import { App, connected, makePair, memoryOf, type Pair, PORT, pattern } from './pair.js'
 
 const T_NS = 5000
 
@@ -106,7 +106,10 @@ t.test('both ends are freed once nothing of the connection is on its way', async
   t.equal(left.error, null)
   t.notOk(part(network.now, a, b, flow), 'once')
   pair.settle()
-  t.ok(pair.passed.slice(passed).every(name => /SEND_ONLY|ACKNOWLEDGE/.test(name)), `${pair.passed}`)
+  t.ok(
+    pair.passed.slice(passed).every(name => /SEND_ONLY|ACKNOWLEDGE/.test(name)),
+    `${pair.passed}`,
+  )
   t.equal(pair.pool.inUse, 0)
 })
 

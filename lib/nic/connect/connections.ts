@@ -517,10 +517,19 @@ export class Connections {
     return flow.ending.phase === 'established' && !this.#concurrent.counts(flow)
   }
 
-  /** Ends an established flow without telling the peer, whose end the caller releases too. */
+  /** Ends an established flow that is idle, without telling the peer, whose end the caller releases too. */
   release(now: Nanos, flow: Flow): void {
     this.#cm.forget(flow.handshake.cmId)
-    this.close(now, flow, null)
+    flow.ending.enter('closed')
+    this.#remove(flow)
+    flow.handler.onClosed(now, flow.connection, null)
+  }
+
+  #remove(flow: Flow): void {
+    this.#byCmId.delete(flow.handshake.cmId)
+    this.#halfOpen.delete(flow)
+    this.#concurrent.end(flow)
+    this.#nic.removeFlow(flow)
   }
 
   close(now: Nanos, flow: Flow, error: WeirError | null): void {
@@ -533,10 +542,7 @@ export class Connections {
       this.#nic.countDefect(defect)
     }
     this.#nic.deliverCompletions(now, flow)
-    this.#byCmId.delete(flow.handshake.cmId)
-    this.#halfOpen.delete(flow)
-    this.#concurrent.end(flow)
-    this.#nic.removeFlow(flow)
+    this.#remove(flow)
     flow.handler.onClosed(now, flow.connection, error)
   }
 }
