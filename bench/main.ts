@@ -64,7 +64,7 @@ const BENCHMARKS: Record<string, Benchmark> = {
     load: () => import('./paths.js'),
   },
   sim: {
-    what: '[SCENARIO]: packets x hops per CPU-second of a virtual run',
+    what: '[CASE…] [--against DIR] [--rounds 3]: CPU time, packets x hops per CPU-second and memory of virtual runs, cold and warm; beside those of another checkout, in turn',
     load: () => import('./sim.js'),
   },
   transport: {

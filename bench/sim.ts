@@ -1,68 +1,146 @@
 /**
- * Speed of the virtual network: packets x hops per CPU-second. A packet x hop is one frame, data or
- * acknowledgement, that one switch port sends. Event-driven simulators call it a switch enqueue. CPU time is
- * this process's, because other work on the machine affects it less than wall time.
+ * Speed of the virtual network: packets x hops per CPU-second. A packet x hop is one frame, data or acknowledgement,
+ * sent by one switch port: what an event-driven simulator calls a switch enqueue. CPU time is the process's, so
+ * that other work on the machine counts less than it does in wall time.
+ *
+ * Each round of each case is a process of its own. Its first run is cold: the compiler works meanwhile. The last one is warm.
  */
-import { parseArgs } from 'node:util'
+import { execFile } from 'node:child_process'
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parseArgs, promisify } from 'node:util'
+import { WeirError } from '../lib/errors.js'
 import { packageFile } from '../lib/package-file.js'
-import { loadScenario } from '../lib/scenario/read/load-scenario.js'
-import { VirtualRun } from '../switch-emu/virtual/virtual-run.js'
+import { median } from '../lib/scenario/result/fairness.js'
+import { table } from '../lib/scenario/result/table.js'
+import { type SimCase, simCases } from './sim/cases.js'
+import type { SimRun } from './sim/run-case.js'
+import { stealSince, stealTicks } from './steal.js'
+import { wholeNumber } from './support/whole-number.js'
 
-const ROUNDS = 5
-const DEFAULT_SCENARIO = 'dumbbell-100g'
+/** Runs of a round: the compiler is done after the second. */
+const RUNS = 3
 
-interface SimSpeed {
-  scenario: string
-  /** Packet hops of one run. */
+const execute = promisify(execFile)
+
+/** What one checkout took for one case: medians over the rounds. */
+export interface SimFigures {
+  /** CPU time of the first run, and of the last. */
+  coldSeconds: number
+  warmSeconds: number
   packetHops: number
   events: number
-  /** Per CPU-second: median, lowest and highest of all rounds but the first. */
-  packetHopsPerCpuSecond: { median: number; min: number; max: number }
-  eventsPerCpuSecond: number
+  /** Memory of a process after its first run, bytes. */
+  residentBytes: number
 }
 
-/** Arguments: a scenario, by its file or the name of one of bench/scenarios. */
-export async function run(args: string[]): Promise<SimSpeed> {
+export interface SimComparison {
+  name: string
+  here: SimFigures
+  /** The other checkout, if there is one. */
+  other?: SimFigures
+  /** Median of the other's time by this one's: above 1, this one is faster. */
+  coldRatio?: number
+  warmRatio?: number
+}
+
+/** Arguments: names of cases, or scenario files; all cases when there are none. */
+export async function run(args: string[]): Promise<SimComparison[]> {
   const { values, positionals } = parseArgs({
     args,
     allowPositionals: true,
-    options: { json: { type: 'boolean' } },
+    options: {
+      against: { type: 'string' },
+      rounds: { type: 'string', default: '3' },
+      json: { type: 'boolean' },
+    },
   })
-  const [name = DEFAULT_SCENARIO] = positionals
-  const file = name.endsWith('.yaml') ? name : packageFile('bench', 'scenarios', `${name}.yaml`)
-  const scenario = loadScenario(file)
-  const speeds: number[] = []
-  let packetHops = 0
-  let events = 0
-  // The compiler warms up in the first round.
-  for (let round = 0; round <= ROUNDS; round++) {
-    const before = process.cpuUsage()
-    const virtual = new VirtualRun(scenario)
-    const result = virtual.run()
-    const used = process.cpuUsage(before)
-    packetHops = virtual.packetHops
-    events = result.events
-    const seconds = (used.user + used.system) / 1e6
-    if (round > 0) speeds.push(packetHops / seconds)
+  const rounds = wholeNumber('rounds', values.rounds, 1, 100)
+  const checkouts = [dirname(packageFile('package.json')), ...(values.against ? [values.against] : [])]
+  for (const checkout of checkouts) checkBuilt(checkout)
+  const folder = mkdtempSync(join(tmpdir(), 'weir-bench-sim-'))
+  const steal = stealTicks()
+  try {
+    const compared: SimComparison[] = []
+    for (const one of simCases(positionals)) compared.push(await compare(one, checkouts, rounds, folder))
+    const share = stealSince(steal)
+    if (!values.json) process.stdout.write(printed(compared, share))
+    return compared
+  } finally {
+    rmSync(folder, { recursive: true })
   }
-  speeds.sort((a, b) => a - b)
-  const median = speeds[ROUNDS >> 1]!
-  const speed = {
-    scenario: scenario.name,
-    packetHops,
-    events,
-    packetHopsPerCpuSecond: { median, min: speeds[0]!, max: speeds[ROUNDS - 1]! },
-    eventsPerCpuSecond: (median * events) / packetHops,
-  }
-  if (!values.json) process.stdout.write(printed(speed))
-  return speed
 }
 
-function printed(speed: SimSpeed): string {
-  const { median, min, max } = speed.packetHopsPerCpuSecond
-  const k = (value: number) => `${(value / 1000).toFixed(0)} k`
-  return (
-    `${speed.scenario}: ${k(median)} packets x hops per CPU-second (${k(min)} to ${k(max)} over ${ROUNDS} rounds), ` +
-    `${k(speed.eventsPerCpuSecond)} events; ${k(speed.packetHops)} packets x hops a round\n`
-  )
+function checkBuilt(checkout: string): void {
+  const engine = join(checkout, 'dist', 'switch-emu', 'virtual', 'virtual-run.js')
+  if (existsSync(engine)) return
+  throw new WeirError('WEIR_BAD_ARGUMENT', `--against: ${engine} is missing: run npm ci in ${checkout}`)
+}
+
+/** Alternates the checkouts. */
+async function compare(
+  { name, text }: SimCase,
+  checkouts: readonly string[],
+  rounds: number,
+  folder: string,
+): Promise<SimComparison> {
+  const file = join(folder, 'scenario.yaml')
+  writeFileSync(file, text)
+  const taken: SimRun[][][] = checkouts.map(() => [])
+  for (let round = 0; round < rounds; round++) {
+    for (const [i, checkout] of checkouts.entries()) taken[i]!.push(await runIn(checkout, file))
+  }
+  const [here, other] = taken.map(figuresOf)
+  if (other === undefined) return { name, here: here! }
+  return {
+    name,
+    here: here!,
+    other,
+    coldRatio: other.coldSeconds / here!.coldSeconds,
+    warmRatio: other.warmSeconds / here!.warmSeconds,
+  }
+}
+
+async function runIn(checkout: string, file: string): Promise<SimRun[]> {
+  const program = fileURLToPath(new URL('./sim/run-case.js', import.meta.url))
+  const { stdout } = await execute(process.execPath, [program, checkout, file, String(RUNS)])
+  return JSON.parse(stdout)
+}
+
+function figuresOf(rounds: readonly SimRun[][]): SimFigures {
+  const { packetHops, events } = rounds[0]![0]!
+  return {
+    coldSeconds: median(rounds.map(runs => runs[0]!.cpuSeconds)),
+    warmSeconds: median(rounds.map(runs => runs.at(-1)!.cpuSeconds)),
+    packetHops,
+    events,
+    residentBytes: median(rounds.map(runs => runs[0]!.residentBytesMax)),
+  }
+}
+
+function printed(compared: readonly SimComparison[], steal: number | null): string {
+  const rows = compared.map(({ name, here, other, coldRatio, warmRatio }) => [
+    name,
+    `${(here.packetHops / 1000).toFixed(0)} k`,
+    ...columns(here),
+    ...(other === undefined ? [] : [...columns(other), coldRatio!.toFixed(2), warmRatio!.toFixed(2)]),
+  ])
+  const own = ['cold CPU-s', 'warm', 'hops/s cold', 'warm', 'memory']
+  const others =
+    compared[0]?.other === undefined ? [] : [...own.map(name => `other's ${name}`), 'x cold', 'x warm']
+  const stolen = steal === null ? '' : `steal ${(100 * steal).toFixed(1)} %\n`
+  return `${table(['case', 'packets x hops', ...own, ...others], rows, 1)}\n${stolen}`
+}
+
+function columns({ coldSeconds, warmSeconds, packetHops, residentBytes }: SimFigures): string[] {
+  const speed = (seconds: number) => `${(packetHops / seconds / 1000).toFixed(0)} k`
+  return [
+    coldSeconds.toFixed(2),
+    warmSeconds.toFixed(2),
+    speed(coldSeconds),
+    speed(warmSeconds),
+    `${(residentBytes / 1e6).toFixed(0)} MB`,
+  ]
 }

@@ -56,13 +56,11 @@ export class PlausibilityCheck {
   readonly counts = new Float64Array(DOUBT_NAMES.length)
   /** What was believed last: one row a hop or, if telemetry names only busiest hops, a table of links. */
   readonly #last = new HopRecords()
-  readonly #lastNs = new Float64Array(MAX_HOPS)
   /**
    * What was last not believed, since when nothing has been believed, and how many telemetries of another path
    * wait for confirmation.
    */
   readonly #doubted = new HopRecords()
-  readonly #doubtedNs = new Float64Array(MAX_HOPS)
   #doubtedSinceNs: Nanos = Number.POSITIVE_INFINITY
   #unconfirmed = 0
   /** The flow has just taken another path. */
@@ -103,7 +101,7 @@ export class PlausibilityCheck {
     const last = this.#last
     if (last.count === 0 || last.busiestOnly !== hops.busiestOnly) return this.#believe(now, hops, true)
     if (this.#pathChanged || last.pathId !== hops.pathId) return this.#onOtherPath(now, hops)
-    const doubt = this.#compare(now, hops, last, this.#lastNs)
+    const doubt = this.#compare(now, hops, last)
     if (doubt === Doubt.NONE) return this.#believe(now, hops, false)
     return this.#doubt(now, hops, tNs, doubt)
   }
@@ -123,7 +121,7 @@ export class PlausibilityCheck {
   #onOtherPath(now: Nanos, hops: HopRecords): boolean {
     const doubted = this.#doubted
     const again = this.#unconfirmed > 0 && doubted.pathId === hops.pathId
-    if (again && this.#compare(now, hops, doubted, this.#doubtedNs) === Doubt.NONE) {
+    if (again && this.#compare(now, hops, doubted) === Doubt.NONE) {
       this.#unconfirmed--
       return this.#believe(now, hops, true)
     }
@@ -135,7 +133,7 @@ export class PlausibilityCheck {
   #doubt(now: Nanos, hops: HopRecords, tNs: Nanos, doubt: Doubt): boolean {
     const again = this.#unconfirmed === 0 && this.#doubtedSinceNs !== Number.POSITIVE_INFINITY
     const lasts = again && now - this.#doubtedSinceNs > tNs
-    if (lasts && this.#compare(now, hops, this.#doubted, this.#doubtedNs) === Doubt.NONE) {
+    if (lasts && this.#compare(now, hops, this.#doubted) === Doubt.NONE) {
       return this.#believe(now, hops, true)
     }
     this.counts[doubt]! += 1
@@ -152,7 +150,7 @@ export class PlausibilityCheck {
 
   #keepDoubted(now: Nanos, hops: HopRecords): void {
     this.#doubted.copyFrom(hops)
-    this.#doubtedNs.fill(now, 0, hops.count)
+    this.#doubted.keptNs.fill(now, 0, hops.count)
   }
 
   #believe(now: Nanos, hops: HopRecords, anew: boolean): boolean {
@@ -162,7 +160,7 @@ export class PlausibilityCheck {
     if (hops.busiestOnly && !anew) this.#remember(now, hops)
     else {
       this.#last.copyFrom(hops)
-      this.#lastNs.fill(now, 0, hops.count)
+      this.#last.keptNs.fill(now, 0, hops.count)
     }
     return true
   }
@@ -173,11 +171,12 @@ export class PlausibilityCheck {
     const known = last.rowOf(hops.switchId[0]!, hops.port[0]!)
     const row = known >= 0 ? known : last.count < MAX_HOPS ? last.count++ : 0
     last.copyRow(row, hops, 0)
-    this.#lastNs[row] = now
+    last.keptNs[row] = now
   }
 
-  /** Compares telemetry with what was known of the same path. @param knownNs when each row of it was stored */
-  #compare(now: Nanos, hops: HopRecords, known: HopRecords, knownNs: Float64Array): Doubt {
+  /** Compares telemetry with what was known of the same path. */
+  #compare(now: Nanos, hops: HopRecords, known: HopRecords): Doubt {
+    const { keptNs: knownNs } = known
     if (hops.busiestOnly) {
       const row = known.rowOf(hops.switchId[0]!, hops.port[0]!)
       return row < 0 ? Doubt.NONE : this.#compareRow(hops, 0, known, row, now - knownNs[row]!)

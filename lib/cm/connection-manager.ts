@@ -241,12 +241,32 @@ export class ConnectionManager {
   /** Takes the next datagram to be sent to QP 1 of `into.destination`. Returns false when there is none. */
   pollTransmit(_now: Nanos, into: MadDatagram): boolean {
     if (!this.#outbox.take(into)) return false
-    const { udpPort } = this.#options
-    if (into.udpPort !== udpPort) mad.setReplyPort(into.view, 0, udpPort)
+    this.#nameReplyPort(into)
     return true
   }
 
-  /** Returns the next event, or null. An application that takes none gets no further connections. */
+  /** The next datagram to that host, past those to others; false when there is none. */
+  pollTransmitTo(destination: HostAddress, into: MadDatagram): boolean {
+    if (!this.#outbox.takeFor(destination, into)) return false
+    this.#nameReplyPort(into)
+    return true
+  }
+
+  #nameReplyPort(datagram: MadDatagram): void {
+    const { udpPort } = this.#options
+    if (datagram.udpPort !== udpPort) mad.setReplyPort(datagram.view, 0, udpPort)
+  }
+
+  /**
+   * Forgets an established connection, without a datagram, an event or a timewait: for ends of which the same program has both and
+   * knows that nothing of the connection is on its way.
+   */
+  forget(id: number): void {
+    const connection = this.#table.byId(id)
+    if (connection?.state === 'ESTABLISHED') this.#table.remove(connection)
+  }
+
+  /** The next event, or null. An application that takes none gets no further connections. */
   pollEvent(): CmEvent | null {
     return this.#machine.takeEvent()
   }

@@ -46,13 +46,33 @@ export class Outbox {
   /** Takes the oldest datagram. Returns false when there is none. */
   take(into: MadDatagram): boolean {
     if (this.#count === 0) return false
-    const datagram = this.#ring[this.#head]!
-    into.source = datagram.source
-    into.destination = datagram.destination
-    into.udpPort = datagram.udpPort
-    into.bytes.set(datagram.bytes)
+    copy(this.#ring[this.#head]!, into)
     this.#head = (this.#head + 1) % this.capacity
     this.#count--
     return true
   }
+
+  /** Takes the oldest datagram to that host, past those to others; false when there is none. */
+  takeFor(destination: HostAddress, into: MadDatagram): boolean {
+    for (let n = 0; n < this.#count; n++) {
+      const datagram = this.#ring[this.#place(n)]!
+      if (!datagram.destination.equals(destination)) continue
+      // Those before it move up, so that it is the oldest.
+      for (let m = n; m > 0; m--) this.#ring[this.#place(m)] = this.#ring[this.#place(m - 1)]!
+      this.#ring[this.#head] = datagram
+      return this.take(into)
+    }
+    return false
+  }
+
+  #place(n: number): number {
+    return (this.#head + n) % this.capacity
+  }
+}
+
+function copy(from: MadDatagram, into: MadDatagram): void {
+  into.source = from.source
+  into.destination = from.destination
+  into.udpPort = from.udpPort
+  into.bytes.set(from.bytes)
 }

@@ -6,26 +6,34 @@ import { IFA_PROTOCOL, ifaProtocolFault } from './ifa-protocol.js'
 export const SLOT_BYTES = 4864
 /** Room for headers alone: for virtual time, where payloads are not materialised. */
 export const HEADER_SLOT_BYTES = 512
+/** Slots of one slab, where slots do not lie in one piece. */
+const SLAB_SLOTS = 256
+/** List entries of the frames that are free, at first. */
+const FREE_FIRST = 64
 
 /**
- * A fixed number of frames, made lazily and reused for ever. Whoever takes a frame owns it until it hands it on or
+ * A bounded number of frames, made lazily and reused for ever. Whoever takes a frame owns it until it hands it on or
  * gives it back; running out is back-pressure (`take` returns null), never growth.
  *
- * All slots lie in one piece of memory, which the system provides page by page as it is touched. A port may have room
- * of its own behind the slots: `arena.copyWithin` from there to a slot is the one way to copy that makes no object.
+ * All slots lie in one piece of memory, which the system provides page by page as it is touched: a port passes the system offsets
+ * into it. A port may have room of its own behind the slots: `arena.copyWithin` from there to a slot is the one way to copy that
+ * makes no object. Where no port has the frames, slots may lie in slabs, which are made as they are needed.
  */
 export class FramePool {
   readonly capacity: number
   readonly slotBytes: number
-  /** The memory of all slots, slot n from n * slotBytes on, and then of the room for ports. */
-  readonly arena: Uint8Array
+  /** The one piece, or null. */
+  readonly #piece: Uint8Array | null
+  /** Where the next slots lie, if not in one piece. */
+  #slab = new ArrayBuffer(0)
   /** IP protocol that IFA has in the network of these frames, 0 to 255: IANA has assigned none. */
   readonly ifaProtocol: number
   readonly #roomBytes: number
   #roomUsed = 0
   #made = 0
   readonly #frames: Frame[] = []
-  readonly #free: Int32Array
+  /** Slots that nobody owns: the first `#freeCount`. It has room for all that are made. */
+  #free = new Int32Array(FREE_FIRST)
   #freeCount = 0
 
   /**
@@ -33,12 +41,14 @@ export class FramePool {
    * @param slotBytes size of each, 256 to 65,536
    * @param roomBytes for `reserve`, 0 to 64 MiB
    * @param ifaProtocol IP protocol of IFA, 0 to 255, none that other packets of hosts have
+   * @param layout `slabs` for frames that never meet a port: there is no `arena` and no room then
    */
   constructor(
     capacity: number,
     slotBytes: number = SLOT_BYTES,
     roomBytes = 0,
     ifaProtocol: number = IFA_PROTOCOL,
+    layout: 'piece' | 'slabs' = 'piece',
   ) {
     if (!Number.isInteger(capacity) || capacity < 1 || capacity > 1 << 20) {
       throw new WeirError('WEIR_BAD_ARGUMENT', `frame pool: capacity is 1 to ${1 << 20}, not ${capacity}`)
@@ -54,9 +64,20 @@ export class FramePool {
     this.capacity = capacity
     this.ifaProtocol = ifaProtocol
     this.slotBytes = slotBytes
-    this.arena = new Uint8Array(capacity * slotBytes + roomBytes)
+    this.#piece = layout === 'piece' ? new Uint8Array(capacity * slotBytes + roomBytes) : null
     this.#roomBytes = roomBytes
-    this.#free = new Int32Array(capacity)
+  }
+
+  /**
+   * The memory of all slots, slot n from n * slotBytes on, and then of the room for ports. Throws WEIR_BAD_STATE where slots lie in
+   * slabs.
+   */
+  get arena(): Uint8Array {
+    if (this.#piece !== null) return this.#piece
+    throw new WeirError(
+      'WEIR_BAD_STATE',
+      'frame pool: its slots lie in slabs, and ports need them in one piece; make the pool with the layout `piece`',
+    )
   }
 
   /** An empty frame, or null when all are in use. */
@@ -107,11 +128,26 @@ export class FramePool {
 
   #make(): Frame {
     const slot = this.#made++
-    const bytes = Buffer.from(this.arena.buffer, slot * this.slotBytes, this.slotBytes)
+    if (this.#made > this.#free.length) this.#makeRoom()
+    const bytes = this.#memoryOf(slot)
     const frame = new Frame(slot, bytes)
     frame.ifaProtocol = this.ifaProtocol
     frame.taken = true
     this.#frames.push(frame)
     return frame
+  }
+
+  #memoryOf(slot: number): Buffer {
+    const bytes = this.slotBytes
+    if (this.#piece !== null) return Buffer.from(this.#piece.buffer, slot * bytes, bytes)
+    const at = slot % SLAB_SLOTS
+    if (at === 0) this.#slab = new ArrayBuffer(Math.min(SLAB_SLOTS, this.capacity - slot) * bytes)
+    return Buffer.from(this.#slab, at * bytes, bytes)
+  }
+
+  #makeRoom(): void {
+    const free = new Int32Array(2 * this.#free.length)
+    free.set(this.#free)
+    this.#free = free
   }
 }

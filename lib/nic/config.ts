@@ -309,9 +309,15 @@ export function checkConnectOptions(options: ConnectOptions, settings: NicSettin
   checkBaseRtt(options.baseRttNs)
   checkRow(PRIORITY, 'priority', options.priority ?? 0)
   whole('sourcePort', options.sourcePort ?? 0xc000, 0xc000, 0xffff)
-  pathSettings(options.paths)
+  if (options.paths !== undefined) pathSettings(options.paths)
+  const asTheNic = options.telemetry === undefined && options.paths === undefined && options.cc === undefined
+  if (asTheNic && modesChecked.has(settings)) return
   checkOwnModes(options, settings)
+  if (asTheNic) modesChecked.add(settings)
 }
+
+/** NICs whose own modes fit together, as a connection without modes of its own has shown. */
+const modesChecked = new WeakSet<NicSettings>()
 
 /** The settings of the connection, beside those of its NIC. Settings of the NIC may be for other connections. */
 function checkOwnModes({ telemetry = {}, cc, paths = {} }: ConnectOptions, settings: NicSettings): void {

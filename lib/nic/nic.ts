@@ -3,6 +3,7 @@ import { WeirError } from '../errors.js'
 import type { Frame } from '../frame/frame.js'
 import type { Node } from '../frame/node.js'
 import { MemoryTable } from '../qp/memory/memory.js'
+import { TxKind } from '../qp/queue-pair.js'
 import { Completion } from '../qp/queues/completion-queue.js'
 import { ReadRoom } from '../qp/queues/read-room.js'
 import { workStatusText } from '../qp/queues/work-status.js'
@@ -21,7 +22,7 @@ import { PathSelector } from './paths/path-selector.js'
 import { Feedback } from './rx/feedback.js'
 import { type RxEvents, RxPipeline } from './rx/rx-pipeline.js'
 import { HostHop } from './telemetry/host-hop.js'
-import { Control, ControlPackets } from './tx/control-packets.js'
+import { ANY_CONTROL, Control, ControlPackets } from './tx/control-packets.js'
 import { HostHeaders } from './tx/host-headers.js'
 import { PfcReceiver } from './tx/pfc-receiver.js'
 import { Scheduler } from './tx/scheduler.js'
@@ -140,6 +141,36 @@ export class Nic implements Node, Verbs, RxEvents {
     return this.#connections.connect(now, remote, port, handler, options)
   }
 
+  // ---- For programs that have both ends
+
+  /**
+   * Hands the next management datagram for that NIC to it, without a frame. False if there is none. Meanwhile neither has to be
+   * polled. See introduce.
+   * @param roundTripNs that the network would have taken for a datagram and its answer, 0 = not known
+   */
+  handOver(now: Nanos, to: Nic, roundTripNs: Nanos): boolean {
+    if (!this.#connections.handOver(now, to.#connections, roundTripNs)) return false
+    to.#dispatch(now)
+    return true
+  }
+
+  /** True if this end of an established flow has nothing to send, and waits for nothing. */
+  isIdle(now: Nanos, flow: Flow): boolean {
+    return (
+      this.#connections.isIdle(flow) &&
+      this.#isDirty[flow.index] === 0 &&
+      !this.#control.waits(flow, ANY_CONTROL) &&
+      flow.next() === TxKind.NONE &&
+      flow.qp.sendPending === 0 &&
+      flow.nextTimeout(now, false, false) === NEVER
+    )
+  }
+
+  /** Ends an established flow without a packet. Its handler's `onClosed` is called. See part. */
+  release(now: Nanos, flow: Flow): void {
+    this.#connections.release(now, flow)
+  }
+
   // ---- Node
 
   onFrame(now: Nanos, _port: number, frame: Frame): void {
@@ -204,6 +235,7 @@ export class Nic implements Node, Verbs, RxEvents {
     let frame: Frame | null = null
     try {
       frame = this.#tx.acknowledgement(now, flow, this.#connections.concurrentFlows)
+      if (frame !== null) flow.sentFrames++
       this.#considerSent(now, flow)
       this.#scheduler.update(flow, now)
       this.#afterSend(now, flow)
@@ -217,6 +249,7 @@ export class Nic implements Node, Verbs, RxEvents {
     let frame: Frame | null = null
     try {
       frame = this.#tx.data(now, flow)
+      if (frame !== null) flow.sentFrames++
       this.#considerSent(now, flow)
       this.#scheduler.sent(flow, now)
       this.#afterSend(now, flow)
@@ -264,6 +297,7 @@ export class Nic implements Node, Verbs, RxEvents {
 
   /** The packet may have carried the acknowledgement. Work posted meanwhile had to wait behind that, and so had the measuring of T. */
   #controlSent(now: Nanos, flow: Flow): void {
+    flow.sentFrames++
     if (flow.sender.needsBaseRtt()) this.startProbe(flow)
     this.#scheduler.update(flow, now)
     this.#afterSend(now, flow)

@@ -46,6 +46,15 @@ export const TxKind = {
 export type TxKind = (typeof TxKind)[keyof typeof TxKind]
 
 const LAST_RC_OPCODE = 0x1f
+/** Attributes that are settled on the way to RTR. */
+const UNTIL_RTR = [
+  'remoteQpn',
+  'receivePsn',
+  'pathMtu',
+  'responderResources',
+  'selectiveRepeat',
+  'grantedPackets',
+] as const satisfies readonly (keyof QpAttributes)[]
 /** Without the bit of full members. */
 const PARTITION = bth.DEFAULT_PARTITION_KEY & 0x7fff
 
@@ -199,13 +208,11 @@ export class QueuePair {
 
   #takeAttributes(state: QpState, attributes: QpAttributes): void {
     const { remoteQpn, receivePsn, sendPsn, ...settings } = attributes
-    const { pathMtu, responderResources, selectiveRepeat, grantedPackets } = attributes
-    const fixed = { remoteQpn, receivePsn, pathMtu, responderResources, selectiveRepeat, grantedPackets }
-    for (const [name, value] of Object.entries(fixed)) {
-      if (value === undefined || state <= QpState.RTR) continue
+    const late = state > QpState.RTR ? UNTIL_RTR.find(name => attributes[name] !== undefined) : undefined
+    if (late !== undefined) {
       throw new WeirError(
         'WEIR_BAD_ARGUMENT',
-        `queue pair ${this.qpn}: ${name} cannot change on the way to ${qpStateName(state)}; give it with RTR`,
+        `queue pair ${this.qpn}: ${late} cannot change on the way to ${qpStateName(state)}; give it with RTR`,
       )
     }
     this.#context.settings.take(settings)

@@ -7,20 +7,30 @@ import type { TrafficFlow } from '../../lib/traffic/traffic-flow.js'
 /** Samples of one flow. Later ones are not taken. */
 const SAMPLES_MAX = 1_000_000
 
+/** The series of one flow. */
+interface FlowSeries {
+  rate: Series
+  window: Series
+  inFlight: Series
+  acked: Series
+}
+
 /**
  * The series of flows: rate, window, bytes in flight, bytes acknowledged. A flow is sampled from its start
  * on.
  */
 export class FlowSampler {
   readonly #series: Record<string, Series> = {}
-  readonly #flows: readonly TrafficFlow[]
+  /** By a flow's place in the plan: its series, once it has been sampled. */
+  readonly #ofFlow: FlowSeries[] = []
+  readonly #flowAt: (i: number) => TrafficFlow | null
   readonly #plan: readonly ScenarioFlow[]
   readonly #startNs: Nanos
   #count = 0
 
-  /** @param startNs zero of the series' times */
-  constructor(flows: readonly TrafficFlow[], plan: readonly ScenarioFlow[], startNs: Nanos) {
-    this.#flows = flows
+  /** @param flowAt the flow of a place in the plan, null before it is made; @param startNs zero of the series' times */
+  constructor(flowAt: (i: number) => TrafficFlow | null, plan: readonly ScenarioFlow[], startNs: Nanos) {
+    this.#flowAt = flowAt
     this.#plan = plan
     this.#startNs = startNs
   }
@@ -28,13 +38,16 @@ export class FlowSampler {
   sample(now: Nanos): void {
     if (this.#count++ >= SAMPLES_MAX) return
     const time = now - this.#startNs
-    for (const [i, flow] of this.#flows.entries()) {
-      if (time < this.#plan[i]!.startNs) continue
+    for (const [i, { startNs }] of this.#plan.entries()) {
+      const flow = time < startNs ? null : this.#flowAt(i)
+      if (flow === null) continue
       const { rateBps, windowBytes, inFlightBytes } = flow.connection.stats
-      this.#add(seriesName('rate', flow.name), 'bps', time, rateBps)
-      this.#add(seriesName('window', flow.name), 'bytes', time, windowBytes)
-      this.#add(seriesName('inflight', flow.name), 'bytes', time, inFlightBytes)
-      this.#add(seriesName('acked', flow.name), 'bytes', time, flow.ackedBytes)
+      this.#ofFlow[i] ??= this.#seriesOf(flow.name)
+      const series = this.#ofFlow[i]
+      add(series.rate, time, rateBps)
+      add(series.window, time, windowBytes)
+      add(series.inFlight, time, inFlightBytes)
+      add(series.acked, time, flow.ackedBytes)
     }
   }
 
@@ -42,9 +55,23 @@ export class FlowSampler {
     return this.#series
   }
 
-  #add(name: string, unit: Series['unit'], timeNs: Nanos, value: number): void {
-    this.#series[name] ??= { unit, timesNs: [], values: [] }
-    this.#series[name].timesNs.push(timeNs)
-    this.#series[name].values.push(value)
+  #seriesOf(flow: string): FlowSeries {
+    return {
+      rate: this.#named(seriesName('rate', flow), 'bps'),
+      window: this.#named(seriesName('window', flow), 'bytes'),
+      inFlight: this.#named(seriesName('inflight', flow), 'bytes'),
+      acked: this.#named(seriesName('acked', flow), 'bytes'),
+    }
   }
+
+  #named(name: string, unit: Series['unit']): Series {
+    const series: Series = { unit, timesNs: [], values: [] }
+    this.#series[name] = series
+    return series
+  }
+}
+
+function add({ timesNs, values }: Series, timeNs: Nanos, value: number): void {
+  timesNs.push(timeNs)
+  values.push(value)
 }

@@ -1,10 +1,10 @@
 import { performance } from 'node:perf_hooks'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { probesPaths } from '../../lib/cc/path-settings.js'
 import { WeirError } from '../../lib/errors.js'
 import { FramePool } from '../../lib/frame/frame-pool.js'
 import { ACK_TIMEOUT_NS } from '../../lib/nic/config.js'
 import { Nic } from '../../lib/nic/nic.js'
+import { SLOT_NS } from '../../lib/nic/tx/timing-wheel.js'
 import type { TxCounters } from '../../lib/nic/tx/tx-pipeline.js'
 import { DEFAULT_PRIORITY, hostDscps } from '../../lib/scenario/model/priorities.js'
 import { type Scenario, type ScenarioFlow, withSeed } from '../../lib/scenario/model/scenario.js'
@@ -14,9 +14,7 @@ import { expandTraffic } from '../../lib/scenario/read/expand-traffic.js'
 import type { FeedbackResult, RunResult } from '../../lib/scenario/result/result.js'
 import { Agenda } from '../../lib/sim/agenda.js'
 import { Random } from '../../lib/sim/random.js'
-import { MILLISECOND, type Nanos, SECOND } from '../../lib/time/nanos.js'
-import { pathFigures } from '../../lib/traffic/path-figures.js'
-import { TrafficFlow } from '../../lib/traffic/traffic-flow.js'
+import type { Nanos } from '../../lib/time/nanos.js'
 import { TrafficSink } from '../../lib/traffic/traffic-sink.js'
 import { formatDuration } from '../../lib/units/units.js'
 import { HostAddress } from '../../lib/wire/net/address.js'
@@ -26,8 +24,9 @@ import { Fabric } from '../network/fabric.js'
 import { linksOf } from '../node-links.js'
 import { portResults } from '../results/port-results.js'
 import { PortSampler } from '../results/port-sampler.js'
-import { failureOf, makeResult } from '../results/report.js'
+import { makeResult } from '../results/report.js'
 import type { RunView } from '../results/run-view.js'
+import { FlowLives, type VirtualHost } from './flow-lives.js'
 import { FlowSampler } from './flow-sampler.js'
 
 /** Frames of one run. The buffers bound the queues long before. */
@@ -38,9 +37,12 @@ const SINK_BYTES = 2 ** 31
 const FLOW_SERIES_MAX = 64
 /** Round trips that must fit into the ACK timeout. */
 const ACK_TIMEOUT_ROUND_TRIPS = 4
-/** A connection that is not established after this time never will be. */
-const SETUP_MAX_NS = 60 * SECOND
-/** Events between two readings of the clock. */
+/**
+ * The traffic starts at a multiple of this: whole slots of the NICs' timing wheels, so that results are the same however long it took
+ * to make the connections before.
+ */
+const START_GRID_NS = 1000 * SLOT_NS
+/** Events between two looks at the clock. */
 const STEPS_A_SLICE = 2000
 /** How long a run occupies its thread before signals and timers are handled, ms. */
 const SLICE_MS = 30
@@ -62,16 +64,10 @@ interface VirtualRunOptions {
   onProgress?: (view: RunView) => void
 }
 
-interface VirtualHost {
-  nic: Nic
-  /** Id in the network. */
-  id: number
-}
-
 /**
- * Runs a scenario in virtual time: the NICs and switches of real time, joined by the virtual network.
- * Payloads are counted and not materialised. At first every connection is made, one after the other, on an
- * idle network. Then the traffic's clock starts, at a time that is 0 in results.
+ * Runs a scenario in virtual time: the NICs and switches of real time, joined by the virtual network. Payloads are
+ * counted and not materialised. First those connections are made whose beginning sends packets, one after the other, on an idle
+ * network; then the traffic's clock starts, at a time that results call 0.
  */
 export class VirtualRun {
   readonly #scenario: Scenario
@@ -86,8 +82,7 @@ export class VirtualRun {
   readonly #topology: Topology
   /** Bytes of all flows. */
   readonly #bytes: number
-  readonly #flows: TrafficFlow[] = []
-  #ended = 0
+  readonly #flows: FlowLives
   #t0: Nanos = 0
 
   /** Throws WEIR_BAD_SCENARIO for a setting without effect in virtual time. */
@@ -100,6 +95,7 @@ export class VirtualRun {
       headerSlotBytes(scenario.int),
       0,
       scenario.int.ifaProtocol,
+      'slabs',
     )
     const random = new Random(this.#scenario.seed)
     const marking = random.fork('marking')
@@ -114,6 +110,16 @@ export class VirtualRun {
     this.#bytes = this.#plan.reduce((sum, flow) => sum + flow.bytes, 0)
     for (const host of scenario.hosts) this.#addHost(host.name, host.address, random.fork(host.name))
     this.#agendaId = this.#fabric.network.addNode(this.#agenda)
+    this.#flows = new FlowLives({
+      scenario: this.#scenario,
+      plan: this.#plan,
+      hosts: this.#hosts,
+      network: this.#fabric.network,
+      topology: this.#topology,
+      // Who looks at packets wants to see how connections are made.
+      byPackets: options.captures !== undefined,
+      keepAll: this.#samplesFlows,
+    })
   }
 
   /** Runs to the end at once. The thread does nothing else meanwhile. */
@@ -157,13 +163,13 @@ export class VirtualRun {
   /** Yields at intervals, where it may continue later. */
   *#work(): Generator<void, RunResult> {
     const began = performance.now()
-    yield* this.#connectAll()
+    yield* this.#flows.beginAhead()
     const network = this.#fabric.network
-    this.#t0 = Math.ceil(network.now / MILLISECOND + 1) * MILLISECOND
+    this.#t0 = Math.ceil(network.now / START_GRID_NS + 1) * START_GRID_NS
     network.runUntil(this.#t0 - 1)
     const eventsBefore = network.events
     const portSampler = new PortSampler(this.#scenario, this.#fabric.switches, this.#t0)
-    const flowSampler = new FlowSampler(this.#flows, this.#plan, this.#t0)
+    const flowSampler = new FlowSampler(i => this.#flows.at(i), this.#plan, this.#t0)
     this.#schedule(portSampler, flowSampler)
     network.kick(this.#agendaId)
     const endNs = yield* this.#loop()
@@ -171,15 +177,7 @@ export class VirtualRun {
       on: 'virtual',
       durationNs: endNs,
       flows: this.#plan,
-      outcomes: this.#flows.map(flow => ({
-        fctNs: flow.endNs < 0 ? null : flow.endNs - flow.startNs,
-        ackedBytes: flow.ackedBytes,
-        retransmittedBytes: flow.connection.stats.retransmittedBytes,
-        spuriousRetransmissions: flow.connection.stats.spuriousRetransmissions,
-        timeouts: flow.connection.stats.timeouts,
-        ...(probesPaths(this.#scenario.paths) && { paths: pathFigures(flow.connection.stats) }),
-        ...failureOf(flow.error),
-      })),
+      outcomes: this.#flows.outcomes(),
       ports: portResults(this.#scenario, this.#fabric.switches, this.#t0 + endNs),
       series: { ...portSampler.series(), ...flowSampler.series() },
       feedback: this.#feedback(),
@@ -199,6 +197,11 @@ export class VirtualRun {
       ...nic.counters.rx,
       feedback: nic.counters.feedback,
     }))
+  }
+
+  /** Connections that exist now. */
+  get connections(): number {
+    return [...this.#hosts.values()].reduce((sum, { nic }) => sum + nic.table.count, 0) / 2
   }
 
   #feedback(): FeedbackResult {
@@ -264,51 +267,17 @@ export class VirtualRun {
     return needed > ACK_TIMEOUT_NS ? needed : undefined
   }
 
-  /** Makes connections one after the other, so that each measures its base RTT on an idle network. */
-  *#connectAll(): Generator<void> {
-    const network = this.#fabric.network
-    const addresses = new Map(this.#scenario.hosts.map(host => [host.name, HostAddress.parse(host.address)]))
-    for (const flow of this.#plan) {
-      const host = this.#hosts.get(flow.from)!
-      const made = new TrafficFlow(network.now, host.nic, addresses.get(flow.to)!, {
-        name: flow.name,
-        bytes: flow.bytes,
-        messageBytes: flow.bytes,
-        storage: false,
-        connect: { sourcePort: flow.sourcePort, priority: flow.priority, ...(flow.cc && { cc: flow.cc }) },
-        onDone: () => this.#ended++,
-      })
-      network.kick(host.id)
-      const deadline = network.now + SETUP_MAX_NS
-      while (!(made.established && made.connection.stats.baseRttNs > 0)) {
-        if (made.error !== null) throw made.error
-        if (!network.step() || network.now > deadline) {
-          throw new WeirError(
-            'WEIR_UNREACHABLE',
-            `flow ${flow.name}: ${flow.to} has not answered ${flow.from} within ${formatDuration(SETUP_MAX_NS)}; ` +
-              'is a link too slow, a delay too long, or the buffer of a switch too small?',
-          )
-        }
-      }
-      this.#flows.push(made)
-      yield
-    }
-  }
-
   #schedule(portSampler: PortSampler, flowSampler: FlowSampler): void {
     this.#agenda.add(this.#t0, now => this.#fabric.begin(now))
-    for (const [i, flow] of this.#flows.entries()) {
-      const host = this.#hosts.get(this.#plan[i]!.from)!
-      this.#agenda.add(this.#t0 + this.#plan[i]!.startNs, now => {
-        flow.start(now)
-        this.#fabric.network.kick(host.id)
-      })
-    }
-    const { queues, everyNs, flows } = this.#scenario.watch
+    for (const [i, { startNs }] of this.#plan.entries())
+      this.#agenda.add(this.#t0 + startNs, now => this.#flows.start(now, i))
+    const { queues, everyNs } = this.#scenario.watch
     if (queues.length > 0) this.#agenda.add(this.#t0, now => portSampler.sample(now), everyNs)
-    if (flows && this.#flows.length <= FLOW_SERIES_MAX) {
-      this.#agenda.add(this.#t0, now => flowSampler.sample(now), everyNs)
-    }
+    if (this.#samplesFlows) this.#agenda.add(this.#t0, now => flowSampler.sample(now), everyNs)
+  }
+
+  get #samplesFlows(): boolean {
+    return this.#scenario.watch.flows && this.#plan.length <= FLOW_SERIES_MAX
   }
 
   /** Runs until the last flow has ended, or the scenario's time is up. Returns how long that took. */
@@ -317,7 +286,7 @@ export class VirtualRun {
     const { durationNs } = this.#scenario
     const until = durationNs === undefined ? Number.POSITIVE_INFINITY : this.#t0 + durationNs
     let reportMs = 0
-    for (let steps = 1; this.#ended < this.#flows.length && network.nextEventNs() <= until; steps++) {
+    for (let steps = 1; this.#flows.ended < this.#plan.length && network.nextEventNs() <= until; steps++) {
       network.step()
       if (steps % STEPS_A_SLICE !== 0) continue
       if (this.#options.onProgress !== undefined && performance.now() >= reportMs) {
@@ -326,7 +295,7 @@ export class VirtualRun {
       }
       yield
     }
-    return (this.#ended < this.#flows.length ? until : network.now) - this.#t0
+    return (this.#flows.ended < this.#plan.length ? until : network.now) - this.#t0
   }
 
   #view(): RunView {
@@ -335,9 +304,9 @@ export class VirtualRun {
       on: 'virtual',
       timeNs: this.#fabric.network.now - this.#t0,
       ...(durationNs !== undefined && { durationNs }),
-      done: this.#ended,
-      flows: this.#flows.length,
-      ackedBytes: this.#flows.reduce((sum, flow) => sum + flow.ackedBytes, 0),
+      done: this.#flows.ended,
+      flows: this.#plan.length,
+      ackedBytes: this.#flows.ackedBytes,
       bytes: this.#bytes,
     }
   }

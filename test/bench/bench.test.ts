@@ -43,9 +43,9 @@ t.test('help runs nothing', async t => {
   for (const words of [[], ['--help']]) {
     const { status, stdout, stderr } = bench(...words)
     t.match({ status, stderr }, { status: 0, stderr: '' })
-    t.match(stdout, /^ {2}sim +\[SCENARIO\]: /m)
+    t.match(stdout, /^ {2}sim +\[CASE…\] /m)
   }
-  t.match(bench('sim', '--help'), { status: 0, stdout: /^npm run bench -- sim \[SCENARIO\]: [^\n]+\n$/ })
+  t.match(bench('sim', '--help'), { status: 0, stdout: /^npm run bench -- sim \[CASE…\] [^\n]+\n$/ })
   t.match(bench('constructor'), { status: 1, stdout: '', stderr: /^no benchmark is called constructor\n/ })
 })
 

@@ -88,6 +88,26 @@ t.test('slots and reserved room lie in one memory and do not overlap', async t =
   t.throws(() => new FramePool(1, 256, -1), { code: 'WEIR_BAD_ARGUMENT' })
 })
 
+t.test('slots in slabs: memory is made as frames are, and never more than they need', async t => {
+  const pool = new FramePool(1000, 256, 0, undefined, 'slabs')
+  const frames: Frame[] = []
+  for (let frame = pool.take(); frame !== null; frame = pool.take()) frames.push(frame)
+  t.equal(frames.length, 1000)
+  const memories = new Set(frames.map(({ bytes }) => bytes.buffer))
+  t.equal(memories.size, 4)
+  const total = [...memories].reduce((sum, { byteLength }) => sum + byteLength, 0)
+  t.equal(total, 1000 * 256)
+  for (const [i, { bytes }] of frames.entries()) bytes.fill(i & 0xff)
+  t.ok(
+    frames.every(({ bytes }, i) => bytes.length === 256 && bytes.every(byte => byte === (i & 0xff))),
+    'no slot overlaps another',
+  )
+  for (const frame of frames) pool.give(frame)
+  t.equal(pool.inUse, 0)
+  t.equal(pool.take(), frames[999], 'the one that was given back last, whose memory is in the caches')
+  t.throws(() => pool.arena, { code: 'WEIR_BAD_STATE', message: /piece/ })
+})
+
 t.test('a pool is not made for an IP protocol of IFA by which other packets come', async t => {
   for (const taken of [0, 1, 6, 17, 58, 256, 1.5])
     t.throws(() => new FramePool(1, 256, 0, taken), { code: 'WEIR_BAD_ARGUMENT', message: /253/ }, `${taken}`)

@@ -62,6 +62,13 @@ t.test('a flow whose controller needs nothing, or whose peer is no Weir host', a
   t.notOk(source.subscribes)
 })
 
+t.test('an answer before the first probe answers none', async t => {
+  const probe = new TelemetryProbe(1000, true, 1)
+  t.equal(probe.onAnswer(100, 0xffffff, 60), -1)
+  probe.onSent(200, 7, 60)
+  t.equal(probe.onAnswer(1300, 0, 60), 7)
+})
+
 t.test('probes: one in T, the next when the answer has come or is given up', async t => {
   const probe = new TelemetryProbe(1000, true, 1)
   t.ok(probe.isDue(50))

@@ -22,3 +22,20 @@ t.test('what is answered makes room', async t => {
   t.equal(log.numberOf(900), -1)
   t.equal(log.rttNs(900, 2000), 0)
 })
+
+t.test('a few packets are remembered until as many have followed as a log remembers at least', async t => {
+  const log = new SendLog(8192)
+  t.equal(log.numberOf(5), -1, 'of a log without packets')
+  t.equal(log.rttNs(5, 100), 0)
+  // Each is answered before the next one leaves.
+  for (let seq = 1000; seq < 1300; seq++) log.record(seq, seq, seq - 1000, false, seq)
+  for (let seq = 1044; seq < 1300; seq++) {
+    if (log.numberOf(seq) !== seq - 1000 || log.sentNs(seq) !== seq) t.fail(`packet ${seq}`)
+  }
+  t.equal(log.numberOf(1043), -1)
+  t.equal(
+    new SendLog(8192).numberOf(1000),
+    -1,
+    'what logs have before their first packet is shared, and empty',
+  )
+})

@@ -66,6 +66,7 @@ const ROOMS: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['rx'],
     ['connect'],
     ['nic.ts'],
+    ['both-ends.ts'],
   ],
   'lib/scenario': [['model'], ['schema'], ['read'], ['result'], ['repeat.ts']],
   'lib/transfer': [

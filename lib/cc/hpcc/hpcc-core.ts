@@ -36,8 +36,6 @@ export class HpccCore {
   #incStage = 0
   /** L of the listing: the telemetry that came last. */
   readonly #last = new HopRecords()
-  /** When the rows of L were stored, by this host's clock. */
-  readonly #lastNs = new Float64Array(this.#last.tsNs.length)
   /** When U was averaged last, where telemetry names only the busiest link. */
   #averagedNs: Nanos = Number.NEGATIVE_INFINITY
   readonly #hidden = new HiddenHops()
@@ -133,7 +131,7 @@ export class HpccCore {
     if (!this.#measure(hops)) {
       // If L is young, a later packet has overtaken this one. If not, L is wrong: a stamp in it was damaged, which no
       // checksum finds, since hops write stamps on the way.
-      if (now - this.#lastNs[0]! > this.t) this.#store(now, hops)
+      if (now - this.#last.keptNs[0]! > this.t) this.#store(now, hops)
       return false
     }
     this.#store(now, hops)
@@ -146,12 +144,12 @@ export class HpccCore {
     let wrapNs = last.tsModulusNs[row]!
     if (!last.busiestOnly)
       for (let i = 1; i < last.count; i++) wrapNs = Math.min(wrapNs, last.tsModulusNs[i]!)
-    return now - this.#lastNs[row]! > wrapNs / 2
+    return now - this.#last.keptNs[row]! > wrapNs / 2
   }
 
   #store(now: Nanos, hops: HopRecords): void {
     this.#last.copyFrom(hops)
-    this.#lastNs.fill(now, 0, hops.count)
+    this.#last.keptNs.fill(now, 0, hops.count)
   }
 
   /** Lines 1-9 over all links of the path. */
@@ -206,7 +204,7 @@ export class HpccCore {
     }
     const dt = this.#elapsedNs(hops, 0, row)
     if (!(dt > 0)) {
-      if (now - this.#lastNs[row]! > this.t) this.#storeLink(now, hops, row)
+      if (now - this.#last.keptNs[row]! > this.t) this.#storeLink(now, hops, row)
       return false
     }
     // The telemetry of this link may be old where another one was the busiest since: U has been averaged in the meantime.
@@ -221,7 +219,7 @@ export class HpccCore {
     const last = this.#last
     const into = row >= 0 ? row : last.count < last.tsNs.length ? last.count++ : 0
     last.copyRow(into, hops, 0)
-    this.#lastNs[into] = now
+    this.#last.keptNs[into] = now
   }
 
   #elapsedNs(hops: HopRecords, i: number, row: number): Nanos {

@@ -89,6 +89,8 @@ export class Connections {
   /** Flows that peers have requested and not confirmed, oldest first, and since when. */
   readonly #halfOpen = new Map<Flow, Nanos>()
   readonly #datagram = new MadDatagram()
+  /** Round trip that the network would have taken for datagrams that are handed over. */
+  #handedOverNs: Nanos = 0
   #datagramPsn = 0
   readonly #concurrent: ConcurrentFlows
   /** Where all connections keep packets that came out of order. */
@@ -260,6 +262,20 @@ export class Connections {
       this.#datagramPsn,
       otherThanOwn(this.#nic.settings, this.#datagram.udpPort),
     )
+  }
+
+  /**
+   * Hands the next datagram for that host to it, without a frame. False if there is none.
+   * @param roundTripNs that the network would have taken
+   */
+  handOver(now: Nanos, to: Connections, roundTripNs: Nanos): boolean {
+    const datagram = this.#datagram
+    if (!this.#cm.pollTransmitTo(to.#nic.address, datagram)) return false
+    to.#handedOverNs = roundTripNs
+    to.#cm.onMad(now, this.#nic.address, datagram.view, 0, datagram.bytes.length)
+    to.dispatch(now)
+    to.#handedOverNs = 0
+    return true
   }
 
   onDatagram(now: Nanos, frame: Frame, at: number, end: number): void {
@@ -436,9 +452,10 @@ export class Connections {
     flow.ending.enter('established')
     this.#halfOpen.delete(flow)
     if (event.roundTripNs !== null) {
-      flow.handshake.onRoundTrip(event.roundTripNs)
+      const roundTripNs = event.roundTripNs + this.#handedOverNs
+      flow.handshake.onRoundTrip(roundTripNs)
       // From REP to RTU: no application has to accept in between.
-      if (!flow.handshake.active) flow.stats.rttNs = event.roundTripNs
+      if (!flow.handshake.active) flow.stats.rttNs = roundTripNs
     }
     this.#settleBaseRtt(now, flow)
     flow.handler.onEstablished(now, flow.connection)
@@ -518,6 +535,26 @@ export class Connections {
     this.#nic.flowChanged(now, flow)
   }
 
+  /** True if this end of the flow has nothing to do, and does not count as one that sends to this host. */
+  isIdle(flow: Flow): boolean {
+    return flow.ending.phase === 'established' && !this.#concurrent.counts(flow)
+  }
+
+  /** Ends an established flow that is idle, without telling the peer, whose end the caller releases too. */
+  release(now: Nanos, flow: Flow): void {
+    this.#cm.forget(flow.handshake.cmId)
+    flow.ending.enter('closed')
+    this.#remove(flow)
+    flow.handler.onClosed(now, flow.connection, null)
+  }
+
+  #remove(flow: Flow): void {
+    this.#byCmId.delete(flow.handshake.cmId)
+    this.#halfOpen.delete(flow)
+    this.#concurrent.end(flow)
+    this.#nic.removeFlow(flow)
+  }
+
   close(now: Nanos, flow: Flow, error: WeirError | null): void {
     if (flow.ending.phase === 'closed') return
     flow.ending.enter('closed')
@@ -528,10 +565,7 @@ export class Connections {
       this.#nic.countDefect(defect)
     }
     this.#deliverRest(now, flow)
-    this.#byCmId.delete(flow.handshake.cmId)
-    this.#halfOpen.delete(flow)
-    this.#concurrent.end(flow)
-    this.#nic.removeFlow(flow)
+    this.#remove(flow)
     try {
       flow.handler.onClosed(now, flow.connection, error)
     } catch (defect) {

@@ -23,7 +23,7 @@ export class DropTotals {
 
   /** The flow's queue pair is about to go. */
   take({ qp }: Flow): void {
-    for (const [i, reason] of REASONS.entries()) this.#ended[i]! += qp?.counters[reason] ?? 0
+    for (let i = 0; i < REASONS.length; i++) this.#ended[i]! += qp?.counters[REASONS[i]!] ?? 0
   }
 
   /** Since the start, with those of the flows that are there. */

@@ -45,7 +45,7 @@ export function makeFlow(
   { remote, handler, phase, udpPort, baseRttNs, pathMtu, cc, telemetry, paths }: Beginning,
 ): Flow {
   const { index, qpn } = table.reserve()
-  const collected = { ...settings.telemetry, ...telemetry }
+  const collected = telemetry === undefined ? settings.telemetry : { ...settings.telemetry, ...telemetry }
   const completions = new CompletionQueue(2 * settings.queueDepth)
   const flow = new Flow({
     index,
@@ -62,7 +62,7 @@ export function makeFlow(
     intSlots: pathLengths.slotsTo(remote),
     telemetry: collected,
     hostHop: collected.hostHop ? hostHop : null,
-    pathSettings: { ...settings.paths, ...paths },
+    pathSettings: paths === undefined ? settings.paths : { ...settings.paths, ...paths },
     packetsInFlightMax: settings.packetsInFlightMax,
     slackNs: settings.slackNs,
     pacingRunNs: settings.pacingRunNs,

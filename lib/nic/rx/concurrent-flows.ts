@@ -72,6 +72,11 @@ export class ConcurrentFlows {
     this.#at[last.index] = at
   }
 
+  /** The flow counted when data last came. */
+  counts({ index }: Flow): boolean {
+    return this.#at[index]! >= 0
+  }
+
   /** N when data last came. */
   get count(): number {
     return this.#flows.length

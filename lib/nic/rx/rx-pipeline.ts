@@ -157,6 +157,7 @@ export class RxPipeline {
       this.counters.unknownQpn++
       return
     }
+    flow.receivedFrames++
     const opcode = bth.opcode(frame.view, frame.bth)
     if (!this.#isFrom(frame, flow.remote) || !isFromPort(frame, flow, opcode)) {
       this.counters.wrongSource++

@@ -26,6 +26,8 @@ const GOLDEN_RATIO = (Math.sqrt(5) - 1) / 2
 
 /** Probes for which the transmissions before them are remembered; an answer to an older one is ignored. */
 const SENT_PROBES = 16
+/** What is remembered before the first. Nobody writes to it. */
+const NO_PROBES = new Float64Array(0)
 
 /**
  * When a flow sends probes for telemetry (draft-miao-rtgwg-hpccplus, forward direction, 2): "End-hosts can generate
@@ -60,9 +62,9 @@ export class TelemetryProbe {
   /** Given up since the last answer. */
   #givenUp = 0
   #lastAnswered = -1
-  /** By the low bits of the sequence: when a probe left, and the flow's next packet then. */
-  readonly #sentNs = new Float64Array(SENT_PROBES).fill(Number.NEGATIVE_INFINITY)
-  readonly #sndNxt = new Float64Array(SENT_PROBES)
+  /** By the low bits of the sequence: when a probe left, and the flow's next packet then. Made when the first leaves. */
+  #sentNs = NO_PROBES
+  #sndNxt = NO_PROBES
   #lastSentNs: Nanos = Number.NEGATIVE_INFINITY
   #answeredSentNs: Nanos = 0
 
@@ -116,6 +118,7 @@ export class TelemetryProbe {
 
   /** @param sndNxt number of the flow's next transmission; @param wireBytes of the probe */
   onSent(now: Nanos, sndNxt: number, wireBytes: number): void {
+    if (this.#sentNs === NO_PROBES) this.#makeRoom()
     const slot = this.sequence % SENT_PROBES
     this.#awaited = true
     this.#lastSentNs = now
@@ -132,7 +135,7 @@ export class TelemetryProbe {
   onAnswer(now: Nanos, sequence: number, wireBytes: number): number {
     const back = (this.sequence - sequence) & 0xffffff
     const known = this.#awaited ? back : back - 1
-    if (known < 0 || known >= SENT_PROBES || !this.#isNewer(sequence)) return -1
+    if (this.#sentNs === NO_PROBES || known < 0 || known >= SENT_PROBES || !this.#isNewer(sequence)) return -1
     const slot = sequence % SENT_PROBES
     this.#credit -= wireBytes
     this.#lastAnswered = sequence
@@ -166,6 +169,11 @@ export class TelemetryProbe {
   onPathChange(): void {
     if (this.#awaited) this.#next()
     this.#lastAnswered = (this.sequence - 1) & 0xffffff
+  }
+
+  #makeRoom(): void {
+    this.#sentNs = new Float64Array(SENT_PROBES).fill(Number.NEGATIVE_INFINITY)
+    this.#sndNxt = new Float64Array(SENT_PROBES)
   }
 
   #next(): void {

@@ -31,6 +31,8 @@ export const Control = {
   CNP: 0x200,
 } as const
 
+/** Any of them. */
+export const ANY_CONTROL = 0xffff
 const PATH_PACKETS = Control.PATH_PROBE | Control.PATH_ANSWER
 /** Path probes and their answers that are sent in a row, at most: a round of one connection. */
 const PATH_RUN_MAX = PATHS_MAX

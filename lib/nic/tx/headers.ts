@@ -27,7 +27,7 @@ export function prepareHeaders(ends: Endpoints, sourcePort: number, dscp = 0, ma
   const trafficClass = (dscp << 2) | (marks ? ipv4.ECN_ECT0 : 0)
   const v4 = ends.from.family === 4
   const l4 = ethernet.BYTES + (v4 ? ipv4.BYTES : ipv6.BYTES)
-  const headers = Buffer.alloc(l4 + udp.BYTES)
+  const headers = Buffer.allocUnsafe(l4 + udp.BYTES).fill(0)
   const view = new DataView(headers.buffer, headers.byteOffset, headers.byteLength)
   const type = v4 ? ethernet.TYPE_IPV4 : ethernet.TYPE_IPV6
   ethernet.write(view, 0, ends.toMac, ends.fromMac, type)

@@ -1,7 +1,8 @@
 import { type Nanos, NEVER } from '../../time/nanos.js'
 
 const SLOTS = 4096
-const SLOT_NS = 1024
+/** Length of a slot. Flows of one NIC that become due while its link is busy take turns by slots. */
+export const SLOT_NS = 1024
 const NONE = -1
 
 /**

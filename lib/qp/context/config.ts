@@ -145,8 +145,10 @@ export class QpSettings implements Required<QpConfig> {
 
   /** Takes over what is given. */
   take(given: Partial<QpConfig>): void {
-    for (const [name, value] of Object.entries(given)) {
-      if (value !== undefined) Object.assign(this, { [name]: value })
+    const own = this as Record<string, unknown>
+    for (const name in given) {
+      const value = given[name as keyof QpConfig]
+      if (value !== undefined) own[name] = value
     }
   }
 }
@@ -194,13 +196,16 @@ export function settingsOf(config: QpConfig): QpSettings {
 }
 
 /** Throws WEIR_BAD_ARGUMENT for a value out of its range. */
-export function checkRanges(qpn: number, values: object): void {
-  for (const [name, value] of Object.entries(values)) {
-    if (name === 'pathMtu' && !PATH_MTUS.includes(value)) {
-      throw bad(qpn, `pathMtu is one of ${PATH_MTUS.join(', ')}, not ${value}`)
-    }
-    const range = RANGES[name]
-    if (range === undefined || value === undefined) continue
+export function checkRanges(qpn: number, values: { pathMtu?: number }): void {
+  const { pathMtu } = values
+  if (pathMtu !== undefined && !PATH_MTUS.includes(pathMtu)) {
+    throw bad(qpn, `pathMtu is one of ${PATH_MTUS.join(', ')}, not ${pathMtu}`)
+  }
+  const given = values as Readonly<Record<string, number | undefined>>
+  for (const name in RANGES) {
+    const value = given[name]
+    if (value === undefined) continue
+    const range = RANGES[name]!
     if (!Number.isInteger(value) || value < range[0] || value > range[1]) {
       throw bad(qpn, `${name} is a whole number from ${range[0]} to ${range[1]}, not ${value}`)
     }

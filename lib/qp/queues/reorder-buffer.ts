@@ -24,7 +24,7 @@ export class ReorderPool {
   /** A copy of the frame, or null when there is no room for it. */
   copy(frame: Frame): Frame | null {
     if (frame.length > this.#slotBytes) return null
-    this.#frames ??= new FramePool(this.capacity, this.#slotBytes)
+    this.#frames ??= new FramePool(this.capacity, this.#slotBytes, 0, undefined, 'slabs')
     const kept = this.#frames.take()
     kept?.copyFrom(frame)
     return kept

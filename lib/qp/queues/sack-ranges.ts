@@ -2,14 +2,16 @@ import * as sack from '../../wire/weir/sack.js'
 
 /** More would be a burst of SACKs. A later SACK may name what is left out. */
 const RANGES_MAX = 8
+/** The columns before a packet has come out of order. Nobody writes to them. */
+const NONE = new Float64Array(0)
 
 /**
  * Packets that came out of order and have not been named by a SACK yet, as ranges of PSNs that one bitmap can cover: a host that takes in
  * many packets before it answers owes a SACK for each of them.
  */
 export class SackRanges {
-  readonly #first = new Float64Array(RANGES_MAX)
-  readonly #last = new Float64Array(RANGES_MAX)
+  #first = NONE
+  #last = NONE
   #count = 0
 
   /** The packet has come. */
@@ -24,6 +26,7 @@ export class SackRanges {
         return
       }
     }
+    if (this.#first === NONE) this.#makeRoom()
     if (this.#count === RANGES_MAX) this.take()
     this.#first[this.#count] = seq
     this.#last[this.#count++] = seq
@@ -46,5 +49,10 @@ export class SackRanges {
 
   clear(): void {
     this.#count = 0
+  }
+
+  #makeRoom(): void {
+    this.#first = new Float64Array(RANGES_MAX)
+    this.#last = new Float64Array(RANGES_MAX)
   }
 }

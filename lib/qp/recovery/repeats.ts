@@ -1,6 +1,8 @@
 import { powerOfTwo } from '../queues/reorder-buffer.js'
 
 const FIRST_CAPACITY = 64
+/** The columns before anything is retransmitted. Nobody writes to them. */
+const NONE = new Float64Array(0)
 
 /**
  * Packets that were retransmitted, in the order in which they left: PSN and number of the transmission. An entry is out of date once its packet has
@@ -8,8 +10,8 @@ const FIRST_CAPACITY = 64
  */
 export class Repeats {
   readonly #capacityMax: number
-  #seq = new Float64Array(0)
-  #number = new Float64Array(0)
+  #seq = NONE
+  #number = NONE
   #head = 0
   #tail = 0
 

@@ -7,6 +7,9 @@ const TOLD = 8
 
 const FIRST_SPAN = 256
 
+/** The ring before any mark. Nobody writes to it. */
+const NONE = new Uint8Array(0)
+
 /**
  * What a requester knows of single packets beyond the oldest unanswered one (the term is RFC 6675's, section 3): a
  * few marks for each PSN, in a ring that grows with what is in flight. PSNs without marks cost nothing.
@@ -15,7 +18,7 @@ export class Scoreboard {
   /** PSNs that can have marks at a time, counted from the oldest unanswered one. */
   readonly span: number
   /** Made when the first mark is set. */
-  #marks = new Uint8Array(0)
+  #marks = NONE
   #mask = -1
   /** No PSN from this one on has a mark. */
   top = 0

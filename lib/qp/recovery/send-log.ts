@@ -2,28 +2,34 @@ import type { Nanos } from '../../time/nanos.js'
 import { PSN_MASK } from '../queues/psn.js'
 import { powerOfTwo } from '../queues/reorder-buffer.js'
 
-const FIRST_CAPACITY = 256
+const FIRST_CAPACITY = 8
+/** So many PSNs are remembered at least, even if all are answered, where there is room for them. */
+const REMEMBERED_LEAST = 256
+/** The columns of a log without packets. Nobody writes to them. */
+const NO_PSNS = new Uint32Array(1)
+const NO_TIMES = new Float64Array(1)
+const NO_NUMBERS = new Float64Array(1).fill(-1)
 
 /**
  * When each packet under way left last, and which transmission it was: a column each, indexed by the low bits of the PSN.
- * The columns grow with what is in flight: 20 bytes a packet.
+ * The columns grow with what has been sent and with what is in flight: 20 bytes a packet.
  */
 export class SendLog {
   readonly #capacityMax: number
-  #mask: number
-  #psn: Uint32Array
+  readonly #rememberedLeast: number
+  #capacity = 0
+  #mask = 0
+  /** The lowest PSN recorded. */
+  #firstSeq = Number.POSITIVE_INFINITY
+  #psn = NO_PSNS
   /** When each left; -1 less the time if it was sent before. */
-  #sentNs: Float64Array
-  #number: Float64Array
+  #sentNs = NO_TIMES
+  #number = NO_NUMBERS
 
   /** @param packets that may be unacknowledged at a time: it grows up to so many */
   constructor(packets: number) {
     this.#capacityMax = powerOfTwo(packets)
-    const capacity = Math.min(FIRST_CAPACITY, this.#capacityMax)
-    this.#mask = capacity - 1
-    this.#psn = new Uint32Array(capacity)
-    this.#sentNs = new Float64Array(capacity)
-    this.#number = new Float64Array(capacity).fill(-1)
+    this.#rememberedLeast = Math.min(REMEMBERED_LEAST, this.#capacityMax)
   }
 
   /**
@@ -32,7 +38,9 @@ export class SendLog {
    * @param oldestSeq the oldest PSN that may still be asked for
    */
   record(seq: number, now: Nanos, number: number, again: boolean, oldestSeq: number): void {
-    if (seq - oldestSeq > this.#mask) this.#grow(seq - oldestSeq + 1)
+    if (seq < this.#firstSeq) this.#firstSeq = seq
+    const keptSeq = Math.max(this.#firstSeq, Math.min(oldestSeq, seq - this.#rememberedLeast + 1))
+    if (seq - keptSeq >= this.#capacity) this.#grow(seq - keptSeq + 1)
     const at = seq & this.#mask
     this.#psn[at] = seq
     this.#sentNs[at] = again ? -1 - now : now
@@ -67,13 +75,13 @@ export class SendLog {
   }
 
   #grow(packets: number): void {
-    const capacity = Math.min(this.#capacityMax, powerOfTwo(packets))
-    if (capacity - 1 <= this.#mask) return
+    const capacity = Math.min(this.#capacityMax, Math.max(FIRST_CAPACITY, powerOfTwo(packets)))
+    if (capacity <= this.#capacity) return
     const mask = capacity - 1
     const psn = new Uint32Array(capacity)
     const sentNs = new Float64Array(capacity)
     const number = new Float64Array(capacity).fill(-1)
-    for (let i = 0; i <= this.#mask; i++) {
+    for (let i = 0; i < this.#capacity; i++) {
       const at = this.#psn[i]! & mask
       // What lies further back than a ring's length has been forgotten.
       if (this.#number[i]! <= number[at]!) continue
@@ -81,6 +89,7 @@ export class SendLog {
       sentNs[at] = this.#sentNs[i]!
       number[at] = this.#number[i]!
     }
+    this.#capacity = capacity
     this.#mask = mask
     this.#psn = psn
     this.#sentNs = sentNs

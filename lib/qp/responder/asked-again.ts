@@ -1,5 +1,9 @@
 /** Most ranges that wait at a time: requests for more are ignored, and the requester asks again. */
 const RANGES_MAX = 256
+/** Room for the first ranges. */
+const RANGES_FIRST = 8
+/** The ring before anything is asked for. Nobody writes to it. */
+const NONE = new Float64Array(0)
 
 /**
  * Responses that a peer with selective repeat has asked for again: ranges of PSNs, in the order in which it has asked for
@@ -8,9 +12,9 @@ const RANGES_MAX = 256
  * and what it needs next must not wait for what it needs last.
  */
 export class AskedAgain {
-  /** First and last PSN of each, in a ring. */
-  readonly #firstSeqs = new Float64Array(RANGES_MAX)
-  readonly #lastSeqs = new Float64Array(RANGES_MAX)
+  /** First and last PSN of each, in a ring that grows with what waits. */
+  #firstSeqs = NONE
+  #lastSeqs = NONE
   #head = 0
   #count = 0
 
@@ -31,6 +35,7 @@ export class AskedAgain {
   /** A range is asked for. False if too many wait: those stay as they are. */
   add(firstSeq: number, lastSeq: number): boolean {
     if (this.#count === RANGES_MAX) return false
+    if (this.#count === this.#firstSeqs.length) this.#grow()
     this.#remove(firstSeq, lastSeq)
     this.#append(firstSeq, lastSeq)
     return true
@@ -44,7 +49,7 @@ export class AskedAgain {
 
   /** Removes the first range. */
   shift(): void {
-    this.#head = (this.#head + 1) % RANGES_MAX
+    this.#head = (this.#head + 1) % this.#firstSeqs.length
     this.#count--
   }
 
@@ -58,7 +63,7 @@ export class AskedAgain {
     const count = this.#count
     this.#count = 0
     for (let i = 0; i < count; i++) {
-      const at = (this.#head + i) % RANGES_MAX
+      const at = (this.#head + i) % this.#firstSeqs.length
       let first = this.#firstSeqs[at]!
       let last = this.#lastSeqs[at]!
       if (firstSeq <= first) first = Math.max(first, Math.min(last, lastSeq) + 1)
@@ -68,8 +73,22 @@ export class AskedAgain {
   }
 
   #append(firstSeq: number, lastSeq: number): void {
-    const at = (this.#head + this.#count++) % RANGES_MAX
+    const at = (this.#head + this.#count++) % this.#firstSeqs.length
     this.#firstSeqs[at] = firstSeq
     this.#lastSeqs[at] = lastSeq
+  }
+
+  #grow(): void {
+    const capacity = Math.max(RANGES_FIRST, 2 * this.#firstSeqs.length)
+    const firstSeqs = new Float64Array(capacity)
+    const lastSeqs = new Float64Array(capacity)
+    for (let i = 0; i < this.#count; i++) {
+      const from = (this.#head + i) % this.#firstSeqs.length
+      firstSeqs[i] = this.#firstSeqs[from]!
+      lastSeqs[i] = this.#lastSeqs[from]!
+    }
+    this.#firstSeqs = firstSeqs
+    this.#lastSeqs = lastSeqs
+    this.#head = 0
   }
 }

@@ -38,15 +38,18 @@ export class ResponseRecord {
  * result, as it must not be carried out twice.
  */
 export class ResponseTable {
+  /** Made when first needed. */
   readonly #records: ResponseRecord[] = []
+  readonly #resources: number
   #newest = -1
   #pending: ResponseRecord | null = null
   readonly #askedAgain = new AskedAgain()
-  /** The first range requested again: a copy of the record of its READ or atomic. */
-  readonly #repeat = new ResponseRecord()
+  /** The first range requested again: a copy of the record of its READ or atomic. Made when first needed. */
+  #repeat: ResponseRecord | null = null
 
+  /** @param resources records at a time */
   constructor(resources: number) {
-    for (let i = 0; i < resources; i++) this.#records.push(new ResponseRecord())
+    this.#resources = resources
   }
 
   /**
@@ -67,8 +70,9 @@ export class ResponseTable {
    * that was answered before only repeats: the peer asks for no more than agreed, so it has that answer.
    */
   take(): boolean {
-    if (this.#records.length === 0) return false
-    const index = this.#newest + 1 === this.#records.length ? 0 : this.#newest + 1
+    if (this.#resources === 0) return false
+    const index = this.#newest + 1 === this.#resources ? 0 : this.#newest + 1
+    if (index === this.#records.length) this.#records.push(new ResponseRecord())
     const record = this.#records[index]!
     if (record.isPending && !record.answered) return false
     record.answered = false
@@ -114,6 +118,7 @@ export class ResponseTable {
     for (; !asked.isEmpty; asked.shift()) {
       const record = this.find(asked.firstSeq)
       if (record === null) continue
+      this.#repeat ??= new ResponseRecord()
       const repeat = this.#repeat
       repeat.isAtomic = record.isAtomic
       repeat.firstSeq = record.firstSeq

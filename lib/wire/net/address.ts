@@ -13,6 +13,7 @@ export class HostAddress {
   readonly gid: Uint8Array
   /** The IPv4 address as an unsigned 32-bit number. 0 for IPv6. */
   readonly ipv4: number
+  #text: string | null = null
 
   private constructor(family: 4 | 6, gid: Uint8Array, ipv4: number) {
     this.family = family
@@ -58,7 +59,8 @@ export class HostAddress {
 
   /** Returns a dotted quad, or the canonical text of RFC 5952. */
   toString(): string {
-    return this.family === 4 ? formatIpv4(this.ipv4) : formatIpv6(this.gid, 0)
+    this.#text ??= this.family === 4 ? formatIpv4(this.ipv4) : formatIpv6(this.gid, 0)
+    return this.#text
   }
 }
 

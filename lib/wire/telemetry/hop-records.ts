@@ -6,6 +6,9 @@
  */
 export const MAX_HOPS = 16
 
+const COLUMNS_OF_8 = 7
+const COLUMNS_OF_2 = 2
+
 /** First reserved switch id. No switch has this id or a higher one. */
 export const RESERVED_ID_FIRST = 0xfff0
 /** Id in the record of the receiving host itself, which is the last hop of a path. Its port is 0. */
@@ -36,14 +39,18 @@ export class HopRecords {
   busiestOnly = false
   /** True if the last row is the receiving host's own. */
   endsAtHost = false
-  readonly switchId = new Uint16Array(MAX_HOPS)
-  readonly port = new Uint16Array(MAX_HOPS)
-  readonly rateBps = new Float64Array(MAX_HOPS)
-  readonly tsNs = new Float64Array(MAX_HOPS)
-  readonly txBytes = new Float64Array(MAX_HOPS)
-  readonly qlenBytes = new Float64Array(MAX_HOPS)
-  readonly tsModulusNs = new Float64Array(MAX_HOPS)
-  readonly txModulusBytes = new Float64Array(MAX_HOPS)
+  /** All columns lie in one piece of memory: a piece for each costs more to make and to free than its bytes. */
+  readonly #memory = new ArrayBuffer(COLUMNS_OF_8 * 8 * MAX_HOPS + COLUMNS_OF_2 * 2 * MAX_HOPS)
+  readonly rateBps = this.#column(0)
+  readonly tsNs = this.#column(1)
+  readonly txBytes = this.#column(2)
+  readonly qlenBytes = this.#column(3)
+  readonly tsModulusNs = this.#column(4)
+  readonly txModulusBytes = this.#column(5)
+  /** When the row was stored, by this host's clock: for whoever keeps records. Rows are copied without it. */
+  readonly keptNs = this.#column(6)
+  readonly switchId = this.#shortColumn(0)
+  readonly port = this.#shortColumn(1)
 
   readonly #columns = [
     this.switchId,
@@ -55,6 +62,14 @@ export class HopRecords {
     this.tsModulusNs,
     this.txModulusBytes,
   ]
+
+  #column(n: number): Float64Array {
+    return new Float64Array(this.#memory, n * 8 * MAX_HOPS, MAX_HOPS)
+  }
+
+  #shortColumn(n: number): Uint16Array {
+    return new Uint16Array(this.#memory, (COLUMNS_OF_8 * 8 + n * 2) * MAX_HOPS, MAX_HOPS)
+  }
 
   copyFrom(other: HopRecords): void {
     this.count = other.count

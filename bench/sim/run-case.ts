@@ -1,0 +1,41 @@
+/**
+ * A process of `bench -- sim`: runs a scenario a few times with the engine of one checkout, and prints what each run took.
+ * Arguments: folder of the checkout, which is built; scenario file; runs.
+ */
+import { join, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+
+/** What a run of a scenario took. */
+export interface SimRun {
+  cpuSeconds: number
+  /** Frames that switch ports sent. */
+  packetHops: number
+  events: number
+  /** Most memory of the process since its start, bytes. */
+  residentBytesMax: number
+}
+
+/** The part of the engine that every checkout has had. */
+interface Engine {
+  VirtualRun: new (scenario: unknown) => { run(): { events: number }; readonly packetHops: number }
+}
+
+interface Loader {
+  loadScenario(file: string): unknown
+}
+
+const [checkout, file, runs] = process.argv.slice(2)
+const from = (path: string) => import(pathToFileURL(join(resolve(checkout!), 'dist', path)).href)
+const { VirtualRun } = (await from('switch-emu/virtual/virtual-run.js')) as Engine
+const { loadScenario } = (await from('lib/scenario/read/load-scenario.js')) as Loader
+
+const taken: SimRun[] = []
+for (let n = 0; n < Number(runs); n++) {
+  const before = process.cpuUsage()
+  const virtual = new VirtualRun(loadScenario(file!))
+  const { events } = virtual.run()
+  const { user, system } = process.cpuUsage(before)
+  const residentBytesMax = process.resourceUsage().maxRSS * 1024
+  taken.push({ cpuSeconds: (user + system) / 1e6, packetHops: virtual.packetHops, events, residentBytesMax })
+}
+process.stdout.write(`${JSON.stringify(taken)}\n`)

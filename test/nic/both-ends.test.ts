@@ -1,0 +1,144 @@
+/** Connections between two NICs of one program: made and freed without packets. */
+import t from 'tap'
+import { introduce, part } from '../../lib/nic/both-ends.js'
+import type { NicConnection } from '../../lib/nic/connect/nic-connection.js'
+import { WorkOpcode } from '../../lib/qp/queues/work.js'
+import { HostAddress } from '../../lib/wire/net/address.js'
+import * as ipv4 from '../../lib/wire/net/ipv4.js'
+import { App, connected, makePair, memoryOf, type Pair, PORT, pattern } from './pair.js'
+
+const T_NS = 5000
+
+/** Two ends that know T, so that nothing is measured. */
+function pairThatKnowsT(): Pair {
+  return makePair({ a: { baseRttNs: T_NS }, b: { baseRttNs: T_NS } })
+}
+
+function introduced(pair: Pair, now = pair.network.now) {
+  const left = new App(pair.a)
+  const right = new App(pair.b, Buffer.from('words of b'))
+  pair.b.listen(PORT, { accept: () => right })
+  pair.a.connect(now, pair.b.address, PORT, left, { privateData: Buffer.from('words of a') })
+  introduce(now, pair.a, pair.b, 1234)
+  return { left, right }
+}
+
+const flowOf = (app: App) => (app.connection as NicConnection).flow
+
+t.test('two NICs agree without a packet on what they agree on with packets', async t => {
+  const pair = pairThatKnowsT()
+  const { left, right } = introduced(pair)
+  t.same(left.log, ['created', 'established'])
+  t.same(right.log, ['created', 'established'])
+  const byPackets = connected(pairThatKnowsT())
+  for (const [one, other] of [
+    [left, byPackets.left],
+    [right, byPackets.right],
+  ] as const) {
+    const { rttNs, ...stats } = one.connection!.stats
+    const { rttNs: _, ...expected } = other.connection!.stats
+    t.same(stats, { ...expected, sourcePort: stats.sourcePort })
+    t.equal(one.connection!.pathMtu, other.connection!.pathMtu)
+    t.equal(flowOf(one).handshake.roundTripNs, 1234, 'as the network would have measured it')
+    t.equal(rttNs, one === right ? 1234 : 0)
+  }
+  t.match(Buffer.from(left.connection!.peerPrivateData).toString('latin1'), /^words of b/)
+  t.same(pair.passed, [])
+  pair.settle()
+  t.same(pair.passed, [], 'nothing is owed afterwards')
+
+  const bytes = pattern(1, 5000)
+  const sent = memoryOf(pair.a, bytes)
+  const work = { id: 7, opcode: WorkOpcode.SEND, region: sent, offset: 0, length: 5000 }
+  t.ok(left.connection!.postSend(pair.network.now, work))
+  t.ok(pair.until(() => left.log.includes('completion 7 SUCCESS')))
+  t.ok(right.log.includes(`received ${bytes.toString('latin1')}`))
+})
+
+t.test('datagrams to others stay where they are', async t => {
+  const pair = pairThatKnowsT()
+  pair.a.connect(pair.network.now, HostAddress.parse('10.0.0.9'), PORT, new App(pair.a))
+  pair.a.connect(pair.network.now, HostAddress.parse('10.0.0.8'), PORT, new App(pair.a))
+  const { left } = introduced(pair)
+  t.ok(left.log.includes('established'))
+  const destinations: string[] = []
+  pair.tap.watch = frame => {
+    destinations.push(HostAddress.fromIpv4(ipv4.destination(frame.view, frame.l3)).toString())
+    return false
+  }
+  pair.kick()
+  pair.network.runUntil(pair.network.now + 10_000)
+  t.same(destinations, ['10.0.0.9', '10.0.0.8'])
+})
+
+t.test('a refusal reaches the active side without a packet', async t => {
+  const pair = makePair()
+  const left = new App(pair.a)
+  pair.a.connect(pair.network.now, pair.b.address, PORT, left)
+  introduce(pair.network.now, pair.a, pair.b, 0)
+  t.equal(left.error?.code, 'WEIR_REJECTED')
+  t.same(pair.passed, [])
+})
+
+t.test('both ends are freed once nothing of the connection is on its way', async t => {
+  const pair = pairThatKnowsT()
+  const { left, right } = introduced(pair)
+  const { a, b, network } = pair
+  const flow = flowOf(left)
+  const region = memoryOf(a, pattern(2, 3000))
+  left.connection!.postSend(network.now, { id: 1, opcode: WorkOpcode.SEND, region, offset: 0, length: 3000 })
+  t.notOk(part(network.now, a, b, flow), 'it has work')
+  t.ok(pair.until(() => right.log.some(line => line.startsWith('received'))))
+  t.notOk(part(network.now, a, b, flow), 'the acknowledgement is on its way')
+  t.ok(pair.until(() => left.log.includes('completion 1 SUCCESS')))
+  t.notOk(part(network.now, a, b, flow), 'N counts the flow for two round trips')
+  network.runUntil(network.now + 10 * T_NS)
+  const passed = pair.passed.length
+  // The receiver looks for flows whose time is over as packets come.
+  const another = introducedToo(pair)
+  another.connection!.postSend(network.now, { id: 2, opcode: WorkOpcode.SEND, region, offset: 0, length: 1 })
+  t.ok(pair.until(() => another.log.includes('completion 2 SUCCESS')))
+  t.ok(part(network.now, a, b, flow))
+  t.equal(a.table.find(flow.qpn), null)
+  t.equal(a.table.count, 1)
+  t.equal(b.table.count, 1)
+  t.same([left.closed, right.closed], [1, 1])
+  t.equal(left.error, null)
+  t.notOk(part(network.now, a, b, flow), 'once')
+  pair.settle()
+  t.ok(
+    pair.passed.slice(passed).every(name => /SEND_ONLY|ACKNOWLEDGE/.test(name)),
+    `${pair.passed}`,
+  )
+  t.equal(pair.pool.inUse, 0)
+})
+
+/** Another connection, to the listener that is there. */
+function introducedToo(pair: Pair): App {
+  const left = new App(pair.a)
+  pair.b.unlisten(PORT)
+  pair.b.listen(PORT, { accept: () => new App(pair.b) })
+  pair.a.connect(pair.network.now, pair.b.address, PORT, left)
+  introduce(pair.network.now, pair.a, pair.b, 0)
+  return left
+}
+
+t.test('a connection that has lost a packet is not freed: what is on its way is not known', async t => {
+  const pair = pairThatKnowsT()
+  const { left } = introduced(pair)
+  const { a, b, network } = pair
+  let dropped = false
+  const watch = pair.tap.watch
+  pair.tap.watch = (frame, now, fromA) => {
+    const passes = dropped || !fromA
+    dropped = true
+    return passes && watch(frame, now, fromA)
+  }
+  const region = memoryOf(a, pattern(3, 100))
+  left.connection!.postSend(network.now, { id: 1, opcode: WorkOpcode.SEND, region, offset: 0, length: 100 })
+  t.ok(pair.until(() => left.log.includes('completion 1 SUCCESS')))
+  t.ok(dropped)
+  pair.settle()
+  t.notOk(part(network.now, a, b, flowOf(left)))
+  t.equal(a.table.count, 1)
+})

@@ -1,0 +1,73 @@
+/** When the flows of a virtual run are made and freed: it changes nothing of what they do. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t from 'tap'
+import { parseScenario } from '../../lib/scenario/read/load-scenario.js'
+import type { RunResult } from '../../lib/scenario/result/result.js'
+import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
+import { fixedSeed } from '../support/seeds.js'
+
+/** Hosts that exchange short and long flows over one switch with little memory, so that some packets are lost. */
+function text(more: string): string {
+  return `
+link: { rate: 10Gbps, delay: 1us }
+hosts: [h0..h5]
+switches: { s1: { buffer: 40KB } }
+links: [h0..h5--s1]
+transport: { pathMtu: 1024 }
+traffic:
+  - { workload: googlerpc, load: 30%, duration: 300us }
+  - { name: incast, incast: [h1..h5], to: h0, size: 30KB, start: 50us }
+${more}`
+}
+
+/** Without what is not of the network. */
+function comparable({ wallSeconds: _, scenario: __, ...result }: RunResult) {
+  return JSON.parse(JSON.stringify(result))
+}
+
+/** The results with every flow made by packets before the traffic, and with each made when it starts. */
+function bothWays(more: string, seed: number) {
+  const scenario = parseScenario(text(more), 'lives.yaml')
+  const folder = mkdtempSync(join(tmpdir(), 'weir-lives-'))
+  try {
+    const byPackets = new VirtualRun(scenario, { seed, captures: { folder } }).run()
+    const run = new VirtualRun(scenario, { seed })
+    return { byPackets: comparable(byPackets), directly: comparable(run.run()), run }
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
+for (const [name, more] of [
+  ['T given', 'baseRtt: 8us'],
+  ['T measured', ''],
+  ['N counted', 'cc: { name: hpcc, countFlows: true }'],
+] as const) {
+  const seed = fixedSeed(t, 1)
+  t.test(`${name}: flows that are made at their start do as flows that were made before`, async t => {
+    const { byPackets, directly } = bothWays(more, seed)
+    t.ok(byPackets.flows.length > 20, `${byPackets.flows.length} flows`)
+    t.same(directly, byPackets)
+  })
+}
+
+t.test('flows that have ended are freed, but for a few that have lost packets or ended last', async t => {
+  const scenario = parseScenario(
+    `
+link: { rate: 10Gbps, delay: 1us }
+hosts: [h1, h2]
+switches: [s1]
+links: [h1..h2--s1]
+baseRtt: 8us
+traffic: [{ name: f, from: h1, to: h2, size: 2KB, repeat: 300, every: 5us }]
+`,
+    'many.yaml',
+  )
+  const run = new VirtualRun(scenario)
+  const { flows } = run.run()
+  t.equal(flows.length, 300)
+  t.ok(flows.every(({ fctNs, ackedBytes }) => fctNs !== null && ackedBytes === 2000))
+  t.ok(run.connections < 30, `${run.connections} connections are left`)
+})
