@@ -26,7 +26,7 @@ const RUNS = 3
 const execute = promisify(execFile)
 
 /** What one checkout took for one case: medians over the rounds. */
-export interface SimFigures {
+interface SimFigures {
   /** CPU time of the first run, and of the last. */
   coldSeconds: number
   warmSeconds: number
@@ -36,7 +36,7 @@ export interface SimFigures {
   residentBytes: number
 }
 
-export interface SimComparison {
+interface SimComparison {
   name: string
   here: SimFigures
   /** The other checkout, if there is one. */

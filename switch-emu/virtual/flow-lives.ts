@@ -34,7 +34,7 @@ interface MeasuredPath {
 }
 
 /** What flows are made in. */
-export interface FlowLivesOptions {
+interface FlowLivesOptions {
   scenario: Scenario
   plan: readonly ScenarioFlow[]
   hosts: ReadonlyMap<string, VirtualHost>
