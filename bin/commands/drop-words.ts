@@ -25,7 +25,7 @@ const WORDS: Readonly<Record<string, string>> = {
   'nic.implausibleTelemetry': 'telemetry that no switch can have written',
   'nic.badRateRequests': 'requests for a window that cannot be served',
   'nic.noFrame': 'put off for want of a packet buffer (not lost)',
-  'nic.defects': 'connections ended, and datagrams dropped, by a defect in Weir: report it',
+  'nic.defects': 'ended or dropped by a defect in Weir: report it',
   'nic.malformedPfc': 'PFC frames that are malformed',
   'nic.globalPauses': '802.3x PAUSE frames, which are not obeyed',
   'qp.droppedState': 'the queue pair was not ready for it',

@@ -56,6 +56,12 @@ const EXAMPLES: Readonly<Record<string, Example>> = {
     typed: ['--cc', 'cubic', '--telemetry', 'subscribe=flag'],
     file: `${DIRECT}cc: cubic\ntelemetry: {subscribe: flag}`,
   },
+  'telemetry: cc is one whose probes alone collect telemetry: none of the controllers here, but a program may add one':
+    {
+      name: 'everyPackets',
+      typed: ['--cc', 'needs-probes', '--telemetry', 'everyPackets=8'],
+      file: 'cc: needs-probes\ntelemetry: {everyPackets: 8}',
+    },
   'telemetry: collect is probe: each probe has an answer of its own': {
     name: 'answer',
     file: 'telemetry: {collect: probe, answer: notify}',

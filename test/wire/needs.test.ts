@@ -23,6 +23,9 @@ t.test('ids and bytes are wire format: they never change', async t => {
     HOP_COUNT: 4,
     CNPS: 5,
     RECEIVING_PART: 6,
+    MARKS: 7,
+    ACK_EVERY: 8,
+    PROBES: 9,
   })
   t.same(TelemetryReturn, { AS_SET: 0, ACK: 1, NOTIFY: 2 })
   t.same(ReverseTelemetry, { OWN_WAY: 0, DATA_WAY: 1 })
