@@ -11,36 +11,44 @@ import { type EcnOptions, Wred, WredVerdict } from './wred.js'
 /** Marking of all queues, or a list for priorities. The first entry that contains a priority counts. */
 export type MarkingOptions = EcnOptions | readonly EcnOptions[]
 
-/** WRED with ECN at every port of a switch. */
+/** WRED with ECN at every port of a switch: it marks packets as they enter their queues. */
 class Marking implements SwitchFeature {
   /**
    * By priority. Null: its queues are not marked. All ports share them, because `Wred` keeps no state of a
    * queue.
    */
-  readonly #wreds: readonly (Wred | null)[]
+  protected readonly wreds: readonly (Wred | null)[]
 
-  constructor(options: MarkingOptions, { random, losslessMask }: FeatureSwitch) {
-    const markings = Array.isArray(options) ? (options as readonly EcnOptions[]) : [options as EcnOptions]
-    this.#wreds = Array.from({ length: PRIORITIES }, (_, p) => {
+  constructor(markings: readonly EcnOptions[], { random, losslessMask }: FeatureSwitch) {
+    this.wreds = Array.from({ length: PRIORITIES }, (_, p) => {
       const marking = markings.find(({ priorities }) => priorities === undefined || priorities.includes(p))
       return marking === undefined ? null : new Wred(marking, random, ((losslessMask >>> p) & 1) === 0)
     })
   }
 
   enqueue(_now: Nanos, frame: Frame, port: EgressPort, priority: number): DropReason {
-    const wred = this.#wreds[priority]!
+    const wred = this.wreds[priority]!
     if (wred === null) return DropReason.NONE
     const verdict = wred.onEnqueue(frame, port.queues[priority]!.bytes)
     if (verdict === WredVerdict.DROP) return DropReason.WRED
     if (verdict === WredVerdict.MARKED) port.counters.onMarked()
     return DropReason.NONE
   }
+}
 
+/** The same where some queues mark packets as they leave. Other switches spare each frame that look. */
+class LeavingMarking extends Marking {
   start(_startNs: Nanos, frame: Frame, port: EgressPort): void {
     const priority = port.sentPriority
-    if (this.#wreds[priority]?.onDequeue(frame, port.queues[priority]!.bytes) === true)
+    if (this.wreds[priority]?.onDequeue(frame, port.queues[priority]!.bytes) === true)
       port.counters.onMarked()
   }
+}
+
+function create(options: MarkingOptions, sw: FeatureSwitch): SwitchFeature {
+  const markings = Array.isArray(options) ? (options as readonly EcnOptions[]) : [options as EcnOptions]
+  const atDequeue = markings.some(({ at }) => at === 'dequeue')
+  return atDequeue ? new LeavingMarking(markings, sw) : new Marking(markings, sw)
 }
 
 export const MARKING: FeatureEntry = {
@@ -93,5 +101,5 @@ export const MARKING: FeatureEntry = {
       example: [3],
     },
   ],
-  create: (options: MarkingOptions, sw) => new Marking(options, sw),
+  create,
 }
