@@ -116,9 +116,14 @@ export function decode(privateData: Uint8Array): ConnectParameters | null | 'mal
   return sound ? parameters : 'malformed'
 }
 
-/** The words of private data that `decode` can read, as `encode` made them without their proof, and that proof; empty: there is none. */
+/** The words of private data that `decode` can read, without the padding. */
+export function wordsOf(privateData: Uint8Array): Uint8Array {
+  return privateData.subarray(0, PREFIX_BYTES + privateData[MAGIC.length]!)
+}
+
+/** The words of a REP that `decode` can read, as `encode` made them without their proof, and that proof; empty: there is none. */
 export function splitProof(privateData: Uint8Array): { words: Uint8Array; proof: Uint8Array } {
-  const whole = privateData.subarray(0, PREFIX_BYTES + privateData[MAGIC.length]!)
+  const whole = wordsOf(privateData)
   const at = whole.length - WORDS_PROOF_TAG.length - WORDS_PROOF_BYTES
   const isThere = at >= PREFIX_BYTES && WORDS_PROOF_TAG.every((byte, i) => whole[at + i] === byte)
   if (!isThere) return { words: whole, proof: NOTHING }

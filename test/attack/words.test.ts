@@ -6,6 +6,7 @@ import { createHmac, hkdfSync } from 'node:crypto'
 import t, { type Test } from 'tap'
 import type { ConnectParameters as Said } from '../../lib/cm/weir-private-data.js'
 import { requestWords } from '../../lib/nic/keys/connection-key.js'
+import * as icrc from '../../lib/wire/ib/icrc.js'
 import * as needs from '../../lib/wire/weir/needs.js'
 import { App, frameName, makePair, type Pair, PORT } from '../nic/pair.js'
 import { say, works } from './third-party.js'
@@ -98,6 +99,39 @@ t.test('nothing changed: the connection is made, and works', async t => {
   t.ok(works(pair, left, 1))
   t.same(left.connection!.stats.feedbackGranted, ['telemetry', 'windows by rx-hpcc'])
   t.equal(said.at(-1)!.wordsProof.length, 16)
+})
+
+t.test('another path MTU where RoCEv2 itself says it: the hosts go by their words', async t => {
+  const pair = makePair({ a: { secret: SECRET }, b: { secret: SECRET } })
+  pair.tap.watch = frame => {
+    if (frameName(frame) === 'REQ') {
+      // IBA 12.6.5: its high half is the path MTU; 1 stands for 256 bytes.
+      const at = frame.payload + 74
+      frame.bytes[at] = (1 << 4) | (frame.bytes[at]! & 15)
+      icrc.write(frame)
+    }
+    return true
+  }
+  const [left, right] = [new App(pair.a), new App(pair.b)]
+  pair.b.listen(PORT, { accept: () => right })
+  pair.a.connect(pair.network.now, pair.b.address, PORT, left)
+  t.ok(pair.until(() => left.log.includes('established')))
+  t.equal(left.connection!.pathMtu, 1024)
+  t.equal(right.connection!.pathMtu, 1024)
+  t.ok(works(pair, left, 1))
+})
+
+t.test('bytes of a REQ that look like a proof are its own: the connection is made', async t => {
+  // Tag and length of a proof, 18 bytes before the end of the REQ: there the nonce begins, which may be anything.
+  let drawn = 0x6210_0000
+  const random = () => drawn++
+  const settings = { cc: { name: 'cubic', options: {} }, ackEveryPackets: 16, random }
+  const { left, said } = connect({}, settings)
+  const [asked] = said
+  t.same([...asked!.keyWords.subarray(0, 2)], [0x62, 0x10])
+  t.equal(asked!.needs.length, 2, 'so the nonce begins at that place')
+  t.equal(left.error, null)
+  t.ok(left.log.includes('established'))
 })
 
 t.test("a REP of another connection, and its proof on this one's: refused", async t => {

@@ -175,6 +175,58 @@ for (const handler of HANDLERS) {
   })
 }
 
+/** A request of a to b, of whose handlers `taking` is the passive one. */
+function request(pair: Pair, taking: App, accept = () => taking): App {
+  const asking = new App(pair.a)
+  pair.b.listen(PORT, { accept })
+  pair.a.connect(pair.network.now, pair.b.address, PORT, asking)
+  pair.settle()
+  return asking
+}
+
+for (const handler of ['accept', 'onCreated', 'acceptData'] as const) {
+  t.test(`a defect in ${handler} of the passive end refuses the request, and is counted`, async t => {
+    const defects: unknown[] = []
+    const pair = makePair({ b: { defects: 'end', onDefect: defect => defects.push(defect) } })
+    const taking = new App(pair.b)
+    if (handler !== 'accept') taking[handler] = () => fail()
+    const asking = request(pair, taking, handler === 'accept' ? () => fail() : undefined)
+    t.match(asking.error, { code: 'WEIR_REJECTED' })
+    t.match(defects, [{ code: 'WEIR_INTERNAL', message: 'broken by the test' }])
+    t.equal(pair.b.counters.defects, 1)
+    clean(t, pair)
+  })
+}
+
+t.test('a passive end that refuses a request has no defect', async t => {
+  const pair = makePair({ b: { defects: 'end' } })
+  const asking = request(pair, new App(pair.b), () => {
+    throw new WeirError('WEIR_FULL', 'enough')
+  })
+  t.match(asking.error, { code: 'WEIR_FULL' })
+  t.equal(pair.b.counters.defects, 0)
+  clean(t, pair)
+})
+
+t.test('a defect in onCreated of the active end: connect throws it, and no connection is left', async t => {
+  const pair = makePair({ a: { defects: 'end' } })
+  const { left } = connected(pair)
+  const broken = new App(pair.a)
+  broken.onCreated = (_now, connection) => {
+    broken.connection = connection
+    throw new Error('broken by the test')
+  }
+  const connect = () => pair.a.connect(pair.network.now, pair.b.address, PORT, broken)
+  t.throws(connect, { message: 'broken by the test' })
+  pair.settle()
+  t.same(broken.log, [])
+  t.equal(flowsOf(pair.a).length, 1)
+  t.equal(flowsOf(pair.b).length, 1)
+  t.equal(broken.connection!.established, false)
+  left.connection!.disconnect(pair.network.now)
+  clean(t, pair)
+})
+
 /** Methods of the connection manager in which a defect shows, and what their caller is doing. */
 const MANAGER_PLACES = [
   ['onMad', 'a datagram'],

@@ -145,11 +145,11 @@ export class Connections {
     const flow = this.#makeFlow({ ...beginning, cc, telemetry, paths })
     try {
       this.#request(now, flow, port, options)
+      flow.handler.onCreated?.(now, flow.connection)
     } catch (error) {
-      this.#abandon(flow)
+      this.#abandon(now, flow)
       throw error
     }
-    flow.handler.onCreated?.(now, flow.connection)
     if (!options.patient) {
       const giveUp = (at: Nanos, why: WeirError) => this.#giveUp(at, flow, why)
       this.#nic.settings.onConnecting?.(connectingOf(this.#nic.settings, flow, giveUp))
@@ -385,12 +385,14 @@ export class Connections {
       const privateData = words?.applicationData ?? request.privateData
       const { remote, udpPort, port } = request
       const handler = listener.accept(now, { remote, udpPort, port, privateData })
-      const pathMtu = request.pathMtu || undefined
+      // A Weir host says the same twice. With a key nobody on the path can change its words.
+      const pathMtu = words?.pathMtu ?? (request.pathMtu || undefined)
       const beginning = { remote, handler, phase: 'accepting' as const, pathMtu, cc: undefined }
       const theirPort = otherThanOwn(this.#nic.settings, udpPort)
       flow = this.#makeFlow({ ...beginning, udpPort: theirPort, baseRttNs: undefined })
     } catch (error) {
       this.#cm.reject(now, request.id, Reason.CONSUMER, refusal(error))
+      this.#countUnlessRefusal(error)
       return
     }
     flow.handshake.name(request.id)
@@ -412,7 +414,13 @@ export class Connections {
     } catch (error) {
       this.#cm.reject(now, request.id, Reason.CONSUMER, refusal(error))
       this.close(now, flow, asWeirError(error))
+      this.#countUnlessRefusal(error)
     }
+  }
+
+  /** A handler that does not take a request says so by a WeirError. */
+  #countUnlessRefusal(error: unknown): void {
+    if (!(error instanceof WeirError) || error.code === 'WEIR_INTERNAL') this.#nic.countDefect(error)
   }
 
   /**
@@ -521,10 +529,12 @@ export class Connections {
     })
   }
 
-  /** Takes back a flow that nobody knows of yet. */
-  #abandon(flow: Flow): void {
+  /** Takes back a flow whose request could not be made, or whose handler has failed at that: only the caller learns of it. */
+  #abandon(now: Nanos, flow: Flow): void {
+    if (flow.ending.phase === 'closed') return
+    this.#cm.disconnect(now, flow.handshake.cmId)
     flow.ending.enter('closed')
-    this.#nic.removeFlow(flow)
+    this.#remove(flow)
   }
 
   // ---- For Endings
