@@ -86,12 +86,16 @@ export function scenarioOfResult(result: RunResult, file: string): Scenario {
 
 /**
  * Returns the members in which two results of one scenario differ, except time, machine and command. Empty if
- * there are none.
+ * there are none. Events count only where both runs were captured or neither was: connections that packets have made
+ * leave timers behind.
  */
 export function resultDifferences(a: RunResult, b: RunResult): string[] {
+  const countsEvents = (a.captures === undefined) === (b.captures === undefined)
   const kept = (result: RunResult) => {
-    const { captures, command, machine, wallSeconds, scenario, ...rest } = JSON.parse(resultJson(result))
-    return rest
+    const { captures, command, machine, wallSeconds, scenario, events, ...rest } = JSON.parse(
+      resultJson(result),
+    )
+    return countsEvents ? { ...rest, events } : rest
   }
   return differences(kept(a), kept(b))
 }

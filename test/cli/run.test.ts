@@ -165,6 +165,27 @@ usual('a scenario from standard input', async t => {
   t.match((await wrong.ended).stderr, /^weir: stdin:\d+:\d+: /)
 })
 
+usual('a captured run repeats one that was not captured, and the other way round', async t => {
+  const folder = await scratch(t)
+  // It lasts longer than the ACK timeout: timers of connections that packets have made fire meanwhile.
+  const text = `
+link: { rate: 100Mbps, delay: 50us }
+hosts: [h1, h2, h3]
+switches: [s1]
+links: [h1..h3--s1]
+traffic:
+  - { name: a, from: h1, to: h3, size: 10KB, start: 150ms }
+  - { name: b, from: h2, to: h3, size: 1KB, repeat: 50, every: 2ms }
+`
+  writeFileSync(join(folder, 'long.yaml'), text)
+  const weir = async (...words: string[]) => await lines.run(words, folder)
+  const plain = await weir('run', 'long.yaml', '--json', 'plain.json')
+  t.equal(plain.code, 0, plain.stderr)
+  const captured = await weir('run', '--repeat', 'plain.json', '--pcap', 'caps', '--json', 'captured.json')
+  t.match(captured.stdout, /^the same as plain\.json$/m)
+  t.match((await weir('run', '--repeat', 'captured.json')).stdout, /^the same as captured\.json$/m)
+})
+
 usual('a result is repeated from itself', async t => {
   const folder = await scratch(t)
   writeFileSync(

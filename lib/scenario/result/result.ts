@@ -4,7 +4,8 @@ import type { RunSettings } from '../model/settings.js'
  * The result of a run: the JSON contract of `weir run --json`. Times are integer nanoseconds since the run's
  * start, rates bit/s, sizes bytes. Null stands for an unknown value, such as the mean of no values. A result
  * contains all that a repetition of the run needs, and every number that Weir prints. Two virtual runs with
- * one scenario and seed differ only in `captures`, `command`, `machine` and `wallSeconds`, which come last.
+ * one scenario and seed differ only in `captures`, `command`, `machine` and `wallSeconds`, which come last, and in
+ * `events` if one of them was captured.
  */
 export interface RunResult {
   /** Version of Weir. */
