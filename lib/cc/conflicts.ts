@@ -217,13 +217,18 @@ export const CONFLICTS: readonly ConflictRow[] = [
     holds: ({ given, io = '' }) => given?.hostHop === true && MUTE_IO.includes(io),
   },
   {
+    // A daemon serves connections with other controllers too: those of `weir perf`, say.
     group: 'int',
     options: INT_NAMES,
     when: NO_TELEMETRY,
     said: noTelemetry,
     mend: 'cc to hpcc',
+    only: 'files',
     holds: (modes, name) =>
-      modes.int?.includes(name) === true && !wantsTelemetry(modes) && modes.probesPaths !== true,
+      modes.isEverybody === true &&
+      modes.int?.includes(name) === true &&
+      !wantsTelemetry(modes) &&
+      modes.probesPaths !== true,
   },
   {
     // N counts the flows of the last hop, which the busiest hop need not be.

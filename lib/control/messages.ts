@@ -136,7 +136,7 @@ export interface Progress {
   paths: PathFigures | null
   /** Connections that the transfer has begun. */
   attempts: number
-  /** Number of this retry since anything arrived. 0 = this attempt is no retry. */
+  /** Number of this retry. 0 = this attempt is no retry, or something has arrived since it began. */
   retry: number
   /** Retries without progress that are allowed. */
   retries: number

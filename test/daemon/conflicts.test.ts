@@ -4,10 +4,19 @@ import { join } from 'node:path'
 import t from 'tap'
 import { daemonCommand } from '../../bin/commands/daemon.js'
 import '../matrix/needing.js'
+import { addController } from '../../lib/cc/catalogue.js'
 import { CONFLICTS, type ConflictRow, describeConflicts } from '../../lib/cc/conflicts.js'
+import { FixedWindow } from '../../lib/cc/fixed-window/fixed-window.js'
 import { packageFile } from '../../lib/package-file.js'
 import { problemsOf } from '../scenario/problems-at.js'
 import { loopbackAddress, scratch } from '../support/daemon-process.js'
+
+addController({
+  name: 'needs-probes',
+  options: [],
+  needs: { telemetry: 'probes' },
+  create: context => new FixedWindow(context),
+})
 
 /** A pair that the row refuses, as a daemon gets it and as a file has it, and the option that is refused. */
 interface Example {
@@ -80,7 +89,6 @@ const EXAMPLES: Readonly<Record<string, Example>> = {
   },
   'int: cc is one that uses no telemetry, such as fixed-window': {
     name: 'format',
-    typed: ['--cc', 'fixed-window', '--int', 'compact:5'],
     file: 'cc: fixed-window\nint: {format: compact}',
   },
   'cc: hops of telemetry is busiest, which does not tell the last hop': {

@@ -1,5 +1,5 @@
 /**
- * Controllers that ask of their peers what none of the catalogue's does: time stamps, hop counts, telemetry that acknowledgements or probes alone collect, CNPs.
+ * Controllers that ask of their peers what none of the catalogue's does: time stamps, hop counts, telemetry that acknowledgements collect, CNPs.
  * They send with a fixed window; what the peer does for them is what the matrix looks at, beside every other option. They join the catalogue
  * as this file is loaded.
  */
@@ -15,7 +15,6 @@ const NEEDING: Readonly<Record<string, { needs: Needs; effect: Omit<Effect, 'val
     needs: { telemetry: 'all', reverseTelemetry: 'own-way' },
     effect: { seen: more('collectingAcks') },
   },
-  'needs-probes': { needs: { telemetry: 'probes' }, effect: { seen: more('probes') } },
   'needs-data-way': { needs: { reverseTelemetry: 'data-way' }, effect: { seen: more('collectingAcks') } },
   'needs-cnps': {
     needs: { cnpIntervalNs: 50_000 },

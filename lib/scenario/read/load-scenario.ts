@@ -194,7 +194,8 @@ function checkControllers(
   const names = controllersOf({ cc, flows, workloads })
   if (given.int === undefined || names.length === 0) return
   const int = Object.keys(given.int as object)
-  const modes = { telemetry: DEFAULT_TELEMETRY, int, names, probesPaths: probesPaths(paths) }
+  const known = { names, probesPaths: probesPaths(paths), isEverybody: true }
+  const modes = { telemetry: DEFAULT_TELEMETRY, int, ...known }
   for (const { name, idle } of conflicts('int', modes)) problems.atKey(['int', name], idleText(name, idle))
 }
 
