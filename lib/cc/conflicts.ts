@@ -220,7 +220,7 @@ export const CONFLICTS: readonly ConflictRow[] = [
     // A daemon serves connections with other controllers too: those of `weir perf`, say.
     group: 'int',
     options: INT_NAMES,
-    when: NO_TELEMETRY,
+    when: 'no flow has a cc that uses telemetry',
     said: noTelemetry,
     mend: 'cc to hpcc',
     only: 'files',

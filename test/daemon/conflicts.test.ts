@@ -87,7 +87,7 @@ const EXAMPLES: Readonly<Record<string, Example>> = {
     name: 'hostHop',
     typed: ['--io', 'dgram', '--telemetry', 'hostHop=true'],
   },
-  'int: cc is one that uses no telemetry, such as fixed-window': {
+  'int: no flow has a cc that uses telemetry': {
     name: 'format',
     file: 'cc: fixed-window\nint: {format: compact}',
   },
