@@ -66,14 +66,16 @@ t.test('two ports cannot have one address and port', async t => {
 })
 
 t.test('a source port that somebody else has is left out; another one is taken where all are', async t => {
+  // An address where no other test has source ports.
+  const OWN = '127.61.7.9'
   const rocePort = freePort()
-  const options = { pool: new FramePool(4), address: A, rocePort, intPort: rocePort + 1, sourcePorts: 2 }
+  const options = { pool: new FramePool(4), address: OWN, rocePort, intPort: rocePort + 1, sourcePorts: 2 }
   const before = await DgramPort.open(options)
   const [usual = 0, second = 0] = before.sourcePorts
   t.equal(before.sourcePorts.length, 2)
   await before.close()
   const other = (await import('node:dgram')).createSocket('udp4')
-  await new Promise<void>(resolve => other.bind(usual, A, resolve))
+  await new Promise<void>(resolve => other.bind(usual, OWN, resolve))
   const port = await DgramPort.open(options)
   t.same(port.sourcePorts, [second])
   await port.close()
