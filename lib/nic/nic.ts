@@ -395,7 +395,12 @@ export class Nic implements Node, Verbs, RxEvents {
     this.#tx.recover()
     if (this.settings.defects === 'throw') throw defect
     this.#defects++
-    this.settings.onDefect(defect)
+    try {
+      this.settings.onDefect(defect)
+    } catch {
+      // There is nobody else to tell.
+      this.#defects++
+    }
   }
 
   /** As FlowStart. */
