@@ -121,7 +121,7 @@ export interface NicConfig {
    * dropped. Default throw.
    */
   defects?: 'throw' | 'end'
-  /** Called with each defect that is counted. Default: nobody. */
+  /** Called with each defect that is counted. What it throws counts as one more defect, and ends nothing. Default: nobody. */
   onDefect?: (defect: unknown) => void
   /** How ICRCs are made and checked. Default whole. */
   icrc?: IcrcMode

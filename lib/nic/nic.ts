@@ -395,7 +395,12 @@ export class Nic implements Node, Verbs, RxEvents {
     this.#tx.recover()
     if (this.settings.defects === 'throw') throw defect
     this.#defects++
-    this.settings.onDefect(defect)
+    try {
+      this.settings.onDefect(defect)
+    } catch {
+      // There is nobody else to tell.
+      this.#defects++
+    }
   }
 
   /** As FlowStart. */
@@ -406,7 +411,7 @@ export class Nic implements Node, Verbs, RxEvents {
   /** The flow has new work, a new state or news of its packets: schedules it, and its handler's events. */
   flowChanged(now: Nanos, flow: Flow): void {
     const { sender, path, ending } = flow
-    if (sender.brokenNeeds !== 0) this.#start.onNeedsBroken(flow)
+    if (flow.promisesChanged) this.#start.agreeAgain(flow)
     if (sender.needsBaseRtt()) this.startProbe(flow)
     if (path.peerSourcePort !== path.sourcePort && path.peerSourcePort !== 0) this.#paths.follow(now, flow)
     this.#choosePath(now, flow)

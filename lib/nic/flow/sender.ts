@@ -68,7 +68,6 @@ export class Sender implements WindowFollower {
   /** SND.UNA at the last acknowledgement that the controller learned of, and the newest transmission that one has named. */
   #ackedUna = 0
   #ackedNumber = -1
-  #brokenNeeds = 0
   /** The last response that the peer has shown to have, and how many of those are news. */
   #takenSeq = -1
   #takenPackets = 0
@@ -135,16 +134,6 @@ export class Sender implements WindowFollower {
   /** Asks the peer to work out this flow's window; null when this end does. */
   get rateRequest(): RateRequest | null {
     return this.#rateRequest
-  }
-
-  /** What the peer has granted and does not give: bit `id` is set for each need. */
-  get brokenNeeds(): number {
-    return this.#brokenNeeds
-  }
-
-  /** Those needs count as refused. */
-  onNeedsRefused(): void {
-    this.#brokenNeeds = 0
   }
 
   /** Packets with payload sent so far: what controllers count by. */
@@ -256,6 +245,7 @@ export class Sender implements WindowFollower {
 
   onRetransmit(lostBytes: number, byTimeout: boolean, newestSeq: number): void {
     this.#losses.add(lostBytes, byTimeout, newestSeq)
+    this.promises.onLoss()
     if (byTimeout) this.#stats.timeouts++
   }
 
@@ -304,7 +294,7 @@ export class Sender implements WindowFollower {
     else this.#ackedNumber = sample.seq
     // Nobody keeps a packet for longer than the whole round trip.
     if (sample.turnaroundNs > sample.rttNs) sample.turnaroundNs = UNKNOWN_NS
-    if (sample.advanced) this.#brokenNeeds |= this.promises.onProgress(sample, this.#peer.granted)
+    if (sample.advanced) this.promises.onProgress(sample, this.#peer.granted)
     this.#ackedSeq = -1
     this.#ackedBytes = 0
     this.#telemetryProbe?.onProgress(now, sample.rttNs)

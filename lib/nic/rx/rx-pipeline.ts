@@ -322,12 +322,13 @@ export class RxPipeline {
   /** An acknowledgement has collected telemetry, of its own way or of the data's. */
   #takeReverse(now: Nanos, frame: Frame, flow: Flow): void {
     const { hops, reverseHops } = this.sample
-    const { reverse } = flow.peer
-    if (reverse === 'none') return
-    const ofData = reverse === 'data-way'
+    const { reverse, reverseAsked } = flow.peer
+    if (reverseAsked === 'none') return
+    const ofData = reverseAsked === 'data-way'
     // Each is to be what was asked for.
     if (telemetryHop.isReverse(frame) !== ofData) return
     flow.sender.promises.onGiven(NeedId.REVERSE_TELEMETRY)
+    if (reverse === 'none') return
     const into = ofData ? hops : reverseHops
     telemetry.read(frame, into)
     // The last hop of the data's way is the first that the acknowledgement passes.
