@@ -2,6 +2,7 @@ import type { AckSample } from '../cc/congestion-control.js'
 import { WeirError } from '../errors.js'
 import type { Frame } from '../frame/frame.js'
 import type { Node } from '../frame/node.js'
+import type { ReceivedRun } from '../frame/received-run.js'
 import { MemoryTable } from '../qp/memory/memory.js'
 import { TxKind } from '../qp/queue-pair.js'
 import { Completion } from '../qp/queues/completion-queue.js'
@@ -173,11 +174,11 @@ export class Nic implements Node, Verbs, RxEvents {
 
   // ---- Node
 
-  onFrame(now: Nanos, _port: number, frame: Frame): void {
+  onFrame(now: Nanos, _port: number, frame: Frame, run: ReceivedRun | null = null): void {
     // A switch that forwards a frame has parsed it; a frame straight off the wire may be meant for the port itself.
     try {
       if (frame.l3 < 0 && this.pfc.receive(now, frame)) this.#updateHeld(now)
-      else this.#rx.receive(now, frame)
+      else this.#rx.receive(now, frame, run)
     } catch (defect) {
       // It is of no connection: those are ended where it shows. The frame is dropped.
       this.countDefect(defect)

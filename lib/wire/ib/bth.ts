@@ -18,7 +18,8 @@ const PARTITION_KEY = 2
 /** FECN, BECN and six reserved bits (IBA annex A17 for RoCEv2). The ICRC masks all of them. */
 export const CONGESTION = 4
 const DEST_QPN = 4
-const PSN = 8
+/** AckReq, seven reserved bits, PSN. */
+export const PSN = 8
 
 const SOLICITED = 0x80
 const MIGRATION_REQUEST = 0x40
