@@ -52,6 +52,28 @@ export function write(frame: Frame): void {
   frame.view.setInt32(packetEnd(frame) - BYTES, computeSigned(frame), true)
 }
 
+/**
+ * Writes the ICRCs of a run: packets that differ from its head in PSN, AckReq and payload alone. The headers before those are
+ * taken in once.
+ */
+export class RunWriter {
+  /** The state behind the headers that all packets have. */
+  #state = 0
+
+  /** The next packets are like this one, which is materialised. Its payload follows its BTH. */
+  begin(head: Frame): void {
+    const masked = maskHeaders(head)
+    this.#state = crc32.updateByTable(AFTER_PREFIX, scratchView, 0, masked - bth.SEQUENCE_BYTES)
+  }
+
+  write(frame: Frame): void {
+    const { view, payload, payloadLength } = frame
+    const at = frame.bth + bth.SEQUENCE
+    const state = crc32.updateByTable(this.#state, view, at, at + bth.SEQUENCE_BYTES)
+    view.setInt32(payload + payloadLength, ~takeRest(state, frame, payload, payload + payloadLength), true)
+  }
+}
+
 /** Returns false if the end of the packet, and with it the ICRC, is not materialised. */
 export function isPresent(frame: Frame): boolean {
   return packetEnd(frame) <= frame.length
@@ -129,13 +151,8 @@ export function verifyIgnoringId(frame: Frame): boolean {
  */
 export function verifyRun(frame: Frame, run: ReceivedRun, packets: number): boolean {
   const { view, at, packetBytes } = run
-  const psnAt = frame.bth + bth.PSN - run.headerBytes
-  const covered = crc32.updateByTable(
-    AFTER_PREFIX,
-    scratchView,
-    0,
-    maskHeaders(frame) - (bth.BYTES - bth.PSN),
-  )
+  const psnAt = frame.bth + bth.SEQUENCE - run.headerBytes
+  const covered = crc32.updateByTable(AFTER_PREFIX, scratchView, 0, maskHeaders(frame) - bth.SEQUENCE_BYTES)
   const headers = crc32.updateByTable(0, view, at, at + psnAt)
   const each = crc32.shift(headers ^ covered, packetBytes - psnAt) ^ crc32.RESIDUE
   const state = crc32.updateByNative(0, run.firstBytes(packets))
