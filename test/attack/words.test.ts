@@ -72,6 +72,8 @@ const CHANGES: [string, { REQ?: Change; REP?: Change }][] = [
     { REQ: said => ({ ...said, features: (said.features | 0x8000_0000) >>> 0 }) },
   ],
   ['another path MTU in the REQ', { REQ: said => ({ ...said, pathMtu: 256 }) }],
+  ['filled packets in the REQ', { REQ: said => ({ ...said, filledPayload: 1400 }) }],
+  ['filled packets in the REP', { REP: said => ({ ...said, filledPayload: 1400 }) }],
   ['a budget in the REQ', { REQ: said => ({ ...said, receiveBudgetBytes: 1 }) }],
   ['words of the application in the REQ', { REQ: said => ({ ...said, applicationData: Uint8Array.of(1) }) }],
   ['needs taken out of the REP', { REP: said => ({ ...said, needs: NONE }) }],

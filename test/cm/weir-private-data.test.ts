@@ -23,6 +23,7 @@ const PARAMETERS: ConnectParameters = {
   keyWords: new Uint8Array(0),
   needs: new Uint8Array(0),
   ackEvery: 0,
+  filledPayload: 0,
   wordsProof: new Uint8Array(0),
 }
 
@@ -63,6 +64,7 @@ t.test('the largest values fit into a REQ', async t => {
     keyWords: new Uint8Array(0),
     needs: new Uint8Array(5).fill(0xff),
     ackEvery: 127,
+    filledPayload: 0,
     wordsProof: NONE,
   }
   const bytes = encode(largest)
@@ -98,6 +100,7 @@ t.test('with the words of a key a REQ has room for 16 bytes of an application', 
     keyWords: new Uint8Array(16).fill(2),
     needs: new Uint8Array(40).fill(3),
     ackEvery: 300,
+    filledPayload: 1408,
     wordsProof: new Uint8Array(16).fill(5),
   }
   const reply = padded(encode(inRep), 196)
@@ -119,6 +122,7 @@ t.test('what is encoded is decoded, in a REQ and in a REP', async t => {
       keyWords: fc.constant(new Uint8Array(0)),
       needs: fc.uint8Array({ maxLength: 5 }),
       ackEvery: fc.constantFrom(0, 2, 127),
+      filledPayload: fc.constant(0),
       wordsProof: fc.constant(new Uint8Array(0)),
     }),
     fc.constantFrom(56, 196),
@@ -173,6 +177,10 @@ t.test('values out of range are named', async t => {
     { version: 128 },
     { features: -1 },
     { pathMtu: 1500 },
+    { filledPayload: 252 },
+    { filledPayload: 1410 },
+    { filledPayload: 4100 },
+    { wordsProof: new Uint8Array(15) },
     { receiveBudgetBytes: 2 ** 53 },
     { applicationData: new Uint8Array(21) },
     { keyWords: new Uint8Array(17) },

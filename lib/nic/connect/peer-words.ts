@@ -42,8 +42,8 @@ const NO_WORDS = new Uint8Array(0)
 const OLDER_NEEDS: readonly needs.Need[] = [{ id: needs.NeedId.RECEIVING_PART, value: 0 }]
 
 /**
- * This end's words, for a REQ or a REP. Throws WEIR_BAD_ARGUMENT if there is no room in a REQ for the application's data beside what
- * the controller needs of the peer.
+ * This end's words, for a REQ or a REP. A REQ that is full says nothing of filled packets: its connection has none. Throws
+ * WEIR_BAD_ARGUMENT if there is no room in a REQ for the application's data beside what the controller needs of the peer.
  */
 export function ownWords(settings: NicSettings, flow: Flow, applicationData?: Uint8Array): Uint8Array {
   const data = applicationData ?? NO_WORDS
@@ -51,6 +51,7 @@ export function ownWords(settings: NicSettings, flow: Flow, applicationData?: Ui
     version: VERSION,
     features: ownFeatures(settings, flow),
     pathMtu: flow.peer.pathMtu,
+    filledPayload: flow.peer.filledPayload,
     receiveBudgetBytes: settings.receiveBudgetBytes ?? 0,
     applicationData: data,
     keyWords: ownKeyWords(settings, flow),
@@ -58,8 +59,13 @@ export function ownWords(settings: NicSettings, flow: Flow, applicationData?: Ui
     ackEvery: offered(settings).ackEvery,
     wordsProof: NO_WORDS,
   }
-  const words = weirData.encode(said)
+  let words = weirData.encode(said)
   const { handshake } = flow
+  if (handshake.active && words.length > REQ_USER_BYTES) {
+    flow.peer.fillsNone()
+    said.filledPayload = 0
+    words = weirData.encode(said)
+  }
   if (!handshake.active) {
     if (handshake.wordsKey === null) return words
     const exchange = exchangeOf(flow, words, flow.qp.remoteQpn, flow.qp.sndNxt)
@@ -213,7 +219,7 @@ export function heed(settings: NicSettings, flow: Flow, said: PeerSaid, words: P
     flow.peer.isPlain()
     return
   }
-  const { features, pathMtu, receiveBudgetBytes } = words
+  const { features, pathMtu, filledPayload, receiveBudgetBytes } = words
   const asked = readsNeeds(features) ? needs.decode(words.needs)! : OLDER_NEEDS
   const given = asked.flatMap(need => grantedOf(offered(settings), need) ?? [])
   flow.receiver.serve(given)
@@ -225,6 +231,7 @@ export function heed(settings: NicSettings, flow: Flow, said: PeerSaid, words: P
     takesRuns: (features & NO_RUNS) === 0,
     selectiveRepeat: (features & SELECTIVE_REPEAT) !== 0,
     pathMtu,
+    filledPayload,
   })
   if (receiveBudgetBytes > 0) flow.sender.congestion.hostShare.budgetBytes = receiveBudgetBytes
 }
