@@ -19,7 +19,7 @@ export const APPLICATION_BYTES_MAX = 20
 const KEY_WORDS_MAX = 16
 /**
  * Most bytes of needs. A REQ has room for 5 beside 20 bytes of an application. It has room for 2, which those of Weir's own controllers
- * take, beside 16 and the words of a key, where the receive budget is below 256 MiB. `ackEvery` is below 128 in both.
+ * take, beside 16 and the words of a key, where the receive budget is below 256 MiB. A REQ without room for `ackEvery` leaves it out.
  */
 const NEEDS_MAX = 40
 /** Length of the proof of a REP's words. */

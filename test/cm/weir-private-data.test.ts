@@ -120,10 +120,10 @@ t.test('what is encoded is decoded, in a REQ and in a REP', async t => {
       receiveBudgetBytes: fc.maxSafeNat(),
       applicationData: fc.uint8Array({ maxLength: 20 }),
       keyWords: fc.constant(new Uint8Array(0)),
-      needs: fc.uint8Array({ maxLength: 5 }),
+      needs: fc.uint8Array({ maxLength: 2 }),
       ackEvery: fc.constantFrom(0, 2, 127),
-      filledPayload: fc.constant(0),
       wordsProof: fc.constant(new Uint8Array(0)),
+      filledPayload: fc.constantFrom(0, 256, 1308, 4096),
     }),
     fc.constantFrom(56, 196),
     (parameters, length) => {
