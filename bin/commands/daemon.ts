@@ -63,7 +63,7 @@ const TRANSPORT = commandOptions(TRANSPORT_OPTIONS).map(
   (option): CommandOption => (option.name === PAYLOAD.name ? PAYLOAD : option),
 )
 
-const [, SOURCE_PORTS, INTERFACE, PRIORITY, DSCPS, IFA] = PORT_OPTIONS
+const [, SOURCE_PORTS, INTERFACE, PRIORITY, DSCPS, IFA, ICRC] = PORT_OPTIONS
 /** They know of each other, wherever the help has them. */
 const OPTIONS = [...PORT_OPTIONS, UDP_PORT, LINE_RATE, BASE_RTT, CHUNK] as const
 
@@ -119,6 +119,7 @@ function withTransport(command: Command): Command {
   command.optionsGroup('Network and transport:')
   addValueOptions(command, [LINE_RATE, BASE_RTT, PRIORITY, DSCPS], OPTIONS)
   addValueOptions(command, TRANSPORT)
+  addValueOptions(command, [ICRC], OPTIONS)
   return command.option(
     '--key-file <path>',
     'file of mode 0600 with a secret of 16 to 1024 bytes, the same on all hosts: hosts refuse connections without it ' +

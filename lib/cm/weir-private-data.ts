@@ -50,6 +50,8 @@ export interface ConnectParameters {
   ackEvery: number
   /** Payload bytes that fill a packet of the sender's, a multiple of 4 from 256 to 4096; 0 = it does not fill them. */
   filledPayload: number
+  /** The sender would do without ICRCs. */
+  withoutIcrc: boolean
   /** 16 bytes, in a REP: both ends have written what the other has read. Empty: there is no key, or the peer is older. */
   wordsProof: Uint8Array
 }
@@ -98,12 +100,13 @@ export function encode(parameters: ConnectParameters): Uint8Array {
       `filledPayload is 0 or a multiple of 4 from 256 to 4096, not ${parameters.filledPayload}`,
     )
   }
-  const { keyWords, needs, ackEvery, filledPayload, wordsProof, ...others } = parameters
+  const { keyWords, needs, ackEvery, filledPayload, withoutIcrc, wordsProof, ...others } = parameters
   const message: Partial<ConnectParameters> = others
   if (keyWords.length > 0) message.keyWords = keyWords
   if (needs.length > 0) message.needs = needs
   if (ackEvery > 0) message.ackEvery = ackEvery
   if (filledPayload > 0) message.filledPayload = filledPayload
+  if (withoutIcrc) message.withoutIcrc = true
   const words = parametersCodec.encode(message)
   if (wordsProof.length === 0) return framed(words)
   return framed(Uint8Array.from([...words, ...WORDS_PROOF_TAG, ...wordsProof]))

@@ -136,6 +136,11 @@ export interface NicOptions {
   dscpOfPriority?: readonly number[]
   /** Telemetry of data packets: its format, and the hops that may write it. Default wide, 5. */
   int?: { format: IntFormat; hops: number }
+  /**
+   * 'none': connections with Weir hosts that say the same carry packets without ICRC. The checksum of UDP, which sockets check, and the digests
+   * of transfers find damaged bytes then; with io 'raw' and 'packet' nothing would check packets, so they refuse it. Default 'always'.
+   */
+  icrc?: 'always' | 'none'
   /** IP protocol number of IFA, the same in the whole network, 0 to 255. Default 253. */
   ifaProtocol?: number
   /** How telemetry is collected and returned. */
@@ -291,6 +296,7 @@ function createNic(
     random: systemRandom(),
     lineRateBps,
     pathMtu,
+    withoutIcrc: options.icrc === 'none',
     packetBytesMax: asked === 'fill' ? port.mtu : 0,
     cc,
     start,

@@ -130,6 +130,11 @@ export interface NicConfig {
   onDefect?: (defect: unknown) => void
   /** How ICRCs are made and checked. Default whole. */
   icrc?: IcrcMode
+  /**
+   * Connections with Weir hosts that have it too carry packets without ICRC: the field is 0, and nobody checks it. Something else has to
+   * find damaged packets, such as the UDP checksum of sockets. Default false.
+   */
+  withoutIcrc?: boolean
   /** UDP ports that the port can send from, 1 to 64 of them: connections draw from these. Default: any, 0xc000 to 0xffff. */
   sourcePorts?: readonly number[]
   /** The port sends payloads from where they lie, see `Port.gathers`. Default false. */
@@ -217,6 +222,7 @@ export function nicSettings(config: NicConfig): NicSettings {
     defects: 'throw',
     onDefect: () => {},
     icrc: 'whole',
+    withoutIcrc: false,
     gathers: false,
     takesRuns: true,
     seesMarks: true,

@@ -178,6 +178,7 @@ export function request(pair: Pair, tap: Wiretap, port: number, id: number, from
     needs: new Uint8Array(0),
     ackEvery: 0,
     filledPayload: 0,
+    withoutIcrc: false,
     wordsProof: new Uint8Array(0),
   })
   sendMessage(pair, tap, 'REQ', [id, 0], { port, qpn: id }, from, BigInt(id), words)

@@ -24,6 +24,7 @@ const PARAMETERS: ConnectParameters = {
   needs: new Uint8Array(0),
   ackEvery: 0,
   filledPayload: 0,
+  withoutIcrc: false,
   wordsProof: new Uint8Array(0),
 }
 
@@ -65,6 +66,7 @@ t.test('the largest values fit into a REQ', async t => {
     needs: new Uint8Array(5).fill(0xff),
     ackEvery: 127,
     filledPayload: 0,
+    withoutIcrc: false,
     wordsProof: NONE,
   }
   const bytes = encode(largest)
@@ -101,6 +103,7 @@ t.test('with the words of a key a REQ has room for 16 bytes of an application', 
     needs: new Uint8Array(40).fill(3),
     ackEvery: 300,
     filledPayload: 1408,
+    withoutIcrc: true,
     wordsProof: new Uint8Array(16).fill(5),
   }
   const reply = padded(encode(inRep), 196)
@@ -120,10 +123,11 @@ t.test('what is encoded is decoded, in a REQ and in a REP', async t => {
       receiveBudgetBytes: fc.maxSafeNat(),
       applicationData: fc.uint8Array({ maxLength: 20 }),
       keyWords: fc.constant(new Uint8Array(0)),
-      needs: fc.uint8Array({ maxLength: 2 }),
+      needs: fc.uint8Array({ maxLength: 1 }),
       ackEvery: fc.constantFrom(0, 2, 127),
       wordsProof: fc.constant(new Uint8Array(0)),
       filledPayload: fc.constantFrom(0, 256, 1308, 4096),
+      withoutIcrc: fc.boolean(),
     }),
     fc.constantFrom(56, 196),
     (parameters, length) => {

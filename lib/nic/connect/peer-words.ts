@@ -49,8 +49,8 @@ const NO_WORDS = new Uint8Array(0)
 const OLDER_NEEDS: readonly needs.Need[] = [{ id: needs.NeedId.RECEIVING_PART, value: 0 }]
 
 /**
- * This end's words, for a REQ or a REP. A REQ without room for all of them leaves out first that this end fills its packets, then how often
- * it acknowledges. Throws WEIR_BAD_ARGUMENT if there is no room in a REQ for the application's data beside what the controller needs of the
+ * This end's words, for a REQ or a REP. A REQ without room for all of them leaves out first that this end fills its packets, then that it
+ * does without ICRCs, then how often it acknowledges. Throws WEIR_BAD_ARGUMENT if there is no room in a REQ for the application's data beside what the controller needs of the
  * peer.
  */
 export function ownWords(
@@ -77,7 +77,7 @@ function requestOf(
   applicationData: Uint8Array,
 ): Uint8Array {
   let words = all
-  for (const leaveOut of [() => peer.fillsNone(), () => handshake.hideAckEvery()]) {
+  for (const leaveOut of [() => peer.fillsNone(), () => peer.keepsIcrc(), () => handshake.hideAckEvery()]) {
     if (words.length <= REQ_USER_BYTES) break
     leaveOut()
     words = again()
@@ -103,6 +103,7 @@ function saidBy(
     features: ownFeatures(settings, flow, offer),
     pathMtu: flow.peer.pathMtu,
     filledPayload: flow.peer.filledPayload,
+    withoutIcrc: flow.peer.mayOmitIcrc,
     receiveBudgetBytes: settings.receiveBudgetBytes ?? 0,
     applicationData,
     keyWords,
@@ -256,7 +257,7 @@ export function heed(settings: NicSettings, flow: Flow, said: PeerSaid, words: P
     flow.peer.isPlain()
     return
   }
-  const { features, pathMtu, filledPayload, receiveBudgetBytes } = words
+  const { features, pathMtu, filledPayload, withoutIcrc, receiveBudgetBytes } = words
   const asked = readsNeeds(features) ? needs.decode(words.needs)! : OLDER_NEEDS
   const offer = offered(settings, flow)
   const given = asked.flatMap(need => grantedOf(offer, need) ?? [])
@@ -270,6 +271,7 @@ export function heed(settings: NicSettings, flow: Flow, said: PeerSaid, words: P
     selectiveRepeat: (features & SELECTIVE_REPEAT) !== 0,
     pathMtu,
     filledPayload,
+    withoutIcrc,
   })
   if (receiveBudgetBytes > 0) flow.sender.congestion.hostShare.budgetBytes = receiveBudgetBytes
 }

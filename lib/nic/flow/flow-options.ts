@@ -39,6 +39,8 @@ export interface FlowOptions {
   pacingRunNs: Nanos
   lineRateBps: number
   selectiveRepeat: boolean
+  /** This end would do without ICRCs. */
+  withoutIcrc: boolean
   /** Packets for which one acknowledgement stands, unless the peer asks otherwise; 0 = only those that ask are acknowledged. */
   ackEveryPackets: number
 }

@@ -75,6 +75,7 @@ export function makeFlow(
     pacingRunNs: settings.pacingRunNs,
     lineRateBps: settings.lineRateBps,
     selectiveRepeat: settings.recovery === 'selective',
+    withoutIcrc: settings.withoutIcrc,
     ackEveryPackets: settings.ackEveryPackets,
   })
   const qp = new QueuePair(
@@ -109,4 +110,9 @@ function filledPayloadOf(settings: NicSettings, controller: string, hops: number
   const collected = ccWantsTelemetry(controller) ? { format: intFormat(settings), hops } : null
   const payload = filledPayload(packetBytesMax, address, collected)
   return payload > pathMtu ? payload : 0
+}
+
+/** The payload of full packets towards Weir hosts, as it is for most of them; 0 = the path MTU. */
+export function usualFilledPayload(settings: NicSettings): number {
+  return filledPayloadOf(settings, settings.cc.name, settings.int.hops)
 }

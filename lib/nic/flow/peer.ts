@@ -26,10 +26,12 @@ interface PeerFeatures {
   pathMtu: number
   /** The payload that fills its packets, 0 = it does not fill them. */
   filledPayload: number
+  /** It would do without ICRCs. */
+  withoutIcrc: boolean
 }
 
 /** What this end would do. */
-type OwnWays = Pick<FlowOptions, 'udpPort' | 'pathMtu' | 'filledPayload' | 'selectiveRepeat'>
+type OwnWays = Pick<FlowOptions, 'udpPort' | 'pathMtu' | 'filledPayload' | 'selectiveRepeat' | 'withoutIcrc'>
 
 /** The other end of a connection: what both ends have agreed on, and by what it is known. */
 export class Peer {
@@ -48,16 +50,18 @@ export class Peer {
   #selectiveRepeat: boolean
   #pathMtu: number
   #filledPayload: number
+  #mayOmitIcrc: boolean
   #guard: FeedbackGuard | null = null
   #switchGuard: SwitchGuard | null = null
   #ends: EndProof | null = null
   #repeatsNs: Nanos = 0
   #challenged = false
 
-  constructor({ udpPort, pathMtu, filledPayload, selectiveRepeat }: OwnWays) {
+  constructor({ udpPort, pathMtu, filledPayload, selectiveRepeat, withoutIcrc }: OwnWays) {
     this.udpPort = udpPort
     this.#pathMtu = pathMtu
     this.#filledPayload = filledPayload
+    this.#mayOmitIcrc = withoutIcrc
     this.#selectiveRepeat = selectiveRepeat
   }
 
@@ -136,6 +140,21 @@ export class Peer {
     this.#filledPayload = 0
   }
 
+  /** Packets may have no ICRC. Before the handshake this end would do so, after it both do. */
+  get mayOmitIcrc(): boolean {
+    return this.#mayOmitIcrc
+  }
+
+  /** Both ends have agreed that the connection's packets have no ICRC. */
+  get withoutIcrc(): boolean {
+    return this.#isWeir && this.#mayOmitIcrc
+  }
+
+  /** The connection's packets have ICRCs. */
+  keepsIcrc(): void {
+    this.#mayOmitIcrc = false
+  }
+
   /** Authenticates feedback, both ways; null without a shared secret. */
   get guard(): FeedbackGuard | null {
     return this.#guard
@@ -183,12 +202,14 @@ export class Peer {
     this.#pathMtu = Math.min(this.#pathMtu, said.pathMtu)
     // 0 where one of both fills none.
     this.#filledPayload = Math.min(this.#filledPayload, said.filledPayload)
+    this.#mayOmitIcrc &&= said.withoutIcrc
   }
 
   /** The peer has said nothing of itself: it has what RoCEv2 has. */
   isPlain(): void {
     this.#selectiveRepeat = false
     this.fillsNone()
+    this.keepsIcrc()
   }
 
   /** Both ends have the connection's keys. */

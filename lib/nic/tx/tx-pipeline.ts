@@ -62,6 +62,8 @@ export class TxPipeline {
   /** The frame that is being written. */
   #open: Frame | null = null
   readonly #icrc: boolean
+  /** The frame that is being written gets an ICRC. */
+  #withIcrc = false
   /** BTH of Weir's own packets. */
   readonly #vendor = new bth.Bth()
 
@@ -366,6 +368,7 @@ export class TxPipeline {
   #begin(flow: Flow, headers: Buffer = flow.path.headers): Frame | null {
     const frame = this.#take()
     if (frame === null) return null
+    if (flow.peer.withoutIcrc) this.#withIcrc = false
     frame.alone = !flow.peer.takesRuns
     frame.udpPort = flow.peer.udpPort
     frame.payload = beginFrame(frame, headers)
@@ -376,6 +379,7 @@ export class TxPipeline {
     const frame = this.#pool.take()
     if (frame === null) this.counters.noFrame++
     this.#open = frame
+    this.#withIcrc = this.#icrc
     return frame
   }
 
@@ -396,7 +400,7 @@ export class TxPipeline {
     completeHeaders(frame, telemetry.destinationPort(frame))
     if (whole) {
       frame.length = frame.wireLength
-      if (this.#icrc) icrc.write(frame)
+      if (this.#withIcrc) icrc.write(frame)
       else frame.view.setUint32(frame.length - icrc.BYTES, 0)
     }
     this.counters.frames++
