@@ -95,7 +95,7 @@ export class Nic implements Node, Verbs, RxEvents {
       pool: config.pool,
       icrc: this.settings.icrc !== 'off',
     })
-    this.#rx = new RxPipeline(config.address, this.table, this, this.settings.icrc)
+    this.#rx = new RxPipeline(config.address, this.table, this, this.settings.icrc, this.settings.withoutIcrc)
     this.readRoom = new ReadRoom(this.settings.receiveBudgetBytes)
     this.#connections = new Connections(this)
     this.pfc = new PfcReceiver(this.settings.lineRateBps)

@@ -341,7 +341,7 @@ export class Sender implements WindowFollower {
 
   /** A READ of the peer shows that it has earlier responses. That is all that a plain RoCEv2 peer says of them. */
   #tellTaken(now: Nanos, sample: AckSample): void {
-    const bytes = this.#takenPackets * this.#peer.pathMtu
+    const bytes = this.#takenPackets * this.#peer.payloadMax
     this.#takenPackets = 0
     if (!this.#responses.any || !this.congestion.begun) return
     if (!this.#fill(sample, now, true, this.#takenSeq) || sample.seq < 0) return
@@ -432,7 +432,7 @@ export class Sender implements WindowFollower {
   // ---- WindowFollower
 
   onWindow(control: CongestionControl, windowBytes: number): void {
-    const windowPackets = windowBytes === NO_WINDOW ? NO_WINDOW_PACKETS : windowBytes / this.#peer.pathMtu
+    const windowPackets = windowBytes === NO_WINDOW ? NO_WINDOW_PACKETS : windowBytes / this.#peer.payloadMax
     // A window that has become small must not run out while it waits for an acknowledgement.
     const { share: ackShare, everyPackets } = this.#asks
     const packets = Math.floor(windowPackets * (control.ackShare ?? ackShare))

@@ -98,13 +98,24 @@ export class RxPipeline {
   readonly #table: FlowTable
   readonly #events: RxEvents
   readonly #verify: ((frame: Frame) => boolean) | null
+  readonly #withoutIcrc: boolean
 
-  /** @param icrcMode 'off' in virtual time; 'ignore-id' on sockets that hide the IP identification */
-  constructor(local: HostAddress, table: FlowTable, events: RxEvents, icrcMode: IcrcMode) {
+  /**
+   * @param icrcMode 'off' in virtual time; 'ignore-id' on sockets that hide the IP identification
+   * @param withoutIcrc connections may agree that their packets have none
+   */
+  constructor(
+    local: HostAddress,
+    table: FlowTable,
+    events: RxEvents,
+    icrcMode: IcrcMode,
+    withoutIcrc = false,
+  ) {
     this.#local = local
     this.#table = table
     this.#events = events
     this.#verify = VERIFIERS[icrcMode]
+    this.#withoutIcrc = withoutIcrc
   }
 
   /** Handles one frame, and takes those packets of the run behind it that can be handled with it; the caller keeps the frame. */
@@ -125,7 +136,8 @@ export class RxPipeline {
       counters.malformed++
       return
     }
-    if (this.#verify !== null && frame.materialised && !this.#verify(frame)) {
+    const checks = this.#verify !== null && frame.materialised
+    if (checks && !(this.#withoutIcrc && this.#hasNone(frame)) && !this.#verify!(frame)) {
       counters.badIcrc++
       if (coversHiddenId(frame)) this.#events.onHiddenId(frame)
       return
@@ -137,6 +149,14 @@ export class RxPipeline {
     const qpn = bth.destQpn(frame.view, frame.bth)
     if (qpn === deth.QPN_GSI) this.#management(now, frame)
     else this.#connected(now, frame, run, qpn)
+  }
+
+  /** Its ICRC is 0, and both ends of its connection have agreed on that. One that has ended is not known any more. */
+  #hasNone(frame: Frame): boolean {
+    const qpn = bth.destQpn(frame.view, frame.bth)
+    if (qpn === deth.QPN_GSI || !icrc.isZero(frame)) return false
+    const flow = this.#findFlow(frame, qpn)
+    return flow === null || flow.peer.withoutIcrc
   }
 
   #management(now: Nanos, frame: Frame): void {

@@ -79,6 +79,11 @@ export function isPresent(frame: Frame): boolean {
   return packetEnd(frame) <= frame.length
 }
 
+/** Returns true if the ICRC is 0, as in packets whose ends have agreed that they have none. One in 2^32 packets has 0 by right. */
+export function isZero(frame: Frame): boolean {
+  return isPresent(frame) && readSigned(frame) === 0
+}
+
 /** Returns the ICRC in the frame. */
 export function read(frame: Frame): number {
   return readSigned(frame) >>> 0
