@@ -71,3 +71,25 @@ traffic: [{ name: f, from: h1, to: h2, size: 2KB, repeat: 300, every: 5us }]
   t.ok(flows.every(({ fctNs, ackedBytes }) => fctNs !== null && ackedBytes === 2000))
   t.ok(run.connections < 30, `${run.connections} connections are left`)
 })
+
+t.test('flows are freed where switches send direct responses', async t => {
+  const scenario = parseScenario(
+    `
+link: { rate: 10Gbps, delay: 1us }
+hosts: [h1, h2, h3]
+switches: { s1: { telemetry: { direct: { threshold: 100B } } } }
+links: [h1..h3--s1]
+baseRtt: 8us
+telemetry: { subscribe: flag }
+traffic:
+  - { name: f, from: h1, to: h3, size: 10KB, repeat: 100, every: 20us }
+  - { name: g, from: h2, to: h3, size: 10KB, repeat: 100, every: 20us }
+`,
+    'direct.yaml',
+  )
+  const run = new VirtualRun(scenario)
+  const { flows, ports } = run.run()
+  t.ok(flows.every(({ ackedBytes }) => ackedBytes === 10_000))
+  t.ok(ports.some(({ directResponses = 0 }) => directResponses > 100))
+  t.ok(run.connections < 60, `${run.connections} connections are left`)
+})
