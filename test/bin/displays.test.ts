@@ -229,7 +229,7 @@ t.test('a transfer: how it goes, and what it waits for when its connection is lo
     'connection lost; trying again in 2 s (1 of 3)',
   ])
   t.same(words({ ...MOVING, state: 'connecting', retry: 2 }), ['connection lost; trying again now (2 of 3)'])
-  t.same(words({ ...MOVING, state: 'held' }), ['waiting: another transfer has the file open there'])
+  t.same(words({ ...MOVING, state: 'held' }), ['waiting: another transfer has the file open'])
   t.same(words({ ...MOVING, state: 'connecting', goodputBps: 0 }).slice(0, 2), ['connecting', '- left'])
 })
 
