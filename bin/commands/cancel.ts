@@ -43,8 +43,11 @@ function whyNot(id: string, found: readonly TransferInfo[]): string {
   return `"${id}" is the beginning of ${found.map(({ transferId }) => transferId).join(', ')}`
 }
 
-function cancelledText({ transferId, direction, name, peer, progress }: TransferInfo): string {
+/** What has become of a transfer that ran. */
+export function cancelledText({ transferId, direction, name, peer, progress }: TransferInfo): string {
   const way = direction === 'send' || direction === 'serve' ? 'to' : 'from'
   const share = progress && progress.totalBytes > 0 ? progress.bytes / progress.totalBytes : 0
-  return `cancelled ${transferId}: ${printable(name) || 'a file'} ${way} ${printable(peer)}, ${Math.floor(share * 100)}% done\n`
+  const isConnected = progress?.state !== 'waiting' && progress?.state !== 'connecting'
+  const keeps = direction === 'send' && !isConnected && share > 0 ? '; the part that arrived stays there' : ''
+  return `cancelled ${transferId}: ${printable(name) || 'a file'} ${way} ${printable(peer)}, ${Math.floor(share * 100)}% done${keeps}\n`
 }

@@ -42,7 +42,7 @@ export function howItGoes(progress: Progress): Part[] {
     return [{ text: `connection lost; trying again in ${seconds} s ${which}`, rank: 1, message: true }]
   }
   if (state === 'held') {
-    const text = 'waiting: another transfer has the file open there'
+    const text = 'waiting: another transfer has the file open'
     return [{ text, rank: 1, message: true }]
   }
   if (state === 'connecting' && retry > 0)

@@ -154,11 +154,23 @@ export const CONFLICTS: readonly ConflictRow[] = [
   },
   {
     group: 'telemetry',
-    options: ['everyPackets', 'everyBytes'],
+    options: ['collect', 'everyPackets', 'everyBytes'],
     when: 'cc is one whose probes alone collect telemetry: none of the controllers here, but a program may add one',
     said: ({ names = [] }) => `cc is ${names[0]}, whose probes collect telemetry`,
     mend: 'cc to hpcc',
     holds: (modes, name) => isChanged(modes, name) && isProbesOnly(modes),
+  },
+  {
+    group: 'telemetry',
+    options: ['probeShare'],
+    when: 'collect is data, and cc is not one whose probes alone collect telemetry',
+    said: () => 'collect is data',
+    mend: 'collect to probe',
+    holds: modes =>
+      isChanged(modes, 'probeShare') &&
+      modes.telemetry.collect === 'data' &&
+      wantsTelemetry(modes) &&
+      modes.names?.some(ccProbesOnly) === false,
   },
   {
     // Only where the peers, whose data this host answers, have the same settings.
@@ -191,7 +203,8 @@ export const CONFLICTS: readonly ConflictRow[] = [
   {
     group: 'telemetry',
     options: ['plain'],
-    when: 'every packet collects telemetry',
+    when: 'everyPackets is 1 and cc is one that takes all telemetry, such as hpcc: every packet collects',
+    said: () => 'every packet collects telemetry',
     mend: 'everyPackets above 1, or collect to probe',
     holds: modes => {
       const { everyPackets, everyBytes } = modes.telemetry

@@ -56,7 +56,6 @@ const TABLE = [
   },
   {
     name: 'probeShare',
-    idle: [{ while: { collect: 'data' }, mend: 'collect to probe' }],
     kind: 'share',
     min: 0.0001,
     max: 1,

@@ -129,8 +129,8 @@ export interface Progress {
   /** Chunks whose digest was wrong, and which were moved again. */
   damagedChunks: number
   /**
-   * State of a transfer: connecting, offered, held, streaming, committing; asked, opening, receiving;
-   * waiting.
+   * State of a transfer: connecting, held, waiting; of a send: offered, streaming, committing; of a get: asked, opening,
+   * receiving, committing.
    */
   state: string
   paths: PathFigures | null

@@ -17,6 +17,7 @@ import { type FlowOutcome, failureOf } from '../results/report.js'
 
 /** A connection that is not there after this time will never be. */
 const SETUP_MAX_NS = 60 * SECOND
+const PATH_HINT = 'is a link too slow, a delay too long, or the buffer of a switch too small?'
 /** Flows that have ended and are looked at, whether they can be freed, as another one starts. */
 const LOOKS = 4
 
@@ -185,8 +186,7 @@ export class FlowLives {
       if (!network.step() || network.now > deadline) {
         throw new WeirError(
           'WEIR_UNREACHABLE',
-          `flow ${name}: ${to} has not answered ${from} within ${formatDuration(SETUP_MAX_NS)}; ` +
-            'is a link too slow, a delay too long, or the buffer of a switch too small?',
+          `flow ${name}: ${to} has not answered ${from} within ${formatDuration(SETUP_MAX_NS)}; ${PATH_HINT}`,
         )
       }
     }
@@ -231,9 +231,15 @@ export class FlowLives {
       spuriousRetransmissions: stats.spuriousRetransmissions,
       timeouts: stats.timeouts,
       ...(probesPaths(this.#options.scenario.paths) && { paths: pathFigures(stats) }),
-      ...failureOf(flow.error),
+      ...failureOf(withHint(flow)),
     }
   }
+}
+
+/** Of a flow that was lost without an answer: with T given its data is the first thing that it sends. */
+function withHint({ error, ackedBytes }: TrafficFlow): WeirError | null {
+  if (error?.code !== 'WEIR_CONNECTION_LOST' || ackedBytes > 0) return error
+  return new WeirError(error.code, `${error.message}; nothing of it has arrived: ${PATH_HINT}`)
 }
 
 /** The run has ended before its time came. */

@@ -2,6 +2,7 @@
 import { PassThrough } from 'node:stream'
 import { stripVTControlCharacters } from 'node:util'
 import t from 'tap'
+import { cancelledText } from '../../bin/commands/cancel.js'
 import { demoDisplay } from '../../bin/commands/demo-display.js'
 import { print as printDiagnosis } from '../../bin/commands/doctor.js'
 import { intervalDisplay, perfTable } from '../../bin/commands/perf-display.js'
@@ -14,7 +15,7 @@ import { valuesOf } from '../../bin/commands/value-options.js'
 import { columnsOf, liveLines } from '../../bin/progress/live-lines.js'
 import { StatusLine } from '../../bin/progress/status-line.js'
 import { waiting } from '../../bin/progress/waiting.js'
-import type { PerfRequest, Progress } from '../../lib/client/daemon-client.js'
+import type { PerfRequest, Progress, TransferInfo } from '../../lib/client/daemon-client.js'
 import type { PortResult } from '../../lib/scenario/result/result.js'
 import { SECOND } from '../../lib/time/nanos.js'
 import { RETRIES } from '../../lib/transfer/transfer-options.js'
@@ -229,7 +230,7 @@ t.test('a transfer: how it goes, and what it waits for when its connection is lo
     'connection lost; trying again in 2 s (1 of 3)',
   ])
   t.same(words({ ...MOVING, state: 'connecting', retry: 2 }), ['connection lost; trying again now (2 of 3)'])
-  t.same(words({ ...MOVING, state: 'held' }), ['waiting: another transfer has the file open there'])
+  t.same(words({ ...MOVING, state: 'held' }), ['waiting: another transfer has the file open'])
   t.same(words({ ...MOVING, state: 'connecting', goodputBps: 0 }).slice(0, 2), ['connecting', '- left'])
 })
 
@@ -335,4 +336,23 @@ t.test('perf breaks what it says below the table at spaces', async t => {
   for (const columns of [30, 40, 60, 80]) {
     t.same(breaksAtSpaces(remarks(), remarks(columns), columns), [], `at ${columns}`)
   }
+})
+
+t.test('a send that is cancelled without a connection: what arrived stays at the other host', async t => {
+  const said = (direction: string, state: string, bytes = 5_500_000) =>
+    cancelledText({
+      transferId: 'send-1',
+      direction,
+      name: 'a',
+      peer: '10.0.0.7',
+      progress: { ...MOVING, state, bytes },
+    } as TransferInfo)
+  t.equal(said('send', 'streaming'), 'cancelled send-1: a to 10.0.0.7, 50% done\n')
+  for (const state of ['waiting', 'connecting'])
+    t.equal(
+      said('send', state),
+      'cancelled send-1: a to 10.0.0.7, 50% done; the part that arrived stays there\n',
+    )
+  t.equal(said('send', 'connecting', 0), 'cancelled send-1: a to 10.0.0.7, 0% done\n')
+  t.equal(said('get', 'waiting'), 'cancelled send-1: a from 10.0.0.7, 50% done\n')
 })

@@ -5,8 +5,10 @@ import t from 'tap'
 import { daemonCommand } from '../../bin/commands/daemon.js'
 import '../matrix/needing.js'
 import { addController } from '../../lib/cc/catalogue.js'
-import { CONFLICTS, type ConflictRow, describeConflicts } from '../../lib/cc/conflicts.js'
+import { CONFLICTS, type ConflictRow, checkModes, describeConflicts } from '../../lib/cc/conflicts.js'
 import { FixedWindow } from '../../lib/cc/fixed-window/fixed-window.js'
+import { pathSettings } from '../../lib/cc/path-settings.js'
+import { type TelemetrySettings, telemetrySettings } from '../../lib/cc/telemetry-settings.js'
 import { packageFile } from '../../lib/package-file.js'
 import { problemsOf } from '../scenario/problems-at.js'
 import { loopbackAddress, scratch } from '../support/daemon-process.js'
@@ -71,17 +73,23 @@ const EXAMPLES: Readonly<Record<string, Example>> = {
       typed: ['--cc', 'needs-probes', '--telemetry', 'everyPackets=8'],
       file: 'cc: needs-probes\ntelemetry: {everyPackets: 8}',
     },
+  'telemetry: collect is data, and cc is not one whose probes alone collect telemetry': {
+    name: 'probeShare',
+    typed: ['--cc', 'hpcc', '--telemetry', 'probeShare=5%'],
+    file: 'telemetry: {probeShare: 5%}',
+  },
   'telemetry: collect is probe: each probe has an answer of its own': {
     name: 'answer',
     file: 'telemetry: {collect: probe, answer: notify}',
   },
   'telemetry: cc is one that needs telemetry to return in one way: none of the controllers here, but a program may add one':
     { name: 'answer', file: 'cc: needs-way-back\ntelemetry: {answer: notify}' },
-  'telemetry: every packet collects telemetry': {
-    name: 'plain',
-    typed: ['--cc', 'hpcc', '--telemetry', 'plain=true'],
-    file: 'telemetry: {plain: true}',
-  },
+  'telemetry: everyPackets is 1 and cc is one that takes all telemetry, such as hpcc: every packet collects':
+    {
+      name: 'plain',
+      typed: ['--cc', 'hpcc', '--telemetry', 'plain=true'],
+      file: 'telemetry: {plain: true}',
+    },
   'telemetry: no switch has telemetry.direct': { name: 'subscribe', file: 'telemetry: {subscribe: flag}' },
   'telemetry: io is dgram, raw or packet, which do not tell how much waits for this host': {
     name: 'hostHop',
@@ -123,6 +131,28 @@ t.test('weir daemon', async t => {
     await t.rejects(daemon, { code: 'WEIR_BAD_ARGUMENT', message }, typed.join(' '))
   }
 })
+
+t.test(
+  'a controller that needs probes: how data collects is refused, and how often probes leave is not',
+  async t => {
+    const check = (given: Partial<TelemetrySettings>) => () => {
+      checkModes({
+        given,
+        telemetry: telemetrySettings(given),
+        paths: pathSettings({}),
+        cc: { name: 'needs-probes' },
+      })
+    }
+    t.throws(check({ collect: 'probe' }), {
+      message: /collect has no effect while cc is needs-probes, whose/,
+    })
+    t.throws(check({ everyBytes: 1e6 }), { message: /everyBytes has no effect/ })
+    t.doesNotThrow(check({ collect: 'data', probeShare: 0.05 }))
+    const problems = problemsOf(`${BASE}switches: [s1]\ncc: needs-probes\ntelemetry: {collect: probe}`)
+    t.match(problems[0], /collect has no effect/)
+    t.same(problemsOf(`${BASE}switches: [s1]\ncc: needs-probes\ntelemetry: {probeShare: 5%}`), [])
+  },
+)
 
 t.test('scenario files', async t => {
   for (const row of CONFLICTS) {

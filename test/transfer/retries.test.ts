@@ -355,6 +355,22 @@ bothWays('cancelled between two attempts: it ends at once', async (t, way) => {
   await t.rejects(other, { code: 'WEIR_CANCELLED' })
 })
 
+bothWays('cancelled while it connects again: whoever has the part that arrived keeps it', async (t, way) => {
+  const bench = await start(t, way)
+  bench.onData(n => (n === 8 ? 'break' : undefined))
+  const cancelled = new AbortController()
+  const running = bench.run(3, { signal: cancelled.signal })
+  running.catch(() => {})
+  await beforeSecondAttempt(bench, () => {
+    t.equal(bench.transfer().state, 'connecting')
+    cancelled.abort()
+  })
+  const left = way === 'send' ? /cancelled; .* keeps what has arrived/ : /cancelled$/
+  await t.rejects(running, { code: 'WEIR_CANCELLED', message: left })
+  await checkReleased(t, bench)
+  t.equal(filesIn(bench.into).length, way === 'send' ? 1 : 0)
+})
+
 bothWays('a daemon that stops does not wait for the next attempt', async (t, way) => {
   const bench = await start(t, way, 30_000)
   bench.onData(n => (n === 8 ? 'break' : undefined))

@@ -71,3 +71,42 @@ traffic: [{ name: f, from: h1, to: h2, size: 2KB, repeat: 300, every: 5us }]
   t.ok(flows.every(({ fctNs, ackedBytes }) => fctNs !== null && ackedBytes === 2000))
   t.ok(run.connections < 30, `${run.connections} connections are left`)
 })
+
+t.test('flows are freed where switches send direct responses', async t => {
+  const scenario = parseScenario(
+    `
+link: { rate: 10Gbps, delay: 1us }
+hosts: [h1, h2, h3]
+switches: { s1: { telemetry: { direct: { threshold: 100B } } } }
+links: [h1..h3--s1]
+baseRtt: 8us
+telemetry: { subscribe: flag }
+traffic:
+  - { name: f, from: h1, to: h3, size: 10KB, repeat: 100, every: 20us }
+  - { name: g, from: h2, to: h3, size: 10KB, repeat: 100, every: 20us }
+`,
+    'direct.yaml',
+  )
+  const run = new VirtualRun(scenario)
+  const { flows, ports } = run.run()
+  t.ok(flows.every(({ ackedBytes }) => ackedBytes === 10_000))
+  t.ok(ports.some(({ directResponses = 0 }) => directResponses > 100))
+  t.ok(run.connections < 60, `${run.connections} connections are left`)
+})
+
+t.test(
+  'a flow of which nothing gets through says what may be wrong with the path, whether or not T is given',
+  async t => {
+    const network = 'link: { rate: 10Gbps, delay: 1us }\nhosts: [h1, h2]\nlinks: [h1..h2--s1]\n'
+    const traffic = 'traffic: [{ name: f, from: h1, to: h2, size: 20KB }]\n'
+    const fails = (buffer: string, more: string) => {
+      const file = `${network}switches: { s1: { buffer: ${buffer} } }\n${traffic}${more}`
+      return new VirtualRun(parseScenario(file, 'small.yaml')).run().flows[0]!.failed
+    }
+    const hint = 'is a link too slow, a delay too long, or the buffer of a switch too small?'
+    // The packets of the connection manager, of about 330 bytes, do not fit; or they do, and no data does.
+    t.match(fails('200B', 'baseRtt: 8us'), `nothing of it has arrived: ${hint}`)
+    t.match(fails('700B', ''), `nothing of it has arrived: ${hint}`)
+    t.throws(() => fails('200B', ''), { code: 'WEIR_UNREACHABLE', message: hint })
+  },
+)

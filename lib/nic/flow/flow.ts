@@ -38,7 +38,7 @@ export class Flow implements QpObserver {
   readonly reversePlausibility: FlowPlausibility
   /** Numbers the windows that go to the peer, and judges those that come from it. */
   readonly windows = new WindowSequence()
-  /** Frames of the flow that this end has sent, and that have reached it. */
+  /** Frames of the flow that this end has sent, and those of the peer that have reached it. */
   sentFrames = 0
   receivedFrames = 0
   readonly #configuredCc: ChosenController

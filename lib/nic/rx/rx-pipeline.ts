@@ -179,8 +179,8 @@ export class RxPipeline {
       this.counters.unknownQpn++
       return
     }
-    flow.receivedFrames++
     const opcode = bth.opcode(frame.view, frame.bth)
+    if (opcode !== Opcode.DIRECT_NOTIFY) flow.receivedFrames++
     if (!this.#isFrom(frame, flow.remote) || !isFromPort(frame, flow, opcode)) {
       this.counters.wrongSource++
       return

@@ -95,7 +95,7 @@ export class FileIntake {
       return
     }
     this.#resumeBytes = sink.resumeBytes
-    await this.#digestBeginning(this.#digest, sink.resumeBytes, ring, () => machine.state === 'opening')
+    await this.#digestBeginning(this.#digest, sink.resumeBytes, ring, () => !machine.ended)
     this.#resumeDigest = this.#digest.soFar()
   }
 

@@ -121,7 +121,9 @@ export class GetMover implements ActiveMover, FileUser {
   }
 
   /** The server hears nothing of it: both users of the file are at this end. */
-  onHeld(): void {}
+  onHeld(): void {
+    this.machine.onHeld()
+  }
 
   async goesOn(): Promise<boolean> {
     return await this.#host.goesOn()
@@ -161,7 +163,7 @@ export class GetMover implements ActiveMover, FileUser {
   }
 
   nextStep(): (() => Promise<void>) | null {
-    if (this.machine.state === 'opening' && !this.#intake.opened) return () => this.#open()
+    if (this.machine.opens && !this.#intake.opened) return () => this.#open()
     return this.#intake.nextStep()
   }
 
@@ -184,7 +186,7 @@ export class GetMover implements ActiveMover, FileUser {
     const offer = this.offer!
     this.#checkUnchanged(offer)
     await this.#intake.open(offer, this.#endpoint.ring, this.#config.chunkBytes)
-    if (this.machine.state !== 'opening' || this.hasEnded) return
+    if (!this.machine.opens || this.hasEnded) return
     const { chunkBytes, slots } = this.#shape(offer)
     const chunkDigests = offer.chunkDigests === true
     const { resumeBytes, resumeDigest } = this.#intake

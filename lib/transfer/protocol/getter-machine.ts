@@ -18,13 +18,14 @@ import { type SinkMachine, takeOffer } from './sink-machine.js'
 import { TransferState } from './transfer-state.js'
 import { advanceCount, wrapped } from './wrapped-count.js'
 
-type State = 'connecting' | 'asked' | SinkState
+type State = 'connecting' | 'asked' | 'held' | SinkState
 
 /** Which messages of the server are in turn in which state. */
 const IN_TURN: Record<State, readonly string[]> = {
   connecting: [],
   asked: ['offer', 'refuse', 'fail'],
   opening: ['fail'],
+  held: ['fail'],
   receiving: ['filled', 'again', 'commit', 'fail'],
   committing: ['again', 'fail'],
 }
@@ -115,9 +116,19 @@ export class GetterMachine implements SinkMachine {
     this.#state.enter('asked')
   }
 
+  /** The file is being opened. */
+  get opens(): boolean {
+    return this.#state.current === 'opening' || this.#state.current === 'held'
+  }
+
+  /** Another transfer of this host has the file open: this one waits for it. */
+  onHeld(): void {
+    if (this.opens) this.#state.enter('held')
+  }
+
   /** The file is open: Ready goes out. */
   onOpened(resumeBytes: number, chunkBytes: number, slots: number): void {
-    if (this.#state.current !== 'opening') return
+    if (!this.opens) return
     const { size, chunkDigests } = this.#offer!
     const digestBytes = chunkDigests ? DIGEST_BYTES[this.#digestKind] : 0
     this.chunks.begin(new ChunkPlan(size, resumeBytes, chunkBytes, digestBytes), slots)

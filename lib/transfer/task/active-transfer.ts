@@ -112,7 +112,8 @@ export class ActiveTransfer implements Transfer {
   }
 
   cancel(text: string): void {
-    const stays = this.direction === 'send' && this.#gap !== null && this.#bestBytes > 0
+    const isConnected = this.#gap === null && this.session.state !== 'connecting'
+    const stays = this.direction === 'send' && !isConnected && this.#bestBytes > 0
     const more = stays ? `; ${this.peer} keeps what has arrived, for there is no connection to tell it` : ''
     this.#stop(new TransferFailure('CANCELLED', text + more))
     this.session.cancel(text)
