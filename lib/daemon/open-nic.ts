@@ -5,6 +5,7 @@ import type { OptionValues } from '../cc/options.js'
 import { type PathSettings, pathSettings } from '../cc/path-settings.js'
 import { type TelemetrySettings, telemetrySettings } from '../cc/telemetry-settings.js'
 import { FramePool } from '../frame/frame-pool.js'
+import { RUN_PACKETS_MAX } from '../frame/frame-run.js'
 import { interfaceRateBps } from '../io/interfaces/interface.js'
 import { HostLoop } from '../io/loop/host-loop.js'
 import { Intake } from '../io/loop/intake.js'
@@ -326,6 +327,7 @@ function createNic(
     onDefect: onContained,
     slackNs: SLACK_NS,
     pacingRunNs: PACING_RUN_NS,
+    runPackets: RUN_PACKETS_MAX,
     cm: CM_PATIENCE,
   })
 }

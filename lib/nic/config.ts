@@ -6,6 +6,7 @@ import { type TelemetrySettings, telemetrySettings } from '../cc/telemetry-setti
 import type { CmOptions } from '../cm/options.js'
 import { WeirError } from '../errors.js'
 import type { FramePool } from '../frame/frame-pool.js'
+import { RUN_PACKETS_MAX } from '../frame/frame-run.js'
 import { checkValue } from '../options/check-options.js'
 import type { ValueOption } from '../options/option.js'
 import { type Recovery, type Start, transportOption } from '../qp/transport-options.js'
@@ -126,7 +127,7 @@ export interface NicConfig {
    * dropped. Default throw.
    */
   defects?: 'throw' | 'end'
-  /** Called with each defect that is counted. Default: nobody. */
+  /** Called with each defect that is counted. What it throws counts as one more defect, and ends nothing. Default: nobody. */
   onDefect?: (defect: unknown) => void
   /** How ICRCs are made and checked. Default whole. */
   icrc?: IcrcMode
@@ -170,6 +171,12 @@ export interface NicConfig {
    * and are no longer than a turn. Default 0: each leaves at its own time, as in virtual time.
    */
   pacingRunNs?: Nanos
+  /**
+   * Consecutive packets of one work request are written together as far as window and pacing let them leave at once, so many at
+   * most, 1 to 64, and no more than one UDP datagram holds. They are the same packets as without runs. Default 1: each is
+   * written as it leaves, as in virtual time.
+   */
+  runPackets?: number
   /** Timeouts and bounds of the connection manager. Default: as Linux. */
   cm?: Partial<Omit<CmOptions, 'caGuid' | 'addresses' | 'udpPort' | 'random'>>
 }
@@ -231,6 +238,7 @@ export function nicSettings(config: NicConfig): NicSettings {
     dscpOfPriority: CLASS_SELECTORS,
     slackNs: 0,
     pacingRunNs: 0,
+    runPackets: 1,
     cm: {},
     ...(given as unknown as NicConfig),
     telemetry: telemetrySettings(config.telemetry),
@@ -299,6 +307,7 @@ function check(settings: NicSettings): void {
   checkTransport('ackTimeout', settings.ackTimeoutNs, 'ackTimeoutNs')
   between('slackNs', settings.slackNs, 0, SLACK_MAX_NS)
   between('pacingRunNs', settings.pacingRunNs, 0, SLACK_MAX_NS)
+  whole('runPackets', settings.runPackets, 1, RUN_PACKETS_MAX)
   checkBaseRtt(settings.baseRttNs)
   between('baseRttWindowNs', settings.baseRttWindowNs, 1, NEVER)
   if (settings.secret !== undefined) checkSecret(settings.secret)

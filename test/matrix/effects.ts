@@ -124,6 +124,8 @@ export const NIC_EFFECTS: Readonly<
   onDefect: 'of NICs with a defect: test/nic/defects',
   gathers: 'of sockets: test/nic/gather',
   takesRuns: 'of sockets: test/nic/runs',
+  runPackets:
+    'of loops that take many packets at once, and it changes none of them: test/nic/written-together',
   seesMarks: 'of sockets: test/nic/agreement',
   seesHops: 'of sockets: test/nic/agreement',
   slackNs: 'of loops that wake late: test/nic/pacing',

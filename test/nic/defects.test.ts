@@ -175,6 +175,36 @@ for (const handler of HANDLERS) {
   })
 }
 
+t.test('whoever hears of defects throws: that counts as one more, and nothing else ends', async t => {
+  const heard: unknown[] = []
+  const onDefect = (defect: unknown) => {
+    heard.push(defect)
+    throw new Error('the hearer is broken too')
+  }
+  const pair = makePair({ a: { defects: 'end', onDefect } })
+  const { broken, whole, qp } = twoConnections(pair)
+  const { onPacket } = qp
+  qp.onPacket = () => {
+    qp.onPacket = onPacket
+    return fail()
+  }
+  post(pair, broken, 1, WorkOpcode.SEND)
+  t.ok(
+    pair.until(() => broken.closed === 1),
+    'it ends',
+  )
+  t.match(broken.error?.message, 'broken by the test')
+  t.match(heard, [{ code: 'WEIR_INTERNAL' }])
+  t.equal(pair.a.counters.defects, 2)
+  post(pair, whole, 2, WorkOpcode.SEND)
+  t.ok(
+    pair.until(() => completions(whole).length === 1),
+    'the other one carries on',
+  )
+  whole.connection!.disconnect(pair.network.now)
+  clean(t, pair)
+})
+
 /** A request of a to b, of whose handlers `taking` is the passive one. */
 function request(pair: Pair, taking: App, accept = () => taking): App {
   const asking = new App(pair.a)

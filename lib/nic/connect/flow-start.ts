@@ -103,12 +103,9 @@ export class FlowStart {
     return true
   }
 
-  /** The peer does not give what it has granted: the controller goes on without, or gives way as its entry says. */
-  onNeedsBroken(flow: Flow): void {
-    const { sender } = flow
-    const gaveWay = flow.onBroken(sender.brokenNeeds)
-    sender.onNeedsRefused()
-    if (gaveWay) this.#equip(flow, flow.stats.baseRttNs)
+  /** The peer has ceased to give what it has granted: the controller goes on without, or gives way as its entry says. Or it gives it again. */
+  agreeAgain(flow: Flow): void {
+    if (flow.agreeAgain()) this.#equip(flow, flow.stats.baseRttNs)
   }
 
   /** T is known: the flow gets its controller, and what brings it telemetry. */

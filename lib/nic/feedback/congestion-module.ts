@@ -113,7 +113,7 @@ export class CongestionModule {
 
   // ---- What it hears
 
-  /** A packet of `bytes` payload has left. @param number of its transmission */
+  /** A packet of `bytes` payload has left, or a run of packets with so many in all. @param number of the last transmission */
   onSent(now: Nanos, number: number, bytes: number): void {
     this.#control!.onSent?.(now, number, bytes)
   }

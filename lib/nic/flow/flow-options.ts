@@ -37,6 +37,8 @@ export interface FlowOptions {
   slackNs: Nanos
   /** Time, at the flow's rate, of the packets that leave together where nothing measures the queue that they make. */
   pacingRunNs: Nanos
+  /** Packets that are written together at most, 1 to 64. */
+  runPackets: number
   lineRateBps: number
   selectiveRepeat: boolean
   /** This end would do without ICRCs. */

@@ -81,6 +81,7 @@ export function makeFlow(
     packetsInFlightMax: settings.packetsInFlightMax,
     slackNs: settings.slackNs,
     pacingRunNs: settings.pacingRunNs,
+    runPackets: settings.runPackets,
     lineRateBps: settings.lineRateBps,
     selectiveRepeat: settings.recovery === 'selective',
     withoutIcrc: settings.withoutIcrc,

@@ -44,6 +44,7 @@ export class Peer {
   #takesRuns = true
   #stamps = false
   #reverse: Reverse = 'none'
+  #reverseAsked: Reverse = 'none'
   #reportsMarks = true
   #acksEnough = true
   #granted = 0
@@ -95,9 +96,14 @@ export class Peer {
     return this.#stamps
   }
 
-  /** What its acknowledgements collect, as this end has asked. */
+  /** What its acknowledgements collect, as this end has asked and the peer has granted. */
   get reverse(): Reverse {
     return this.#reverse
+  }
+
+  /** What they were asked to collect, whether or not they do. */
+  get reverseAsked(): Reverse {
+    return this.#reverseAsked
   }
 
   /** It reports CE marks, as this end has asked: packets may be marked instead of dropped. */
@@ -187,6 +193,7 @@ export class Peer {
     // What comes unasked from now on is dropped, but what was asked for may be on its way.
     this.#stamps ||= needs.some(({ id }) => id === NeedId.TIME_STAMPS || id === NeedId.HOP_COUNT)
     this.#reverse = reverseOf(needs)
+    this.#reverseAsked = this.#reverse === 'none' ? reverseOf(refused) : this.#reverse
     this.#reportsMarks = !refuses(NeedId.MARKS)
     this.#acksEnough = !refuses(NeedId.ACK_EVERY)
   }

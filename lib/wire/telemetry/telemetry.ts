@@ -162,6 +162,12 @@ export function isEcho(frame: Frame): boolean {
   )
 }
 
+/** Returns false if the frame has no telemetry, or a native shim in which no hop is counted. */
+export function hasRecords(frame: Frame): boolean {
+  if (frame.shim < 0) return false
+  return frame.intFormat > intShim.FORMAT_COMPACT || intShim.hopCount(frame.view, frame.shim) > 0
+}
+
 /** FLAG_* of int-shim.ts. 0 where an encapsulation has no such flags. The frame must have been parsed. */
 export function flags(frame: Frame): number {
   if (frame.shim < 0 || frame.intFormat >= IFA) return 0
