@@ -13,6 +13,7 @@ import type { Port } from '../io/port.js'
 import { type ConnectAttempt, Reachability } from '../io/ports/reachability.js'
 import type { Waiter } from '../io/waiter.js'
 import type { Recovery, Start } from '../nic/config.js'
+import { pathMtuFor } from '../nic/flow/filled-payload.js'
 import { Nic } from '../nic/nic.js'
 import type { Connecting } from '../nic/types.js'
 import { MILLISECOND, type Nanos } from '../time/nanos.js'
@@ -20,14 +21,7 @@ import { HostAddress } from '../wire/net/address.js'
 import type { IntFormat } from '../wire/telemetry/telemetry.js'
 import { checkController } from './check-controller.js'
 import { checkTelemetry } from './check-telemetry.js'
-import {
-  hopsFor,
-  type OpenedPort,
-  type OverlayLink,
-  openPort,
-  PORT_ROOM_BYTES,
-  pathMtuFor,
-} from './open-port.js'
+import { hopsFor, type OpenedPort, type OverlayLink, openPort, PORT_ROOM_BYTES } from './open-port.js'
 import { systemRandom } from './random.js'
 
 /** Frames that may be in use at a time: 19 MB if all are. */

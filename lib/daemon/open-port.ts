@@ -92,16 +92,8 @@ async function openPacketPort(options: OpenPortOptions): Promise<OpenedPort> {
 /** Bytes of the largest headers around a payload: IPv6, UDP, INT shim, BTH, RETH, ImmDt, ICRC; and of each hop. */
 const SHIM_HEADER_BYTES = 40 + 8 + 8 + 12 + 16 + 4 + 4
 const SLOT_BYTES = 24
-const HOPS = 5
-const HEADER_BYTES = SHIM_HEADER_BYTES + HOPS * SLOT_BYTES
 /** Telemetry records that a packet may have. */
 const HOPS_MAX = 15
-
-/** Returns the greatest path MTU of RoCE whose packets fit into IP packets of `mtu` bytes. */
-export function pathMtuFor(mtu: number): number {
-  for (const pathMtu of [4096, 2048, 1024, 512]) if (pathMtu + HEADER_BYTES <= mtu) return pathMtu
-  return 256
-}
 
 /**
  * Returns how many hops may write telemetry beside a payload of `pathMtu` bytes in an IP packet of `mtu`

@@ -15,9 +15,11 @@ import type { HopRecords } from '../wire/telemetry/hop-records.js'
 import { type NicConfig, type NicSettings, nicSettings } from './config.js'
 import { Connections } from './connect/connections.js'
 import { FlowStart } from './connect/flow-start.js'
+import type { BaseRttProbe } from './feedback/base-rtt-probe.js'
 import { DropTotals } from './flow/drop-totals.js'
 import type { Flow } from './flow/flow.js'
 import { FlowTable } from './flow/flow-table.js'
+import { PacketSizes } from './flow/packet-sizes.js'
 import { PathLengths } from './flow/path-lengths.js'
 import { PathSelector } from './paths/path-selector.js'
 import { Feedback } from './rx/feedback.js'
@@ -51,6 +53,7 @@ export class Nic implements Node, Verbs, RxEvents {
   /** This host as the last hop of paths to it, or null. */
   readonly hostHop: HostHop | null
   readonly pathLengths: PathLengths
+  readonly packetSizes: PacketSizes
   /** What the switch lets this host send. */
   readonly pfc: PfcReceiver
   /** What its queue pairs request by READs. */
@@ -84,6 +87,7 @@ export class Nic implements Node, Verbs, RxEvents {
     this.address = config.address
     const { hostIntake, lineRateBps } = this.settings
     this.pathLengths = new PathLengths(this.settings.int.hops, this.settings.intHopsMax)
+    this.packetSizes = new PacketSizes(this.settings.packetBytesMax)
     this.hostHop = hostIntake === undefined ? null : new HostHop(hostIntake, lineRateBps)
     this.sourcePorts = new SourcePorts(this.settings.sourcePorts ?? null)
     this.headers = new HostHeaders(this.settings, this.sourcePorts)
@@ -379,7 +383,23 @@ export class Nic implements Node, Verbs, RxEvents {
     const probe = flow.sender.baseRttProbe!
     if (flow.sender.dataInFlight(now)) probe.clean = false
     probe.onAnswer(now, sequence, hops)
-    if (this.#start.advance(now, flow)) this.flowChanged(now, flow)
+    if (this.#advance(now, flow, probe)) this.flowChanged(now, flow)
+  }
+
+  #advance(now: Nanos, flow: Flow, probe: BaseRttProbe): boolean {
+    const measured = this.#start.advance(now, flow)
+    if (probe.onlyShort) this.#onShortPath(now, flow)
+    return measured
+  }
+
+  /** The peer answers, but no probe of full size. A flow whose data does not arrive either ends. */
+  #onShortPath(now: Nanos, flow: Flow): void {
+    const { remote, qp } = flow
+    const tried = this.packetSizes.bytesTo(now, remote)
+    const bytes = this.packetSizes.shorten(now, remote)
+    if (bytes === 0 || !qp.awaitsFull) return
+    const what = `connection to ${remote}: packets of ${tried} bytes do not arrive there, shorter ones do: connect again, new connections have packets of ${bytes} bytes`
+    this.#connections.fail(now, flow, new WeirError('WEIR_CONNECTION_LOST', what))
   }
 
   onLongPath(flow: Flow, switches: number): void {
@@ -509,7 +529,7 @@ export class Nic implements Node, Verbs, RxEvents {
     const probe = sender.baseRttProbe
     if (probe !== null && probe.nextTimeout() <= now) {
       probe.onTimeout(now)
-      this.#start.advance(now, flow)
+      this.#advance(now, flow, probe)
     }
     if (sender.congestion.baseRtt?.takeDue(now)) this.#start.measure(flow)
     this.#feedback.onTimeout(now, flow)

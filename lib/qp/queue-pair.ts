@@ -126,6 +126,11 @@ export class QueuePair {
     return this.#requester.outbound.inFlightBytes
   }
 
+  /** The oldest packet of this end without an acknowledgement is a full one. */
+  get awaitsFull(): boolean {
+    return this.#requester.outbound.beginsFull
+  }
+
   /**
    * True if no request of this end is in flight: all are acknowledged, or taken for lost after silence.
    */

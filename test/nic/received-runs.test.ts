@@ -77,6 +77,7 @@ const NICS: [string, Partial<NicConfig>][] = [
   ['HPCC++', { ackEveryPackets: 1 }],
   ['go-back-N', { ackEveryPackets: 1, recovery: 'goBackN' }],
   ['CUBIC', { ackEveryPackets: 1, cc: { name: 'cubic', options: {} } }],
+  ['filled packets', { ackEveryPackets: 1, packetBytesMax: 600 }],
   ['receiver-based HPCC++', { ackEveryPackets: 1, cc: { name: 'rx-hpcc', options: {} } }],
 ]
 
@@ -101,10 +102,15 @@ for (const [name, nic] of NICS) {
   }
 }
 
-t.test('most packets of long messages are taken in runs', async t => {
-  const { wire } = transfer(true, { seed: fixedSeed(t, 1), messages: 30 })
-  const packets = wire.b.counters.rx.frames
-  t.ok(wire.taken > packets / 2, `${wire.taken} of ${packets}`)
+t.test('most packets of long messages are taken in runs, filled ones and those without ICRC too', async t => {
+  const seed = fixedSeed(t, 1)
+  for (const nic of [{}, { withoutIcrc: true }, { packetBytesMax: 1500 }]) {
+    const { wire, memory, expected } = transfer(true, { seed, messages: 30, nic })
+    const packets = wire.b.counters.rx.frames
+    t.ok(wire.taken > packets / 2, `${wire.taken} of ${packets}`)
+    t.ok(memory.equals(expected))
+    t.equal(wire.b.counters.rx.badIcrc, 0)
+  }
 })
 
 t.test('one ACK stands for a run', async t => {

@@ -21,6 +21,7 @@ import { checkConnectOptions, type NicSettings, priorityOfDscp, timeoutExponent 
 import { filledPayload, PAYLOAD_MAX } from '../flow/filled-payload.js'
 import type { Flow } from '../flow/flow.js'
 import { type Beginning, type FlowHost, makeFlow } from '../flow/make-flow.js'
+import type { PacketSizes } from '../flow/packet-sizes.js'
 import { ConcurrentFlows } from '../rx/concurrent-flows.js'
 import type { HostHeaders } from '../tx/host-headers.js'
 import type { SourcePorts } from '../tx/source-ports.js'
@@ -53,6 +54,7 @@ const REMOTE_ACCESS = Access.REMOTE_READ | Access.REMOTE_WRITE | Access.REMOTE_A
 /** What connections need of their NIC. */
 interface Host extends FlowHost {
   readonly address: HostAddress
+  readonly packetSizes: PacketSizes
   readonly sourcePorts: SourcePorts
   readonly headers: HostHeaders
   addFlow(flow: Flow): void
@@ -142,8 +144,8 @@ export class Connections {
     const udpPort = otherThanOwn(this.#nic.settings, options.udpPort)
     this.#makeRoom(now)
     const beginning = { remote, handler, phase: 'connecting' as const, udpPort, baseRttNs, pathMtu }
-    const fills = pathMtu === undefined
-    const flow = this.#makeFlow({ ...beginning, fills, cc, telemetry, paths })
+    const packetBytes = pathMtu === undefined ? this.#nic.packetSizes.bytesTo(now, remote) : 0
+    const flow = this.#makeFlow({ ...beginning, packetBytes, cc, telemetry, paths })
     try {
       this.#request(now, flow, port, options)
       flow.handler.onCreated?.(now, flow.connection)
@@ -388,7 +390,8 @@ export class Connections {
       const handler = listener.accept(now, { remote, udpPort, port, privateData })
       // A Weir host says the same twice. With a key nobody on the path can change its words.
       const pathMtu = words?.pathMtu ?? (request.pathMtu || undefined)
-      const beginning = { remote, handler, phase: 'accepting' as const, pathMtu, fills: true, cc: undefined }
+      const packetBytes = this.#nic.packetSizes.bytesTo(now, remote)
+      const beginning = { remote, handler, phase: 'accepting' as const, pathMtu, packetBytes, cc: undefined }
       const theirPort = otherThanOwn(this.#nic.settings, udpPort)
       flow = this.#makeFlow({ ...beginning, udpPort: theirPort, baseRttNs: undefined })
     } catch (error) {

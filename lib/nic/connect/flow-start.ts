@@ -70,8 +70,14 @@ export class FlowStart {
     // Telemetry shows the queues that others make.
     const collects = this.#settings.baseRttWindowNs !== NEVER && ccWantsTelemetry(flow.cc.name)
     const rttNs = begun ? stats.rttNs || handshake.roundTripNs : 0
-    sender.measure(new BaseRttProbe(begun ? baseRtt!.takeSequences() : 0, collects, rttNs))
+    const sequence = begun ? baseRtt!.takeSequences() : 0
+    sender.measure(new BaseRttProbe(sequence, collects, rttNs, this.#findsSize(flow)))
     this.#control.push(flow, Control.BASE_PROBE)
+  }
+
+  /** The length of packets is this host's choice, and no full one has been acknowledged yet. */
+  #findsSize({ peer, stats }: Flow): boolean {
+    return this.#settings.packetBytesMax > 0 && stats.ackedBytes < peer.payloadMax
   }
 
   /** A probe has been answered or given up: sends the next one, or begins. True if T has been measured. */

@@ -5,6 +5,8 @@ import { queuesNs } from './flow-base-rtt.js'
 /** Answers to wait for: the fastest of a few most likely met empty queues. */
 const ANSWERS = 5
 const ATTEMPTS_MAX = 15
+/** After so many without an answer short probes find out whether the peer answers at all. */
+const LONG_ATTEMPTS_MAX = 8
 const ANSWER_TIMEOUT_NS = 50 * MILLISECOND
 /** On a path that is known to be long the probe waits so many round trips for an answer. */
 const ANSWER_ROUND_TRIPS = 2
@@ -13,7 +15,8 @@ const ANSWER_ROUND_TRIPS = 2
  * Measures T, the base round-trip time: full-size probes, one at a time, sent before the flow's own data, so that the
  * path is idle as far as this flow goes. T is the smallest of five round trips, or their median less the queues that others make, if
  * that is less. A probe without an answer is given up after 50 ms, or after two round trips where those are known to be
- * longer. No more than fifteen probes are sent.
+ * longer. No more than fifteen probes are sent. Those after the eighth are short, if none has been answered and the flow is new: an answer
+ * to one of them shows that packets of full size do not arrive (RFC 8899, section 3). It is no measure of T.
  *
  * Telemetry shows the queue behind a probe. Where queues shrink, the queue before it was as long or longer. Where they
  * grow, the queue behind the probe before was no longer. So the lesser of the two is subtracted. But a switch may write the
@@ -29,6 +32,10 @@ export class BaseRttProbe {
   #sentNs: Nanos = -1
   #bestNs: Nanos = NEVER
   readonly #withoutQueuesNs: Nanos[] = []
+  /** Short probes are answered, long ones are not. */
+  #onlyShort = false
+  /** The probe in flight is a short one. */
+  #sentShort = false
   /** Telemetry shows queues in which the probes do not wait. */
   #ofOthers = false
   /** Queues behind the last probe. */
@@ -38,11 +45,18 @@ export class BaseRttProbe {
   readonly collects: boolean
 
   readonly #timeoutNs: Nanos
+  #longAttemptsMax: number
+  readonly #firstSequence: number
 
-  /** @param firstSequence of no earlier probe of the flow; @param rttNs of the path, 0 = not known */
-  constructor(firstSequence = 0, collects = false, rttNs: Nanos = 0) {
+  /**
+   * @param firstSequence of no earlier probe of the flow; @param rttNs of the path, 0 = not known
+   * @param findsSize it is to find out whether packets of full size arrive
+   */
+  constructor(firstSequence = 0, collects = false, rttNs: Nanos = 0, findsSize = false) {
     this.sequence = firstSequence
+    this.#firstSequence = firstSequence
     this.collects = collects
+    this.#longAttemptsMax = findsSize ? LONG_ATTEMPTS_MAX : ATTEMPTS_MAX
     this.#timeoutNs = Math.max(ANSWER_TIMEOUT_NS, ANSWER_ROUND_TRIPS * rttNs)
   }
 
@@ -52,7 +66,18 @@ export class BaseRttProbe {
   }
 
   get done(): boolean {
+    if (this.#onlyShort) return true
     return this.#answers >= ANSWERS || (this.#attempts >= ATTEMPTS_MAX && this.#sentNs < 0)
+  }
+
+  /** The next probe has no payload. */
+  get isShort(): boolean {
+    return this.#answers === 0 && this.#attempts >= this.#longAttemptsMax
+  }
+
+  /** The peer answers short probes, and has answered none of full size. */
+  get onlyShort(): boolean {
+    return this.#onlyShort
   }
 
   /** The smallest round trip seen, NEVER when there was no answer at all. */
@@ -61,6 +86,7 @@ export class BaseRttProbe {
   }
 
   onSent(now: Nanos): void {
+    this.#sentShort = this.isShort
     this.#sentNs = now
     this.#attempts++
   }
@@ -75,6 +101,11 @@ export class BaseRttProbe {
   /** @param hops its telemetry, none if it collected none */
   onAnswer(now: Nanos, sequence: number, hops: HopRecords | null): void {
     if (this.#sentNs < 0 || sequence !== this.sequence) return
+    if (this.#sentShort) {
+      this.#onlyShort = true
+      this.#next()
+      return
+    }
     const rttNs = now - this.#sentNs
     this.#bestNs = Math.min(this.#bestNs, rttNs)
     const behindNs = hops === null ? 0 : queuesNs(hops)
@@ -84,6 +115,13 @@ export class BaseRttProbe {
     this.#behindNs = behindNs
     this.#answers++
     this.#next()
+  }
+
+  /** Another answer than that to the probe in flight: to an earlier probe, it shows that long ones arrive. */
+  onOtherAnswer(sequence: number): void {
+    const attempt = sequence - this.#firstSequence
+    if (attempt >= 0 && attempt < Math.min(this.#longAttemptsMax, this.#attempts))
+      this.#longAttemptsMax = ATTEMPTS_MAX
   }
 
   nextTimeout(): Nanos {

@@ -1,4 +1,5 @@
 /** The payload that fills an IP packet: two Weir hosts may agree on one that is no path MTU of InfiniBand. */
+import { PATH_MTUS } from '../../qp/transport-options.js'
 import * as bth from '../../wire/ib/bth.js'
 import * as icrc from '../../wire/ib/icrc.js'
 import * as immdt from '../../wire/ib/immdt.js'
@@ -39,4 +40,14 @@ export function filledPayload(
   const telemetryBytes = collected === null ? 0 : telemetry.fullBytes(collected.format, collected.hops)
   const room = packetBytes - ip - udp.BYTES - telemetryBytes - TRANSPORT_BYTES
   return Math.min(PAYLOAD_MAX, room - (((room % ALIGNED) + ALIGNED) % ALIGNED))
+}
+
+/** Headers of the longest packet, over IPv6, with telemetry of so many hops in wide slots. */
+const HOPS = 5
+const HEADER_BYTES =
+  ipv6.BYTES + udp.BYTES + TRANSPORT_BYTES + telemetry.fullBytes(telemetry.formatOf('wide'), HOPS)
+
+/** Returns the greatest path MTU of InfiniBand whose packets fit into IP packets of `packetBytes`, beside telemetry of five hops. */
+export function pathMtuFor(packetBytes: number): number {
+  return PATH_MTUS.findLast(pathMtu => pathMtu + HEADER_BYTES <= packetBytes) ?? PATH_MTUS[0]
 }

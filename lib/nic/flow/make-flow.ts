@@ -8,7 +8,7 @@ import type { HostAddress } from '../../wire/net/address.js'
 import { intFormat, type NicSettings } from '../config.js'
 import type { HostHop } from '../telemetry/host-hop.js'
 import type { ConnectionHandler, ConnectOptions } from '../types.js'
-import { filledPayload } from './filled-payload.js'
+import { filledPayload, pathMtuFor } from './filled-payload.js'
 import { Flow } from './flow.js'
 import type { FlowPhase } from './flow-ending.js'
 import type { FlowTable } from './flow-table.js'
@@ -35,8 +35,8 @@ export interface Beginning {
   baseRttNs: number | undefined
   /** Undefined: the NIC's. */
   pathMtu: number | undefined
-  /** It may fill its packets, as far as the NIC does. */
-  fills: boolean
+  /** Bytes of the longest IP packet to the peer, which packets may fill; 0 = they do not. */
+  packetBytes: number
   cc: ConnectOptions['cc']
   telemetry?: ConnectOptions['telemetry']
   paths?: ConnectOptions['paths']
@@ -46,12 +46,15 @@ export interface Beginning {
 export function makeFlow(
   { settings, table, memory, hostHop, readRoom, pathLengths }: FlowHost,
   reorderPool: ReorderPool,
-  { remote, handler, phase, udpPort, baseRttNs, pathMtu, fills, cc, telemetry, paths }: Beginning,
+  { remote, handler, phase, udpPort, baseRttNs, pathMtu, packetBytes, cc, telemetry, paths }: Beginning,
 ): Flow {
   const { index, qpn } = table.reserve()
   const collected = telemetry === undefined ? settings.telemetry : { ...settings.telemetry, ...telemetry }
   const ccChoice = cc ?? settings.cc
   const intSlots = pathLengths.slotsTo(remote)
+  const ownPathMtu = Math.min(settings.pathMtu, pathMtu ?? settings.pathMtu)
+  const isShorter = packetBytes > 0 && packetBytes < settings.packetBytesMax
+  const mostPathMtu = isShorter ? Math.min(ownPathMtu, pathMtuFor(packetBytes)) : ownPathMtu
   const completions = new CompletionQueue(2 * settings.queueDepth)
   const flow = new Flow({
     index,
@@ -62,8 +65,13 @@ export function makeFlow(
     phase,
     udpPort,
     fixedBaseRttNs: baseRttNs ?? settings.baseRttNs ?? 0,
-    pathMtu: Math.min(settings.pathMtu, pathMtu ?? settings.pathMtu),
-    filledPayload: fills ? filledPayloadOf(settings, ccChoice.name, intSlots) : 0,
+    pathMtu: mostPathMtu,
+    filledPayload: filledPayloadOf(settings, {
+      packetBytes,
+      pathMtu: mostPathMtu,
+      controller: ccChoice.name,
+      hops: intSlots,
+    }),
     ccChoice,
     intFormat: intFormat(settings),
     intSlots,
@@ -105,15 +113,25 @@ export function makeFlow(
   return flow
 }
 
-/** The payload that fills packets which may collect telemetry of `hops` switches; 0 where it would be no more than the path MTU. */
-function filledPayloadOf(settings: NicSettings, controller: string, hops: number): number {
-  const { packetBytesMax, address, pathMtu } = settings
+/** What decides which payload fills a packet. */
+interface Filling {
+  /** Bytes of the packet. */
+  packetBytes: number
+  pathMtu: number
+  controller: string
+  /** Switches whose telemetry it may collect. */
+  hops: number
+}
+
+/** The payload that fills packets; 0 where it would be no more than the path MTU. */
+function filledPayloadOf(settings: NicSettings, { packetBytes, pathMtu, controller, hops }: Filling): number {
   const collected = ccWantsTelemetry(controller) ? { format: intFormat(settings), hops } : null
-  const payload = filledPayload(packetBytesMax, address, collected)
+  const payload = filledPayload(packetBytes, settings.address, collected)
   return payload > pathMtu ? payload : 0
 }
 
 /** The payload of full packets towards Weir hosts, as it is for most of them; 0 = the path MTU. */
 export function usualFilledPayload(settings: NicSettings): number {
-  return filledPayloadOf(settings, settings.cc.name, settings.int.hops)
+  const { packetBytesMax: packetBytes, pathMtu, cc, int } = settings
+  return filledPayloadOf(settings, { packetBytes, pathMtu, controller: cc.name, hops: int.hops })
 }

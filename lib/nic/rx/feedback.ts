@@ -152,7 +152,10 @@ export class Feedback {
       flow.sender.onTelemetry(now, kind === delayedAck.KIND_RESPONSE, sequence, sample)
     else if (flow.sender.baseRttProbe?.sequence === sequence)
       this.#events.onBaseRttAnswer(now, flow, sequence, sample.hops)
-    else this.#onProbeAnswer(now, flow, sequence, frame.wireLength, sample)
+    else {
+      flow.sender.baseRttProbe?.onOtherAnswer(sequence)
+      this.#onProbeAnswer(now, flow, sequence, frame.wireLength, sample)
+    }
     this.#events.flowChanged(now, flow)
   }
 

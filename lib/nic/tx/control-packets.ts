@@ -1,8 +1,12 @@
 import { PATHS_MAX } from '../../cc/path-options.js'
 import type { Frame } from '../../frame/frame.js'
 import type { Nanos } from '../../time/nanos.js'
+import * as immdt from '../../wire/ib/immdt.js'
+import * as reth from '../../wire/ib/reth.js'
+import * as feedbackTag from '../../wire/weir/feedback-tag.js'
 import { NeedId } from '../../wire/weir/needs.js'
 import type { Flow } from '../flow/flow.js'
+import type { Peer } from '../flow/peer.js'
 import { FlowRing } from './flow-ring.js'
 import type { PfcReceiver } from './pfc-receiver.js'
 import type { TxPipeline } from './tx-pipeline.js'
@@ -136,7 +140,7 @@ export class ControlPackets {
       case Control.BASE_PROBE: {
         const probe = flow.sender.baseRttProbe
         if (probe === null || !probe.wantsToSend) return null
-        const frame = tx.probe(flow, probe, flow.peer.payloadMax)
+        const frame = tx.probe(flow, probe, probe.isShort ? 0 : probePayload(flow.peer))
         if (frame !== null) probe.onSent(now)
         return frame
       }
@@ -196,4 +200,10 @@ export class ControlPackets {
     flow.sender.promises.fallsDue(NeedId.RECEIVING_PART)
     return frame
   }
+}
+
+/** What makes a probe as long as the longest packet with payload, where packets are filled: in place of its RETH and immediate. */
+function probePayload({ payloadMax, filledPayload, guard }: Peer): number {
+  if (filledPayload === 0) return payloadMax
+  return payloadMax + reth.BYTES + immdt.BYTES - (guard === null ? 0 : feedbackTag.BYTES)
 }

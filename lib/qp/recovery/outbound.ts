@@ -99,6 +99,15 @@ export class Outbound {
     assert(this.#awaitedBytes >= 0, 'requester: more bytes of responses than were asked for')
   }
 
+  /** The oldest packet without an acknowledgement, sent or not, is a full one of a SEND or WRITE. */
+  get beginsFull(): boolean {
+    const { sendQueue, settings } = this.context
+    if (sendQueue.head === sendQueue.tail) return false
+    const slot = sendQueue.at(sendQueue.find(this.sndUna))
+    const { pathMtu } = settings
+    return !slot.awaitsResponse && bytesBetween(slot, this.sndUna, this.sndUna + 1, pathMtu) === pathMtu
+  }
+
   /** Bytes that a READ at `sendSeq` requests: one that is repeated from its middle requests the rest. */
   bytesToAsk(slot: SendSlot): number {
     return bytesBetween(slot, this.sendSeq, slot.lastSeq + 1, this.context.settings.pathMtu)

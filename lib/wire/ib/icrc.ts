@@ -164,6 +164,12 @@ export function verifyRun(frame: Frame, run: ReceivedRun, packets: number): bool
   return state === crc32.repeated(each, packetBytes, packets)
 }
 
+/** Returns true if the first `packets` of a run all have the ICRC 0. */
+export function isZeroInRun({ view, at, packetBytes }: ReceivedRun, packets: number): boolean {
+  for (let n = 1; n <= packets; n++) if (view.getInt32(at + n * packetBytes - BYTES) !== 0) return false
+  return true
+}
+
 /** Number of bytes from the IP header on that the ICRC covers. */
 function coveredBytes(frame: Frame): number {
   const inUdp = shimCounts(frame) ? 0 : frame.bth - frame.l4 - udp.BYTES

@@ -1,0 +1,163 @@
+/**
+ * A path that does not take the longest packets, and does not say so: probes find out, the flow that cannot go on ends with the reason, and
+ * the next connection has shorter packets (RFC 8899).
+ */
+import t from 'tap'
+import type { NicConfig } from '../../lib/nic/config.js'
+import { BaseRttProbe } from '../../lib/nic/feedback/base-rtt-probe.js'
+import { PacketSizes } from '../../lib/nic/flow/packet-sizes.js'
+import { WorkOpcode } from '../../lib/qp/queues/work.js'
+import { SECOND } from '../../lib/time/nanos.js'
+import { HostAddress } from '../../lib/wire/net/address.js'
+import { App, makePair, memoryOf, type Pair, PORT, pattern } from './pair.js'
+
+/** As daemons are. */
+const HOST: Partial<NicConfig> = {
+  packetBytesMax: 1500,
+  start: 'careful',
+  baseRttWindowNs: 10 * SECOND,
+  probeTimeoutLeastNs: 2_000_000,
+  retransmitTimeoutLeastNs: 20_000_000,
+  ackTimeoutNs: 268_000_000,
+  cc: { name: 'auto', options: {} },
+}
+
+/** Hosts between which packets of more than `most` bytes vanish. */
+function hole(most: number, options: Parameters<typeof makePair>[0] = {}): Pair & { lost: () => number } {
+  const pair = makePair({ a: HOST, b: HOST, ...options })
+  let lost = 0
+  pair.tap.watch = frame => {
+    const passes = frame.wireLength - frame.l3 <= most
+    if (!passes) lost++
+    return passes
+  }
+  return { ...pair, lost: () => lost }
+}
+
+/** Connects, and writes `bytes` in messages of `size` bytes. Returns the end of it, and whether all have arrived. */
+function write(pair: Pair, bytes: number, size = bytes) {
+  const left = new App(pair.a)
+  pair.b.listen(PORT, { accept: () => new App(pair.b) })
+  const data = pattern(5, bytes)
+  const region = memoryOf(pair.a, data)
+  const target = memoryOf(pair.b, Buffer.alloc(bytes))
+  const begun = pair.network.now
+  let at = 0
+  const post = (now: number) => {
+    if (at === bytes) return
+    const place = { offset: at, remoteAddress: target.address + at, rkey: target.key }
+    left.connection!.postSend(now, { id: at, opcode: WorkOpcode.RDMA_WRITE, region, length: size, ...place })
+    at += size
+  }
+  left.onReady = now => post(now)
+  left.onDone = now => post(now)
+  pair.a.connect(begun, pair.b.address, PORT, left)
+  const last = `completion ${bytes - size} SUCCESS`
+  pair.until(() => left.closed > 0 || left.log.includes(last))
+  const { connection, error } = left
+  pair.network.runUntil(pair.network.now + 2 * SECOND)
+  const tookNs = pair.network.now - begun
+  connection!.disconnect(pair.network.now)
+  pair.network.runUntil(pair.network.now + 5 * SECOND)
+  pair.b.unlisten(PORT)
+  return { ok: data.equals(target.buffer!), pathMtu: connection!.pathMtu, error, tookNs }
+}
+
+t.test('the first connection ends with the reason, the next has packets that arrive', async t => {
+  for (const v6 of [false, true]) {
+    const pair = hole(1400, { v6 })
+    const first = write(pair, 100_000)
+    t.match(first.error, {
+      code: 'WEIR_CONNECTION_LOST',
+      message: /packets of 1500 bytes do not arrive there, shorter ones do: connect again, .* of 1280 bytes/,
+    })
+    t.ok(first.tookNs < 4 * SECOND, 'long before retransmissions are used up')
+    const second = write(pair, 100_000)
+    t.equal(second.error, null)
+    t.ok(second.ok)
+    t.equal(second.pathMtu, 1280 - (v6 ? 48 : 28) - 128 - 36)
+    t.equal(pair.pool.inUse, 0)
+  }
+})
+
+t.test('a path that takes even less', async t => {
+  const pair = hole(1000)
+  t.match(write(pair, 100_000).error?.message, /1500 bytes do not arrive.*1280/)
+  t.match(write(pair, 100_000).error?.message, /1280 bytes do not arrive.*576/)
+  const third = write(pair, 100_000)
+  t.ok(third.ok)
+  t.equal(third.pathMtu, 576 - 28 - 128 - 36)
+  const tiny = hole(500)
+  const errors = [1, 2, 3].map(() => write(tiny, 100_000).error?.message)
+  t.match(errors[2], /RETRY_EXC_ERR/, 'there is nothing shorter')
+})
+
+t.test('a connection of short messages goes on, and the next one knows', async t => {
+  const pair = hole(1400)
+  const short = write(pair, 64 * 400, 64)
+  t.equal(short.error, null)
+  t.ok(short.ok)
+  t.equal(short.pathMtu, 1308)
+  t.equal(write(pair, 64).pathMtu, 1088)
+})
+
+t.test('a path that takes all packets, and one that loses many', async t => {
+  const pair = hole(1500)
+  for (const round of [1, 2]) {
+    const { ok, pathMtu } = write(pair, 100_000)
+    t.ok(ok && pathMtu === 1308, `${round}`)
+  }
+  t.equal(pair.lost(), 0, 'probes are no longer than data')
+  const lossy = hole(1500)
+  let count = 0
+  const { watch } = lossy.tap
+  lossy.tap.watch = (frame, now, fromA) => watch(frame, now, fromA) && ++count % 3 !== 0
+  t.equal(write(lossy, 30_000).error, null)
+  t.equal(write(lossy, 30_000).pathMtu, 1308)
+})
+
+t.test('a path MTU that a user has chosen stays', async t => {
+  const pair = hole(1000, { a: { ...HOST, packetBytesMax: 0 } })
+  for (const round of [1, 2]) t.match(write(pair, 20_000).error?.message, /RETRY_EXC_ERR/, `${round}`)
+})
+
+t.test('on a connection with a key probes are no longer than data', async t => {
+  const secret = Buffer.alloc(32, 3)
+  const pair = hole(1500, { a: { ...HOST, secret }, b: { ...HOST, secret } })
+  t.ok(write(pair, 50_000).ok)
+  t.equal(pair.lost(), 0)
+})
+
+t.test('after ten minutes the longest packets are tried again', async t => {
+  const sizes = new PacketSizes(9000)
+  const [one, other] = ['10.0.0.1', '10.0.0.2'].map(text => HostAddress.parse(text))
+  t.equal(sizes.bytesTo(0, one!), 9000)
+  t.same(
+    [1, 2, 3, 4].map(now => sizes.shorten(now, one!)),
+    [1500, 1280, 576, 0],
+  )
+  t.equal(sizes.bytesTo(5, one!), 576)
+  t.equal(sizes.bytesTo(5, other!), 9000)
+  t.equal(sizes.bytesTo(3 + 600 * SECOND, one!), 9000)
+  t.equal(new PacketSizes(0).shorten(0, one!), 0)
+})
+
+t.test('an answer that comes late shows that long probes arrive', async t => {
+  const run = (late: boolean) => {
+    const probe = new BaseRttProbe(16, false, 0, true)
+    let now = 0
+    for (let attempt = 0; attempt < 8; attempt++) {
+      t.notOk(probe.isShort)
+      probe.onSent(now)
+      now = probe.nextTimeout()
+      probe.onTimeout(now)
+    }
+    if (late) probe.onOtherAnswer(18)
+    const wasShort = probe.isShort
+    probe.onSent(now)
+    probe.onAnswer(now + 5, probe.sequence, null)
+    return [wasShort, probe.onlyShort, probe.bestNs === 5]
+  }
+  t.same(run(false), [true, true, false])
+  t.same(run(true), [false, false, true])
+})
