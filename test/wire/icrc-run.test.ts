@@ -68,7 +68,7 @@ property(t, 'whole runs pass; one wrong bit in PSN, payload or ICRC is found', r
   const run = runOf(frames, headerBytes)
   if (!icrc.verifyRun(first, run, drawn.count)) throw new Error('the run is refused')
   const damaged = frames[drawn.packet % drawn.count]!
-  const from = damaged.bth + bth.PSN
+  const from = damaged.bth + bth.SEQUENCE
   const bit = drawn.bit % ((damaged.length - from) * 8)
   damaged.bytes[from + (bit >> 3)]! ^= 1 << (bit & 7)
   if (icrc.verify(damaged)) throw new Error('the damage is not one')

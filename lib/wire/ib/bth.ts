@@ -18,8 +18,10 @@ const PARTITION_KEY = 2
 /** FECN, BECN and six reserved bits (IBA annex A17 for RoCEv2). The ICRC masks all of them. */
 export const CONGESTION = 4
 const DEST_QPN = 4
-/** AckReq, seven reserved bits, PSN. */
-export const PSN = 8
+/** AckReq, seven reserved bits and the PSN: the only bytes by which the packets within a message differ. */
+export const SEQUENCE = 8
+export const SEQUENCE_BYTES = 4
+const PSN = SEQUENCE
 
 const SOLICITED = 0x80
 const MIGRATION_REQUEST = 0x40

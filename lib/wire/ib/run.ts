@@ -17,7 +17,7 @@ const RESERVED = 0x7f00_0000
 export function countAlike(frame: Frame, run: ReceivedRun, most: number): number {
   if (frame.wireLength !== run.headerBytes + run.packetBytes) return 0
   const first = frame.view
-  const psnAt = frame.bth + bth.PSN
+  const psnAt = frame.bth + bth.SEQUENCE
   const { view, packetBytes } = run
   const psn = first.getInt32(psnAt)
   // Byte n of the frame is byte n + `offset` of the run's memory.
