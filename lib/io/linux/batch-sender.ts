@@ -77,12 +77,14 @@ export class BatchSender {
   readonly #endOf = new Int32Array(MESSAGES)
   /** The first of the messages that did not fit a full socket buffer. */
   #firstUnsent = 0
-  // The run that the next frame may join.
+  // The datagram that the next frame may join: what the kernel splits again.
   #runBytes = 0
   #runSegmentBytes = 0
   #runSegments = 0
   #runTos = 0
   #runHead: Frame | null = null
+  /** `run` of the frame that was added last. */
+  #runNumber = 0
   /** Longest run, packets. 1 where the kernel cannot split runs. */
   #segmentsMax = SEGMENTS_MAX
 
@@ -110,14 +112,14 @@ export class BatchSender {
   add(frame: Frame): void {
     const at = frame.l4 + udp.BYTES
     const bytes = frame.length - at
-    const tos = this.#family === 4 ? ipv4.tos(frame.view, frame.l3) : ipv6.trafficClass(frame.view, frame.l3)
-    if (!this.#joins(frame, bytes, tos)) this.#begin(frame, bytes, tos)
+    if (!this.#hasRoom(bytes) || !this.#joins(frame)) this.#begin(frame, bytes)
     const message = this.#messageCount - 1
     const index = this.#frameCount++
     this.#pieceOf[index] = this.#pieceCount
     if (frame.outside === null) this.#addPiece(this.#arena, this.#slot(frame) + at, bytes)
     else this.#addPieces(frame, frame.outside, at)
     this.#frames[index] = frame
+    this.#runNumber = frame.run
     this.#endOf[message] = this.#frameCount
     this.#runSegments++
     this.#runBytes += bytes
@@ -206,22 +208,34 @@ export class BatchSender {
     return this.#firstUnsent === 0 ? 0 : this.#endOf[this.#firstUnsent - 1]!
   }
 
-  #joins(frame: Frame, bytes: number, tos: number): boolean {
-    const head = this.#runHead
+  /** True if the last datagram takes another packet of so many bytes. */
+  #hasRoom(bytes: number): boolean {
     return (
-      head !== null &&
-      !frame.alone &&
+      this.#runHead !== null &&
       bytes <= this.#runSegmentBytes &&
       this.#runSegments < this.#segmentsMax &&
-      this.#runBytes + bytes <= RUN_BYTES_MAX &&
-      tos === this.#runTos &&
+      this.#runBytes + bytes <= RUN_BYTES_MAX
+    )
+  }
+
+  /** True if it is for the same destination in the same class. Of packets that were written together the first one has shown it. */
+  #joins(frame: Frame): boolean {
+    if (frame.run !== 0 && frame.run === this.#runNumber) return true
+    const head = this.#runHead!
+    return (
+      !frame.alone &&
+      this.#tosOf(frame) === this.#runTos &&
       frame.udpPort === head.udpPort &&
       udp.destinationPort(frame.view, frame.l4) === udp.PORT_INT &&
       sameDestination(head, frame, this.#family)
     )
   }
 
-  #begin(frame: Frame, bytes: number, tos: number): void {
+  #tosOf({ view, l3 }: Frame): number {
+    return this.#family === 4 ? ipv4.tos(view, l3) : ipv6.trafficClass(view, l3)
+  }
+
+  #begin(frame: Frame, bytes: number): void {
     this.#endRun()
     const message = this.#messageCount++
     const { view } = this.#batch
@@ -239,7 +253,7 @@ export class BatchSender {
     }
     this.#runHead = toInt && !frame.alone && this.#segmentsMax > 1 ? frame : null
     this.#runSegmentBytes = bytes
-    this.#runTos = tos
+    this.#runTos = this.#tosOf(frame)
     this.#runSegments = 0
     this.#runBytes = 0
   }

@@ -91,8 +91,9 @@ export class MessageBatch {
     return this.view.getUint32(message * HEADER_BYTES + MOVED, true)
   }
 
+  /** The view takes the low 32 bits of a number. A remainder of numbers of 53 bits would be a call for each pointer. */
   #setPointer(at: number, pointer: Pointer): void {
-    this.view.setUint32(at, pointer % 2 ** 32, true)
+    this.view.setUint32(at, pointer, true)
     this.view.setUint32(at + 4, pointer / 2 ** 32, true)
   }
 }

@@ -19,12 +19,16 @@ export class SenderPool {
   readonly ports: readonly number[]
   readonly #senders: readonly BatchSender[]
   readonly #indexOf: SourcePortIndex
+  /** The sender of the last frame, and the run that this frame belongs to. */
+  #last: BatchSender
+  #run = 0
 
   constructor(options: SenderPoolOptions) {
     const { sockets } = options
     this.ports = sockets.map(({ port }) => port)
     this.#indexOf = new SourcePortIndex(this.ports)
     this.#senders = sockets.map(({ fd, family }) => new BatchSender({ ...options, fd, family }))
+    this.#last = this.#senders[0]!
   }
 
   /**
@@ -32,9 +36,12 @@ export class SenderPool {
    * port.
    */
   add(frame: Frame): boolean {
-    const sender = this.#senders[this.#indexOf.of(udp.sourcePort(frame.view, frame.l4))]!
-    sender.add(frame)
-    return sender.hasRoom
+    if (frame.run === 0 || frame.run !== this.#run) {
+      this.#last = this.#senders[this.#indexOf.of(udp.sourcePort(frame.view, frame.l4))]!
+      this.#run = frame.run
+    }
+    this.#last.add(frame)
+    return this.#last.hasRoom
   }
 
   /** Sends the added frames. Returns false if a socket is full. Call it again later then. */

@@ -25,8 +25,10 @@ interface HostLoopOptions {
   intake?: Intake
 }
 
-/** Most frames received, but for the rest of a run, and most frames sent, in one round. Then the event loop runs. */
-const BATCH_FRAMES = 64
+/** Most frames received in one round, but for the rest of a run. Then the event loop runs. */
+const RECEIVED_FRAMES = 64
+/** Most frames sent in one round. Two of the longest runs leave whole. */
+const SENT_FRAMES = 128
 /**
  * Rounds for which deadlines wait until all arrived frames are taken in. A deadline means silence, and the
  * packet that would break the silence may be behind other frames. This number of rounds empties any receive
@@ -101,7 +103,7 @@ export class HostLoop implements Driven {
     this.#intake?.begin(now)
     let received = 0
     let bytes = 0
-    while (received < BATCH_FRAMES) {
+    while (received < RECEIVED_FRAMES) {
       const frame = this.#port.receive()
       if (frame === null) break
       const { length } = frame
@@ -116,9 +118,9 @@ export class HostLoop implements Driven {
       bytes += packets * length
     }
     this.#intake?.took(bytes, this.#port.waitingBytes())
-    this.#keepDeadlines(now, received >= BATCH_FRAMES)
+    this.#keepDeadlines(now, received >= RECEIVED_FRAMES)
     let sent = 0
-    while (sent < BATCH_FRAMES && this.#port.canTransmit()) {
+    while (sent < SENT_FRAMES && this.#port.canTransmit()) {
       const frame = this.#node.pollTransmit(now)
       if (frame === null) break
       this.#port.transmit(frame)
@@ -126,7 +128,7 @@ export class HostLoop implements Driven {
     }
     this.#port.flush()
     if (this.#intake?.wantsEnd) this.#intake.end(this.now())
-    return sent === BATCH_FRAMES || received >= BATCH_FRAMES
+    return sent === SENT_FRAMES || received >= RECEIVED_FRAMES
   }
 
   #keepDeadlines(now: Nanos, moreWaits: boolean): void {

@@ -88,6 +88,8 @@ export class BatchPort implements Port {
   /** The socket that is read now. The two sockets share the receive buffers. */
   #current: Receiving
   #isFull = false
+  /** `run` of the last frame that could be sent: the others of that run can be, too. */
+  #run = 0
   #retry: NodeJS.Timeout | null = null
   #closed = false
   #writable = () => {}
@@ -171,6 +173,7 @@ export class BatchPort implements Port {
 
   transmit(frame: Frame): void {
     const fault = this.#faultOf(frame)
+    this.#run = fault === null ? frame.run : 0
     if (fault !== null) {
       this.counters.drops[fault]++
       this.#pool.give(frame)
@@ -284,6 +287,7 @@ export class BatchPort implements Port {
   #faultOf(frame: Frame): PortDropReason | null {
     if (this.#closed) return 'closed'
     if (this.#isFull) return 'txFull'
+    if (frame.run !== 0 && frame.run === this.#run) return null
     return frameFault(frame, this.#family, this.mtu)
   }
 }

@@ -3,7 +3,7 @@ import type { Frame } from '../../frame/frame.js'
 import type { MemoryRegion } from './memory.js'
 
 /** Shorter payloads are copied even for a port that gathers: two more pieces to gather cost as much as the copy. */
-export const GATHER_FROM_BYTES = 2048
+export const GATHER_FROM_BYTES = 1024
 
 /**
  * Gives the frame `length` bytes of a region as its payload, at `at`, with the zero pad to 4 bytes (IBA 9.2.3), and
