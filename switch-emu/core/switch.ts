@@ -254,6 +254,7 @@ export class Switch implements Node, FeatureSwitch {
       this.#drop(frame, port, reason)
       return
     }
+    frame.flowHash = -1
     if (reason === DropReason.TTL_EXPIRED) this.ports[port]!.counters.onDropped(reason, bytes)
     const full = this.#admit(now, port, port, frame)
     if (full !== DropReason.NONE) this.#drop(frame, port, full)
