@@ -34,6 +34,11 @@ export class Frame {
   departNs = 0
   /** When the frame entered the queue it is in. */
   enqueuedNs = 0
+  /**
+   * Hash of the frame's flow, which the first switch computes and the others take from here (`switch-emu/core/forwarding/ecmp.ts`).
+   * -1: not known. Whoever changes addresses or ports sets it to -1; `parseFrame` does.
+   */
+  flowHash = -1
   /** Offset of the IP header. */
   l3 = -1
   /** Offset of the UDP header. */
@@ -111,6 +116,7 @@ export class Frame {
     this.ingressPriority = 0
     this.departNs = 0
     this.enqueuedNs = 0
+    this.flowHash = -1
     this.l3 = -1
     this.l4 = -1
     this.shim = -1
@@ -160,6 +166,7 @@ export class Frame {
     this.ingressPriority = other.ingressPriority
     this.departNs = other.departNs
     this.enqueuedNs = other.enqueuedNs
+    this.flowHash = other.flowHash
     this.l3 = other.l3
     this.l4 = other.l4
     this.shim = other.shim

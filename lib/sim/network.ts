@@ -3,7 +3,7 @@ import type { Frame } from '../frame/frame.js'
 import type { FramePool } from '../frame/frame-pool.js'
 import type { Node } from '../frame/node.js'
 import { DeadlineHeap } from '../time/deadline-heap.js'
-import type { Nanos } from '../time/nanos.js'
+import { type Nanos, NEVER } from '../time/nanos.js'
 import type { LinkFaults } from './faults.js'
 import { Pipe } from './pipe.js'
 
@@ -23,8 +23,8 @@ export class Network {
   readonly #nodes: (Node | null)[] = []
   readonly #pipes: (Pipe | null)[] = []
   readonly #faults: (LinkFaults | null)[] = []
-  /** Node id → port → id of the pipe that leaves by it, -1 = nothing plugged in. */
-  readonly #out: number[][] = []
+  /** Node id → port → the pipe that leaves by it, null = nothing plugged in. */
+  readonly #out: (Pipe | null)[][] = []
   #now: Nanos = 0
   #events = 0
   #unplugged = 0
@@ -92,21 +92,23 @@ export class Network {
 
   /** Runs every event that is due up to and including `until`; afterwards `now` is `until`. */
   runUntil(until: Nanos): void {
-    while (this.#heap.firstTime() <= until) this.#step()
+    for (let at = this.#heap.firstTime(); at <= until; at = this.#heap.firstTime()) this.#step(at)
     if (until > this.#now && until !== Number.POSITIVE_INFINITY) this.#now = until
   }
 
   /** Runs the next event; false when there is none. */
   step(): boolean {
-    if (this.#heap.firstTime() === Number.POSITIVE_INFINITY) return false
-    this.#step()
+    const at = this.#heap.firstTime()
+    if (at === NEVER) return false
+    this.#step(at)
     return true
   }
 
-  #step(): void {
+  /** @param at time of the first source */
+  #step(at: Nanos): void {
     const source = this.#heap.first()
     // A source may name a time that has passed (a command given late): time never runs backwards.
-    const now = Math.max(this.#now, this.#heap.firstTime())
+    const now = at > this.#now ? at : this.#now
     assert(Number.isInteger(now), 'network: a node or a link has named a time that is no whole nanosecond')
     this.#now = now
     this.#events++
@@ -133,28 +135,34 @@ export class Network {
 
   #transmit(from: number, frame: Frame): void {
     assert(frame.taken, 'network: a node has sent a frame that it does not own')
-    const pipeId = this.#out[from]![frame.port] ?? -1
-    if (pipeId < 0) {
+    const pipes = this.#out[from]!
+    const pipe = frame.port < pipes.length ? pipes[frame.port]! : null
+    if (pipe === null) {
       this.#unplugged++
       this.#pool.give(frame)
       return
     }
-    const pipe = this.#pipes[pipeId]!
-    const faults = this.#faults[pipeId]!
+    const { source } = pipe
+    const faults = this.#faults[source]!
     const arrivalNs = frame.departNs + pipe.delayNs
-    if (faults === null) pipe.push(frame, arrivalNs)
-    else faults.apply(frame, arrivalNs, pipe, this.#pool)
-    this.#heap.set(pipeId, pipe.nextArrival())
+    // Without faults the frame arrives behind those that are in flight, if there are any.
+    if (faults === null) {
+      if (pipe.push(frame, arrivalNs)) this.#heap.set(source, arrivalNs)
+      return
+    }
+    faults.apply(frame, arrivalNs, pipe, this.#pool)
+    this.#heap.set(source, pipe.nextArrival())
   }
 
   #plug(node: number, port: number, pipe: Pipe, faults: LinkFaults | null): void {
     const ports = this.#out[node]
     if (ports === undefined) throw new WeirError('WEIR_BAD_ARGUMENT', `network: ${node} is no node`)
-    if ((ports[port] ?? -1) >= 0) {
+    if ((ports[port] ?? null) !== null) {
       throw new WeirError('WEIR_BAD_ARGUMENT', `network: port ${port} of node ${node} has a link already`)
     }
-    while (ports.length < port) ports.push(-1)
-    ports[port] = this.#addSource(null, pipe, faults)
+    while (ports.length < port) ports.push(null)
+    ports[port] = pipe
+    pipe.source = this.#addSource(null, pipe, faults)
   }
 
   #addSource(node: Node | null, pipe: Pipe | null, faults: LinkFaults | null): number {

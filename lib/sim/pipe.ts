@@ -10,6 +10,8 @@ export class Pipe {
   /** Index of the node at the far end, and of its port. */
   readonly toNode: number
   readonly toPort: number
+  /** Number of the link's entry among the network's sources of events; the network sets it. */
+  source = -1
   #frames: (Frame | null)[] = new Array(64).fill(null)
   #arrivals = new Float64Array(64)
   #head = 0
@@ -30,21 +32,26 @@ export class Pipe {
     return this.#count === 0 ? NEVER : this.#arrivals[this.#head]!
   }
 
-  /** Puts a frame in flight. One that arrives before others that are in flight overtakes them. */
-  push(frame: Frame, arrivalNs: Nanos): void {
+  /**
+   * Puts a frame in flight. One that arrives before others that are in flight overtakes them. Returns true if it is the next to
+   * arrive.
+   */
+  push(frame: Frame, arrivalNs: Nanos): boolean {
     if (this.#count === this.#frames.length) this.#grow()
     const mask = this.#frames.length - 1
-    let at = (this.#head + this.#count) & mask
-    for (let n = this.#count; n > 0; n--) {
+    const arrivals = this.#arrivals
+    let n = this.#count++
+    let at = (this.#head + n) & mask
+    for (; n > 0; n--) {
       const before = (at - 1) & mask
-      if (this.#arrivals[before]! <= arrivalNs) break
-      this.#arrivals[at] = this.#arrivals[before]!
+      if (arrivals[before]! <= arrivalNs) break
+      arrivals[at] = arrivals[before]!
       this.#frames[at] = this.#frames[before]!
       at = before
     }
-    this.#arrivals[at] = arrivalNs
+    arrivals[at] = arrivalNs
     this.#frames[at] = frame
-    this.#count++
+    return n === 0
   }
 
   /** Takes the frame that arrives first. */

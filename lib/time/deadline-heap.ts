@@ -1,16 +1,21 @@
 import { type Nanos, NEVER } from './nanos.js'
 
+const SOURCES_AT_FIRST = 16
+
 /**
  * The deadlines of a fixed set of sources, smallest first: an indexed binary heap. Each source has one entry,
  * so the heap is bounded and has no stale entries. Sources with equal times are ordered by id, which makes a
  * run repeatable.
+ *
+ * Times lie in the order of the heap, so that both children of an entry are read from one place.
  */
 export class DeadlineHeap {
-  #times = new Float64Array(16).fill(NEVER)
+  /** Heap position → deadline. */
+  #times = new Float64Array(SOURCES_AT_FIRST).fill(NEVER)
   /** Heap position → source. */
-  #heap = new Int32Array(16)
+  #heap = new Int32Array(SOURCES_AT_FIRST)
   /** Source → heap position. */
-  #position = new Int32Array(16)
+  #position = new Int32Array(SOURCES_AT_FIRST)
   #count = 0
 
   /** Adds a source without a deadline. Returns its id, which counts from 0. */
@@ -19,7 +24,6 @@ export class DeadlineHeap {
     const id = this.#count++
     this.#heap[id] = id
     this.#position[id] = id
-    this.#times[id] = NEVER
     return id
   }
 
@@ -30,20 +34,19 @@ export class DeadlineHeap {
 
   /** The earliest deadline, or NEVER. */
   firstTime(): Nanos {
-    return this.#count === 0 ? NEVER : this.#times[this.#heap[0]!]!
+    return this.#times[0]!
   }
 
   timeOf(id: number): Nanos {
-    return this.#times[id]!
+    return this.#times[this.#position[id]!]!
   }
 
   /** Sets a source's deadline. */
   set(id: number, time: Nanos): void {
-    const old = this.#times[id]!
-    if (time === old) return
-    this.#times[id] = time
-    if (time < old) this.#siftUp(this.#position[id]!, id, time)
-    else this.#siftDown(this.#position[id]!, id, time)
+    const at = this.#position[id]!
+    const old = this.#times[at]!
+    if (time < old) this.#siftUp(at, id, time)
+    else if (time > old) this.#siftDown(at, id, time)
   }
 
   #siftUp(from: number, id: number, time: Nanos): void {
@@ -53,13 +56,15 @@ export class DeadlineHeap {
     let at = from
     while (at > 0) {
       const up = (at - 1) >> 1
+      const upTime = times[up]!
+      if (upTime < time || (upTime === time && heap[up]! < id)) break
       const other = heap[up]!
-      const otherTime = times[other]!
-      if (otherTime < time || (otherTime === time && other < id)) break
+      times[at] = upTime
       heap[at] = other
       position[other] = at
       at = up
     }
+    times[at] = time
     heap[at] = id
     position[id] = at
   }
@@ -70,25 +75,23 @@ export class DeadlineHeap {
     const position = this.#position
     const count = this.#count
     let at = from
-    for (;;) {
-      let child = 2 * at + 1
-      if (child >= count) break
-      let other = heap[child]!
-      let otherTime = times[other]!
+    for (let child = 2 * at + 1; child < count; child = 2 * at + 1) {
+      let childTime = times[child]!
       if (child + 1 < count) {
-        const right = heap[child + 1]!
-        const rightTime = times[right]!
-        if (rightTime < otherTime || (rightTime === otherTime && right < other)) {
+        const rightTime = times[child + 1]!
+        if (rightTime < childTime || (rightTime === childTime && heap[child + 1]! < heap[child]!)) {
           child++
-          other = right
-          otherTime = rightTime
+          childTime = rightTime
         }
       }
-      if (time < otherTime || (time === otherTime && id < other)) break
+      const other = heap[child]!
+      if (time < childTime || (time === childTime && id < other)) break
+      times[at] = childTime
       heap[at] = other
       position[other] = at
       at = child
     }
+    times[at] = time
     heap[at] = id
     position[id] = at
   }

@@ -19,7 +19,7 @@ export { isShort, WIRE_ERROR_NAMES, WireError } from './bytes/wire-error.js'
 
 /**
  * Finds the headers of a received frame and sets its offsets: l3, l4, shim (and intFormat), bth, payload,
- * payloadLength. It checks every length: against `frame.length` for bytes that it reads, against
+ * payloadLength. It forgets the flow hash. It checks every length: against `frame.length` for bytes that it reads, against
  * `frame.wireLength` for bytes that may not be materialised. It reads no byte outside the frame and throws
  * for no input.
  *
@@ -29,6 +29,7 @@ export { isShort, WIRE_ERROR_NAMES, WireError } from './bytes/wire-error.js'
  * It does not check checksums: ipv4.verifyChecksum and icrc.verify do.
  */
 export function parseFrame(frame: Frame): WireError {
+  frame.flowHash = -1
   frame.l3 = -1
   frame.l4 = -1
   frame.shim = -1

@@ -3,13 +3,23 @@ import { type Nanos, NEVER } from '../../lib/time/nanos.js'
 import { type FeatureOptions, featureEntries } from './catalogue.js'
 import type { FeatureClass, FeatureReport, FeatureSwitch, SwitchFeature } from './feature/feature.js'
 import type { FeatureEntry } from './feature/feature-entry.js'
+import {
+  AdmitInTurn,
+  type AdmitStage,
+  ArriveInTurn,
+  type ArriveStage,
+  EnqueueInTurn,
+  GrowInTurn,
+  OfferedInTurn,
+  type OfferedStage,
+  PauseInTurn,
+  type PauseStage,
+  StartInTurn,
+  type StartStage,
+} from './feature/in-turn.js'
 import { QueueTimers, type TimerOwner } from './feature/queue-timers.js'
 import type { EnqueueStage, GrowStage } from './queueing/egress-port.js'
 import type { PortFigures } from './queueing/port-report.js'
-
-type Stage<K extends keyof SwitchFeature> = Required<Pick<SwitchFeature, K>>
-/** Admits frames, and learns when they leave. */
-type AdmitStage = Stage<'admit'> & Pick<SwitchFeature, 'leave'>
 
 /** A feature with timers. */
 interface Timed {
@@ -18,19 +28,17 @@ interface Timed {
 }
 
 /**
- * The enabled features of one switch: for each stage a list of those that act there, in the order of the
- * catalogue.
+ * The enabled features of one switch: at each stage the one that acts there, or several in the order of the
+ * catalogue as one, or null.
  */
 export class FeatureSet {
-  readonly arrive: Stage<'arrive'>[] = []
-  readonly admit: AdmitStage[] = []
-  readonly enqueue: EnqueueStage[] = []
-  readonly offered: Stage<'offered'>[] = []
-  readonly grow: GrowStage[] = []
-  readonly start: Stage<'start'>[] = []
-  readonly pause: Stage<'pause'>[] = []
-  /** True if one of them may set a timer. */
-  hasTimers = false
+  arrive: ArriveStage | null = null
+  admit: AdmitStage | null = null
+  enqueue: EnqueueStage | null = null
+  offered: OfferedStage | null = null
+  grow: GrowStage | null = null
+  start: StartStage | null = null
+  pause: PauseStage | null = null
   readonly #all: SwitchFeature[] = []
   readonly #timed: Timed[] = []
 
@@ -44,16 +52,21 @@ export class FeatureSet {
       const timers = new QueueTimers(sw.ports.length)
       const feature = entry.create(given as never, sw, timers)
       this.#all.push(feature)
-      if (has(feature, 'arrive')) this.arrive.push(feature)
-      if (has(feature, 'admit')) this.admit.push(feature)
-      if (has(feature, 'enqueue')) this.enqueue.push(feature)
-      if (has(feature, 'offered')) this.offered.push(feature)
-      if (has(feature, 'grow')) this.grow.push(feature)
-      if (has(feature, 'start')) this.start.push(feature)
-      if (has(feature, 'pause')) this.pause.push(feature)
       if (has(feature, 'timeout')) this.#timed.push({ owner: feature, timers })
     }
-    this.hasTimers = this.#timed.length > 0
+    const all = this.#all
+    this.arrive = atStage(all, 'arrive', (one, other) => new ArriveInTurn(one, other))
+    this.admit = atStage<'admit', AdmitStage>(all, 'admit', (one, other) => new AdmitInTurn(one, other))
+    this.enqueue = atStage(all, 'enqueue', (one, other) => new EnqueueInTurn(one, other))
+    this.offered = atStage(all, 'offered', (one, other) => new OfferedInTurn(one, other))
+    this.grow = atStage(all, 'grow', (one, other) => new GrowInTurn(one, other))
+    this.start = atStage(all, 'start', (one, other) => new StartInTurn(one, other))
+    this.pause = atStage(all, 'pause', (one, other) => new PauseInTurn(one, other))
+  }
+
+  /** True if one of them may set a timer. */
+  get hasTimers(): boolean {
+    return this.#timed.length > 0
   }
 
   /** Returns the feature of that class, or null if it is off. */
@@ -105,6 +118,18 @@ function chosen(options: FeatureOptions): { entry: FeatureEntry; given: unknown 
   return featureEntries()
     .map(entry => ({ entry, given: all[entry.name] ?? entry.standard ?? false }))
     .filter(({ given }) => given !== false)
+}
+
+type Stage<K extends keyof SwitchFeature> = Required<Pick<SwitchFeature, K>>
+
+/** Returns the features that act at a stage, as one, or null. */
+function atStage<K extends keyof SwitchFeature, T extends SwitchFeature = Stage<K>>(
+  features: readonly SwitchFeature[],
+  stage: K,
+  inTurn: (one: T, other: T) => T,
+): T | null {
+  const those = features.filter(feature => has(feature, stage)) as unknown as T[]
+  return those.length === 0 ? null : those.reduceRight((rest, feature) => inTurn(feature, rest))
 }
 
 function has<K extends keyof SwitchFeature>(

@@ -12,6 +12,7 @@ import { RESERVED_ID_FIRST } from '../../lib/wire/telemetry/hop-records.js'
 import type { IpAnswers } from './answers/ip-answers.js'
 import type { FeatureOptions, FeatureReports } from './catalogue.js'
 import type { FeatureClass, FeatureSwitch, SwitchFeature } from './feature/feature.js'
+import type { AdmitStage, ArriveStage, OfferedStage, StartStage } from './feature/in-turn.js'
 import { FeatureSet, losslessMaskOf } from './feature-set.js'
 import { Classifier, type ClassifierOptions } from './forwarding/classifier.js'
 import { ForwardingTable, PORTS_MAX } from './forwarding/forwarding.js'
@@ -75,6 +76,11 @@ export class Switch implements Node, FeatureSwitch {
   /** When each port may start its next frame. NEVER if none waits. */
   readonly #schedule = new DeadlineHeap()
   readonly #features = new FeatureSet()
+  // Its stages in every frame's way.
+  readonly #arrive: ArriveStage | null
+  readonly #admission: AdmitStage | null
+  readonly #offered: OfferedStage | null
+  readonly #start: StartStage | null
   readonly #reporters: readonly PortReporter[]
 
   constructor(options: SwitchOptions) {
@@ -88,7 +94,7 @@ export class Switch implements Node, FeatureSwitch {
     }
     this.id = id
     this.name = name
-    this.buffer = new SharedBuffer(bufferBytes, ports.length)
+    this.buffer = new SharedBuffer(bufferBytes)
     const losslessMask = losslessMaskOf(features)
     this.losslessMask = losslessMask
     this.ports = ports.map((port, index) => new EgressPort(index, port, { bufferBytes, pool, losslessMask }))
@@ -100,6 +106,11 @@ export class Switch implements Node, FeatureSwitch {
     this.#responder = options.responder ?? null
     for (const _ of ports) this.#schedule.add()
     this.#features.create(features, this)
+    const { arrive, admit, offered, start } = this.#features
+    this.#arrive = arrive
+    this.#admission = admit
+    this.#offered = offered
+    this.#start = start
     for (const port of this.ports) port.setStages(this.#features)
     this.#reporters = this.ports.map(port => new PortReporter(name, port))
   }
@@ -125,11 +136,8 @@ export class Switch implements Node, FeatureSwitch {
       return
     }
     const reason = this.#admit(now, port, egress, frame)
-    const { offered } = this.#features
-    if (offered.length > 0) {
-      const priority = this.#classifier.priority(frame)
-      for (let i = 0; i < offered.length; i++)
-        offered[i]!.offered(now, frame, port, this.ports[egress]!, priority)
+    if (this.#offered !== null) {
+      this.#offered.offered(now, frame, port, this.ports[egress]!, this.#classifier.priority(frame))
     }
     if (reason === DropReason.NONE) return
     this.#drop(frame, reason === DropReason.HEADROOM_FULL ? port : egress, reason)
@@ -177,10 +185,8 @@ export class Switch implements Node, FeatureSwitch {
   #transmit(now: Nanos, dueNs: Nanos, port: EgressPort): Frame {
     const frame = port.transmit(dueNs)
     const ingress = frame.port
-    this.#release(now, frame, port.index)
-    const { start } = this.#features
-    const { startNs } = port.serializer
-    for (let i = 0; i < start.length; i++) start[i]!.start(startNs, frame, port, this.ports[ingress]!)
+    this.#release(now, frame)
+    this.#start?.start(port.serializer.startNs, frame, port, this.ports[ingress]!)
     return frame
   }
 
@@ -201,7 +207,7 @@ export class Switch implements Node, FeatureSwitch {
     egress.pause.setAction(priority, action)
     if (action === PauseAction.DROP) {
       for (let frame = egress.takeOut(now, priority); frame !== null; frame = egress.takeOut(now, priority)) {
-        this.#release(now, frame, port)
+        this.#release(now, frame)
         this.#drop(frame, port, DropReason.PFC_WATCHDOG)
       }
     }
@@ -248,6 +254,7 @@ export class Switch implements Node, FeatureSwitch {
       this.#drop(frame, port, reason)
       return
     }
+    frame.flowHash = -1
     if (reason === DropReason.TTL_EXPIRED) this.ports[port]!.counters.onDropped(reason, bytes)
     const full = this.#admit(now, port, port, frame)
     if (full !== DropReason.NONE) this.#drop(frame, port, full)
@@ -263,46 +270,34 @@ export class Switch implements Node, FeatureSwitch {
   }
 
   #admit(now: Nanos, ingress: number, egress: number, frame: Frame): DropReason {
-    const { arrive, admit } = this.#features
     const given = this.#classifier.priority(frame)
-    let queued = given
-    for (let i = 0; i < arrive.length; i++) queued = arrive[i]!.arrive(now, frame, ingress, egress, queued)
+    const queued = this.#arrive === null ? given : this.#arrive.arrive(now, frame, ingress, egress, given)
     // Only a pause of the priority with which the frame came stops the sender on its link.
     const priority = this.#isLossless(queued) ? given : queued
     if (!this.buffer.check(frame.wireLength)) return DropReason.BUFFER_FULL
-    for (let i = 0; i < admit.length; i++) {
-      const refused = admit[i]!.admit(now, frame, ingress, priority)
-      if (refused === DropReason.NONE) continue
-      this.#takeBack(now, frame, ingress, priority, i)
-      return refused
+    if (this.#admission !== null) {
+      const refused = this.#admission.admit(now, frame, ingress, priority)
+      if (refused !== DropReason.NONE) return refused
     }
     const port = this.ports[egress]!
     const reason = port.enqueue(now, frame, queued)
     if (reason !== DropReason.NONE) {
-      this.#takeBack(now, frame, ingress, priority, admit.length)
+      this.#admission?.leave?.(now, frame, ingress, priority)
       return reason
     }
     // While the frame waits, these fields say where it came from.
     frame.port = ingress
     frame.ingressPriority = priority
-    this.buffer.update(ingress, priority, egress, frame.wireLength)
+    this.buffer.update(frame.wireLength)
     const freeNs = Math.max(now, port.serializer.endNs)
     if (this.#schedule.timeOf(egress) > freeNs) this.#schedule.set(egress, port.nextStartNs(now))
     return DropReason.NONE
   }
 
-  /** Drops a frame that the first `count` features have admitted. */
-  #takeBack(now: Nanos, frame: Frame, ingress: number, priority: number, count: number): void {
-    const { admit } = this.#features
-    for (let i = 0; i < count; i++) admit[i]!.leave?.(now, frame, ingress, priority)
-  }
-
   /** An admitted frame leaves its queue. */
-  #release(now: Nanos, frame: Frame, egress: number): void {
-    const { admit } = this.#features
-    const { port: ingress, ingressPriority: priority, wireLength: bytes } = frame
-    this.buffer.remove(ingress, priority, egress, bytes)
-    for (let i = 0; i < admit.length; i++) admit[i]!.leave?.(now, frame, ingress, priority)
+  #release(now: Nanos, frame: Frame): void {
+    this.buffer.remove(frame.wireLength)
+    this.#admission?.leave?.(now, frame, frame.port, frame.ingressPriority)
   }
 
   #isLossless(priority: number): boolean {
@@ -321,7 +316,7 @@ export class Switch implements Node, FeatureSwitch {
       for (let p = 0; p < PRIORITIES; p++) {
         if (!pfc.isEnabled(view, 0, p)) continue
         port.pause.onPause(now, p, pfc.quanta(view, 0, p))
-        for (const feature of this.#features.pause) feature.pause(now, index, p)
+        this.#features.pause?.pause(now, index, p)
       }
       this.wake(now, index)
     } else if (pfc.isGlobalPause(view, 0, length)) {

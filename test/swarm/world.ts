@@ -514,7 +514,7 @@ class World {
       const queued = {
         name,
         gauges: ports.map(({ gauge }) => gauge.bytes),
-        egress: ports.map((_, port) => buffer.egressBytes(port)),
+        queues: ports.map(({ queues }) => queues.reduce((sum, { bytes }) => sum + bytes, 0)),
         usedBytes: buffer.usedBytes,
         bufferBytes: buffer.bytesMax,
       }

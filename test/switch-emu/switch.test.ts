@@ -206,12 +206,11 @@ t.test('the shared buffer bounds all ports together', async t => {
   }
   // Two are on their lines, two wait, the fifth finds 500 bytes.
   t.equal(node.buffer.usedBytes, 2000)
-  t.equal(node.buffer.ingressBytes(0, 0), 2000)
-  t.equal(node.buffer.egressBytes(1), 1000)
+  t.equal(node.ports[1]!.queueBytes, 1000)
   t.equal(node.report(1, 1).dropsByReason.bufferFull, 1)
   drain(node, ALL, frame => pool.give(frame))
   t.equal(node.buffer.usedBytes, 0)
-  t.equal(node.buffer.egressBytes(1), 0)
+  t.equal(node.ports[1]!.queueBytes, 0)
   t.equal(pool.inUse, 0)
 })
 
@@ -232,10 +231,10 @@ t.test('priorities by DSCP overtake in the queue, not on the line', async t => {
     node.onFrame(0, 0, buildFrame(pool, { from: HOST(0), to: HOST(1), wireBytes, tos: dscp << 2 }))
     drain(node, 0, note)
   }
-  t.equal(node.buffer.ingressBytes(0, 3), 2006)
+  t.equal(node.ports[1]!.queues[3]!.bytes, 2006)
   drain(node, ALL, note)
   t.same(order, [1000, 1003, 1002, 1004, 1001])
-  t.equal(node.buffer.ingressBytes(0, 3), 0)
+  t.equal(node.ports[1]!.queues[3]!.bytes, 0)
 })
 
 interface Load {

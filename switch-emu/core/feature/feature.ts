@@ -1,7 +1,7 @@
 /**
  * A feature of a switch is one class. Its methods are the stages of a frame's way, and it implements those
  * that it needs. A stage calls the features that have it, in the order of `catalogue.ts`. A feature that is
- * off is in no list and costs nothing.
+ * off costs nothing.
  *
  *     onFrame ── route ── arrive ── admit ── enqueue ──┐                     (offered: queued or dropped)
  *                           │         │         │      └─ queue ── scheduler ── grow ── serialiser ── leave ── start ── out

@@ -75,8 +75,8 @@ export class ForwardingTable {
     if (group === NO_GROUP) return -1
     const only = this.#groupPort[group]!
     if (only !== SEVERAL_PORTS) return only
-    const bucket = bucketOf(flowHash(view, frame.length, l3, frame.l4))
-    return this.#groupBuckets[group * BUCKETS + bucket]!
+    if (frame.flowHash < 0) frame.flowHash = flowHash(view, frame.length, l3, frame.l4)
+    return this.#groupBuckets[group * BUCKETS + bucketOf(frame.flowHash)]!
   }
 
   #writeKey(address: HostAddress): void {

@@ -48,10 +48,10 @@ export interface GrowStage {
   grow(frame: Frame): number
 }
 
-/** The features at the queues and the line of a port, in order. */
+/** What features do at the queues and the line of a port. Null: nothing. */
 interface PortStages {
-  enqueue: readonly EnqueueStage[]
-  grow: readonly GrowStage[]
+  enqueue: EnqueueStage | null
+  grow: GrowStage | null
 }
 
 /** Frames that precede all queues of a port, whatever is paused. */
@@ -65,8 +65,6 @@ interface UrgentFrames {
    */
   transmit(startNs: Nanos): Frame | null
 }
-
-const NO_STAGES: PortStages = { enqueue: [], grow: [] }
 
 /**
  * The egress side of one port: eight queues, the pauses that hold them, the scheduler between them, and the
@@ -83,7 +81,8 @@ export class EgressPort {
   readonly pause: PauseState
   /** Null: no frames precede the queues. */
   #urgent: UrgentFrames | null = null
-  #stages = NO_STAGES
+  #enqueue: EnqueueStage | null = null
+  #grow: GrowStage | null = null
   /** False: no queue is ever held. */
   readonly #lossless: boolean
   readonly #scheduler: QueueScheduler
@@ -116,8 +115,9 @@ export class EgressPort {
   }
 
   /** Sets the features that act at this port, once they exist. */
-  setStages(stages: PortStages): void {
-    this.#stages = stages
+  setStages({ enqueue, grow }: PortStages): void {
+    this.#enqueue = enqueue
+    this.#grow = grow
   }
 
   /** Sets the source of frames that precede all queues. Throws WEIR_BAD_ARGUMENT if there is one already. */
@@ -173,9 +173,8 @@ export class EgressPort {
     const queue = this.queues[priority]!
     const bytes = frame.wireLength
     if (!queue.hasRoom(bytes)) return DropReason.QUEUE_FULL
-    const { enqueue } = this.#stages
-    for (let i = 0; i < enqueue.length; i++) {
-      const refused = enqueue[i]!.enqueue(now, frame, this, priority)
+    if (this.#enqueue !== null) {
+      const refused = this.#enqueue.enqueue(now, frame, this, priority)
       if (refused !== DropReason.NONE) return refused
     }
     frame.enqueuedNs = now
@@ -218,9 +217,7 @@ export class EgressPort {
     this.#scheduler.onSent(priority, bytes, empty)
     this.#sentPriority = priority
     // Memory and weights count the frame's length at its arrival, the line its length at departure.
-    const { grow } = this.#stages
-    let growth = 0
-    for (let i = 0; i < grow.length; i++) growth += grow[i]!.grow(frame)
+    const growth = this.#grow === null ? 0 : this.#grow.grow(frame)
     const readyNs = dueNs > frame.enqueuedNs ? dueNs : frame.enqueuedNs
     const startNs = this.serializer.transmit(readyNs, bytes + growth)
     frame.departNs = this.serializer.endNs

@@ -4,14 +4,11 @@ import { assert, WeirError } from '../../../lib/errors.js'
 export const PRIORITIES = 8
 
 /**
- * Bytes of packet memory in use: of the whole switch, of each ingress port and priority, of each egress port.
- * It holds no frames and only decides whether a frame fits: `check`, then `update` when a frame is admitted,
- * then `remove` when its transmission starts.
+ * Bytes of packet memory that a whole switch uses. It holds no frames and only decides whether a frame fits: `check`, then
+ * `update` when a frame is admitted, then `remove` when its transmission starts.
  */
 export class SharedBuffer {
   readonly bytesMax: number
-  readonly #ingress: Float64Array
-  readonly #egress: Float64Array
   #used = 0
 
   /**
@@ -19,7 +16,7 @@ export class SharedBuffer {
    *
    * @param bytesMax memory of the whole switch, bytes
    */
-  constructor(bytesMax: number, ports: number) {
+  constructor(bytesMax: number) {
     if (!Number.isInteger(bytesMax) || bytesMax < 1) {
       throw new WeirError(
         'WEIR_BAD_ARGUMENT',
@@ -27,22 +24,10 @@ export class SharedBuffer {
       )
     }
     this.bytesMax = bytesMax
-    this.#ingress = new Float64Array(ports * PRIORITIES)
-    this.#egress = new Float64Array(ports)
   }
 
   get usedBytes(): number {
     return this.#used
-  }
-
-  /** Bytes in the switch that came in by `port` with `priority`. */
-  ingressBytes(port: number, priority: number): number {
-    return this.#ingress[port * PRIORITIES + priority]!
-  }
-
-  /** Bytes in the switch that wait to leave by `port`. */
-  egressBytes(port: number): number {
-    return this.#egress[port]!
   }
 
   /** Returns true if a frame of `bytes` may be admitted. */
@@ -51,22 +36,14 @@ export class SharedBuffer {
   }
 
   /** A frame was admitted. */
-  update(ingress: number, priority: number, egress: number, bytes: number): void {
+  update(bytes: number): void {
     this.#used += bytes
     assert(this.#used <= this.bytesMax, 'shared buffer: more admitted than it has')
-    this.#ingress[ingress * PRIORITIES + priority]! += bytes
-    this.#egress[egress]! += bytes
   }
 
   /** An admitted frame has left the queue. */
-  remove(ingress: number, priority: number, egress: number, bytes: number): void {
-    const at = ingress * PRIORITIES + priority
-    assert(
-      this.#ingress[at]! >= bytes && this.#egress[egress]! >= bytes,
-      'shared buffer: more removed than admitted',
-    )
+  remove(bytes: number): void {
     this.#used -= bytes
-    this.#ingress[at]! -= bytes
-    this.#egress[egress]! -= bytes
+    assert(this.#used >= 0, 'shared buffer: more removed than admitted')
   }
 }

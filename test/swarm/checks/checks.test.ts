@@ -200,17 +200,22 @@ t.test('bounds: window, rate, bytes in flight, T', async t => {
   complains(t, /-2 bytes acknowledged/, having({ ackedBytes: -2 }))
 })
 
-t.test('queues: as the memory counts them, within it, and within the windows', async t => {
-  const queued = { name: 's1', gauges: [10, 20], egress: [10, 20], usedBytes: 30, bufferBytes: 30 }
-  const having = (change: Partial<typeof queued>) => (fail: Fail) =>
-    checkQueues({ ...queued, ...change }, fail)
-  passes(t, 'right', having({}))
-  complains(t, /port 1: 21 bytes wait, memory counts 20/, having({ gauges: [10, 21] }))
-  complains(t, /31 bytes in use, its ports have 30/, having({ usedBytes: 31, bufferBytes: 40 }))
-  complains(t, /30 bytes in use of 29/, having({ bufferBytes: 29 }))
-  passes(t, 'windows', fail => checkPeak('s1', 2200, 2, 1000, 0.1, fail))
-  complains(t, /s1: 2201 bytes waited, windows allow 2200/, fail => checkPeak('s1', 2201, 2, 1000, 0.1, fail))
-})
+t.test(
+  'queues: the gauge as its queues, the memory as all queues, within it, and within the windows',
+  async t => {
+    const queued = { name: 's1', gauges: [10, 20], queues: [10, 20], usedBytes: 30, bufferBytes: 30 }
+    const having = (change: Partial<typeof queued>) => (fail: Fail) =>
+      checkQueues({ ...queued, ...change }, fail)
+    passes(t, 'right', having({}))
+    complains(t, /port 1: 21 bytes wait, its queues have 20/, having({ gauges: [10, 21] }))
+    complains(t, /31 bytes in use, its ports have 30/, having({ usedBytes: 31, bufferBytes: 40 }))
+    complains(t, /30 bytes in use of 29/, having({ bufferBytes: 29 }))
+    passes(t, 'windows', fail => checkPeak('s1', 2200, 2, 1000, 0.1, fail))
+    complains(t, /s1: 2201 bytes waited, windows allow 2200/, fail =>
+      checkPeak('s1', 2201, 2, 1000, 0.1, fail),
+    )
+  },
+)
 
 t.test('frames: each has an end, at links, switches, NICs and in the pool', async t => {
   const counts = { sent: 10, made: 2, copied: 1, received: 7, consumed: 2, dropped: 2, lost: 1, unplugged: 1 }

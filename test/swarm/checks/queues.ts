@@ -4,18 +4,18 @@ import type { Fail } from './fail.js'
 /** Bytes that wait in one switch. */
 interface QueuedBytes {
   name: string
-  /** By egress port, as its gauge and as the memory counts them. */
+  /** By egress port, as its gauge and as its queues count them. */
   gauges: readonly number[]
-  egress: readonly number[]
+  queues: readonly number[]
   usedBytes: number
   bufferBytes: number
 }
 
-export function checkQueues({ name, gauges, egress, usedBytes, bufferBytes }: QueuedBytes, fail: Fail): void {
+export function checkQueues({ name, gauges, queues, usedBytes, bufferBytes }: QueuedBytes, fail: Fail): void {
   for (const [port, bytes] of gauges.entries())
-    if (bytes !== egress[port])
-      fail(`${name}, port ${port}: ${bytes} bytes wait, memory counts ${egress[port]}`)
-  const sum = egress.reduce((all, bytes) => all + bytes, 0)
+    if (bytes !== queues[port])
+      fail(`${name}, port ${port}: ${bytes} bytes wait, its queues have ${queues[port]}`)
+  const sum = queues.reduce((all, bytes) => all + bytes, 0)
   if (sum !== usedBytes) fail(`${name}: ${usedBytes} bytes in use, its ports have ${sum}`)
   if (usedBytes > bufferBytes) fail(`${name}: ${usedBytes} bytes in use of ${bufferBytes}`)
 }
