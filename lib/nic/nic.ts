@@ -2,6 +2,7 @@ import type { AckSample } from '../cc/congestion-control.js'
 import { WeirError } from '../errors.js'
 import type { Frame } from '../frame/frame.js'
 import type { Node } from '../frame/node.js'
+import type { ReceivedRun } from '../frame/received-run.js'
 import { MemoryTable } from '../qp/memory/memory.js'
 import { TxKind } from '../qp/queue-pair.js'
 import { Completion } from '../qp/queues/completion-queue.js'
@@ -94,7 +95,7 @@ export class Nic implements Node, Verbs, RxEvents {
       pool: config.pool,
       icrc: this.settings.icrc !== 'off',
     })
-    this.#rx = new RxPipeline(config.address, this.table, this, this.settings.icrc)
+    this.#rx = new RxPipeline(config.address, this.table, this, this.settings.icrc, this.settings.withoutIcrc)
     this.readRoom = new ReadRoom(this.settings.receiveBudgetBytes)
     this.#connections = new Connections(this)
     this.pfc = new PfcReceiver(this.settings.lineRateBps)
@@ -175,11 +176,11 @@ export class Nic implements Node, Verbs, RxEvents {
 
   // ---- Node
 
-  onFrame(now: Nanos, _port: number, frame: Frame): void {
+  onFrame(now: Nanos, _port: number, frame: Frame, run: ReceivedRun | null = null): void {
     // A switch that forwards a frame has parsed it; a frame straight off the wire may be meant for the port itself.
     try {
       if (frame.l3 < 0 && this.pfc.receive(now, frame)) this.#updateHeld(now)
-      else this.#rx.receive(now, frame)
+      else this.#rx.receive(now, frame, run)
     } catch (defect) {
       // It is of no connection: those are ended where it shows. The frame is dropped.
       this.countDefect(defect)
@@ -408,7 +409,12 @@ export class Nic implements Node, Verbs, RxEvents {
     this.#tx.recover()
     if (this.settings.defects === 'throw') throw defect
     this.#defects++
-    this.settings.onDefect(defect)
+    try {
+      this.settings.onDefect(defect)
+    } catch {
+      // There is nobody else to tell.
+      this.#defects++
+    }
   }
 
   /** As FlowStart. */
@@ -419,7 +425,7 @@ export class Nic implements Node, Verbs, RxEvents {
   /** The flow has new work, a new state or news of its packets: schedules it, and its handler's events. */
   flowChanged(now: Nanos, flow: Flow): void {
     const { sender, path, ending } = flow
-    if (sender.brokenNeeds !== 0) this.#start.onNeedsBroken(flow)
+    if (flow.promisesChanged) this.#start.agreeAgain(flow)
     if (sender.needsBaseRtt()) this.startProbe(flow)
     if (path.peerSourcePort !== path.sourcePort && path.peerSourcePort !== 0) this.#paths.follow(now, flow)
     this.#choosePath(now, flow)

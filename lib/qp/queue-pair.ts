@@ -1,6 +1,7 @@
 import { WeirError } from '../errors.js'
 import type { Frame } from '../frame/frame.js'
 import type { FrameRun } from '../frame/frame-run.js'
+import type { ReceivedRun } from '../frame/received-run.js'
 import type { Nanos } from '../time/nanos.js'
 import * as bth from '../wire/ib/bth.js'
 import { isKnown, isRequest, Opcode } from '../wire/ib/opcode.js'
@@ -22,6 +23,7 @@ import { nextTimeout, onTimeout } from './requester/on-timeout.js'
 import { Requester } from './requester/requester.js'
 import { requestPayloadBytes, transmitRequest } from './requester/transmit-request.js'
 import { middlesNext, transmitRun } from './requester/transmit-run.js'
+import { executeRun, roomForRun } from './responder/execute-run.js'
 import { Responder } from './responder/responder.js'
 import {
   ackIsNext,
@@ -319,6 +321,26 @@ export class QueuePair {
       counters.droppedState++
       if (opcode === Opcode.RC_ACKNOWLEDGE && refuses(frame)) this.#peerRefused = true
     }
+  }
+
+  /**
+   * How many packets of a run, 0 to `most`, `onRun` could carry out. `onPacket` has just handled `frame`, the packet before
+   * them, and they differ from it in payload and PSN only.
+   */
+  roomForRun(frame: Frame, most: number): number {
+    const context = this.#context
+    if (!context.took || !context.responds) return 0
+    return roomForRun(this.#responder.inbound, frame, bth.opcode(frame.view, frame.bth), most)
+  }
+
+  /**
+   * Carries out the first `packets` of a run, at most `roomForRun`, with the right ICRC, as `onPacket` would one by one. One
+   * acknowledgement stands for all of them.
+   *
+   * @param asksForAck one of them asks for an acknowledgement
+   */
+  onRun(frame: Frame, run: ReceivedRun, packets: number, asksForAck: boolean): void {
+    executeRun(this.#responder.inbound, frame, run, packets, asksForAck)
   }
 
   /** Call at the time of `nextTimeout`; harmless when called early. */

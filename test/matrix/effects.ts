@@ -132,6 +132,8 @@ export const NIC_EFFECTS: Readonly<
   cm: 'of handshakes, which end before data begins: test/cm',
   lineRateBps: [{ value: 5e9, seen: less('rateMax') }],
   pathMtu: [256, 512, 2048, 4096].map(value => ({ value, seen: is('payloadMax', value) })),
+  withoutIcrc: 'of packets that are checked on their way in: test/nic/without-icrc.test.ts',
+  packetBytesMax: [{ value: 1500, seen: more('payloadMax') }],
   int: [
     ...FORMAT_NAMES.slice(1).map(format => ({ value: { format, hops: 5 }, seen: differs('formats') })),
     { value: { format: 'wide', hops: 2 }, seen: differs('headerBytes', 'pathHopsMax') },

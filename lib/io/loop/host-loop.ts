@@ -25,10 +25,8 @@ interface HostLoopOptions {
   intake?: Intake
 }
 
-/** Most frames received in one round. Then the event loop runs. */
-const RECEIVED_FRAMES = 64
-/** Most frames sent in one round. Two of the longest runs leave whole. */
-const SENT_FRAMES = 128
+/** Most frames received, but for the rest of a run, and most frames sent, in one round. Then the event loop runs. */
+const BATCH_FRAMES = 64
 /**
  * Rounds for which deadlines wait until all arrived frames are taken in. A deadline means silence, and the
  * packet that would break the silence may be behind other frames. This number of rounds empties any receive
@@ -103,17 +101,22 @@ export class HostLoop implements Driven {
     this.#intake?.begin(now)
     let received = 0
     let bytes = 0
-    for (; received < RECEIVED_FRAMES; received++) {
+    while (received < RECEIVED_FRAMES) {
       const frame = this.#port.receive()
       if (frame === null) break
-      bytes += frame.length
+      const { length } = frame
+      const run = this.#port.run ?? null
       // A new reading of the clock: the frame may have arrived while the frames before it were handled, or
-      // while other processes ran. With the older time its round trip would be too short.
+      // while other processes ran. With the older time its round trip would be too short. What follows the
+      // frame in its run has arrived with it.
       now = this.now()
-      this.#node.onFrame(now, 0, frame)
+      this.#node.onFrame(now, 0, frame, run)
+      const packets = run === null ? 1 : 1 + run.taken
+      received += packets
+      bytes += packets * length
     }
     this.#intake?.took(bytes, this.#port.waitingBytes())
-    this.#keepDeadlines(now, received === RECEIVED_FRAMES)
+    this.#keepDeadlines(now, received >= RECEIVED_FRAMES)
     let sent = 0
     while (sent < SENT_FRAMES && this.#port.canTransmit()) {
       const frame = this.#node.pollTransmit(now)
@@ -123,7 +126,7 @@ export class HostLoop implements Driven {
     }
     this.#port.flush()
     if (this.#intake?.wantsEnd) this.#intake.end(this.now())
-    return sent === SENT_FRAMES || received === RECEIVED_FRAMES
+    return sent === SENT_FRAMES || received >= RECEIVED_FRAMES
   }
 
   #keepDeadlines(now: Nanos, moreWaits: boolean): void {

@@ -70,7 +70,6 @@ export class Sender implements WindowFollower {
   /** SND.UNA at the last acknowledgement that the controller learned of, and the newest transmission that one has named. */
   #ackedUna = 0
   #ackedNumber = -1
-  #brokenNeeds = 0
   /** The last response that the peer has shown to have, and how many of those are news. */
   #takenSeq = -1
   #takenPackets = 0
@@ -138,16 +137,6 @@ export class Sender implements WindowFollower {
   /** Asks the peer to work out this flow's window; null when this end does. */
   get rateRequest(): RateRequest | null {
     return this.#rateRequest
-  }
-
-  /** What the peer has granted and does not give: bit `id` is set for each need. */
-  get brokenNeeds(): number {
-    return this.#brokenNeeds
-  }
-
-  /** Those needs count as refused. */
-  onNeedsRefused(): void {
-    this.#brokenNeeds = 0
   }
 
   /** Packets with payload sent so far: what controllers count by. */
@@ -294,6 +283,7 @@ export class Sender implements WindowFollower {
 
   onRetransmit(lostBytes: number, byTimeout: boolean, newestSeq: number): void {
     this.#losses.add(lostBytes, byTimeout, newestSeq)
+    this.promises.onLoss()
     if (byTimeout) this.#stats.timeouts++
   }
 
@@ -342,7 +332,7 @@ export class Sender implements WindowFollower {
     else this.#ackedNumber = sample.seq
     // Nobody keeps a packet for longer than the whole round trip.
     if (sample.turnaroundNs > sample.rttNs) sample.turnaroundNs = UNKNOWN_NS
-    if (sample.advanced) this.#brokenNeeds |= this.promises.onProgress(sample, this.#peer.granted)
+    if (sample.advanced) this.promises.onProgress(sample, this.#peer.granted)
     this.#ackedSeq = -1
     this.#ackedBytes = 0
     this.#telemetryProbe?.onProgress(now, sample.rttNs)
@@ -351,7 +341,7 @@ export class Sender implements WindowFollower {
 
   /** A READ of the peer shows that it has earlier responses. That is all that a plain RoCEv2 peer says of them. */
   #tellTaken(now: Nanos, sample: AckSample): void {
-    const bytes = this.#takenPackets * this.#peer.pathMtu
+    const bytes = this.#takenPackets * this.#peer.payloadMax
     this.#takenPackets = 0
     if (!this.#responses.any || !this.congestion.begun) return
     if (!this.#fill(sample, now, true, this.#takenSeq) || sample.seq < 0) return
@@ -442,7 +432,7 @@ export class Sender implements WindowFollower {
   // ---- WindowFollower
 
   onWindow(control: CongestionControl, windowBytes: number): void {
-    const windowPackets = windowBytes === NO_WINDOW ? NO_WINDOW_PACKETS : windowBytes / this.#peer.pathMtu
+    const windowPackets = windowBytes === NO_WINDOW ? NO_WINDOW_PACKETS : windowBytes / this.#peer.payloadMax
     // A window that has become small must not run out while it waits for an acknowledgement.
     const { share: ackShare, everyPackets } = this.#asks
     const packets = Math.floor(windowPackets * (control.ackShare ?? ackShare))

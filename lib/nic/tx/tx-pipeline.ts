@@ -66,6 +66,8 @@ export class TxPipeline {
   readonly #runIcrc = new icrc.RunWriter()
   /** The packets that follow the data packet which was written last, in the order in which they leave. */
   readonly run: FrameRun
+  /** The frame that is being written gets an ICRC. */
+  #withIcrc = false
   /** BTH of Weir's own packets. */
   readonly #vendor = new bth.Bth()
 
@@ -300,10 +302,10 @@ export class TxPipeline {
   /** The rest is as the head's, but for the ICRC. */
   #finishRun(head: Frame, packets: number, telemetryBytes: number): void {
     const { run, counters } = this
-    if (this.#icrc) this.#runIcrc.begin(head)
+    if (this.#withIcrc) this.#runIcrc.begin(head)
     for (let i = 0; i < packets; i++) {
       const frame = run.at(i)
-      if (this.#icrc) this.#runIcrc.write(frame)
+      if (this.#withIcrc) this.#runIcrc.write(frame)
       else frame.view.setUint32(frame.length - icrc.BYTES, 0)
     }
     counters.frames += packets
@@ -410,6 +412,7 @@ export class TxPipeline {
   #begin(flow: Flow, headers: Buffer = flow.path.headers): Frame | null {
     const frame = this.#take()
     if (frame === null) return null
+    if (flow.peer.withoutIcrc) this.#withIcrc = false
     frame.alone = !flow.peer.takesRuns
     frame.udpPort = flow.peer.udpPort
     frame.payload = beginFrame(frame, headers)
@@ -420,6 +423,7 @@ export class TxPipeline {
     const frame = this.#pool.take()
     if (frame === null) this.counters.noFrame++
     this.#open = frame
+    this.#withIcrc = this.#icrc
     return frame
   }
 
@@ -442,7 +446,7 @@ export class TxPipeline {
     completeHeaders(frame, telemetry.destinationPort(frame))
     if (whole) {
       frame.length = frame.wireLength
-      if (this.#icrc) icrc.write(frame)
+      if (this.#withIcrc) icrc.write(frame)
       else frame.view.setUint32(frame.length - icrc.BYTES, 0)
     }
     this.counters.frames++
