@@ -25,8 +25,10 @@ interface HostLoopOptions {
   intake?: Intake
 }
 
-/** Most frames received, but for the rest of a run, and most frames sent, in one round. Then the event loop runs. */
-const BATCH_FRAMES = 64
+/** Most frames received in one round, but for the rest of a run. Then the event loop runs. */
+const RECEIVED_FRAMES = 64
+/** Most frames sent in one round. Two of the longest runs leave whole. */
+const SENT_FRAMES = 128
 /**
  * Rounds for which deadlines wait until all arrived frames are taken in. A deadline means silence, and the
  * packet that would break the silence may be behind other frames. This number of rounds empties any receive

@@ -89,7 +89,7 @@ export class BatchPort implements Port {
   #current: Receiving
   #isFull = false
   /** `run` of the last frame that could be sent: the others of that run can be, too. */
-  #run = 0
+  #sentRun = 0
   #retry: NodeJS.Timeout | null = null
   #closed = false
   #writable = () => {}
@@ -173,7 +173,7 @@ export class BatchPort implements Port {
 
   transmit(frame: Frame): void {
     const fault = this.#faultOf(frame)
-    this.#run = fault === null ? frame.run : 0
+    this.#sentRun = fault === null ? frame.run : 0
     if (fault !== null) {
       this.counters.drops[fault]++
       this.#pool.give(frame)
@@ -287,7 +287,7 @@ export class BatchPort implements Port {
   #faultOf(frame: Frame): PortDropReason | null {
     if (this.#closed) return 'closed'
     if (this.#isFull) return 'txFull'
-    if (frame.run !== 0 && frame.run === this.#run) return null
+    if (frame.run !== 0 && frame.run === this.#sentRun) return null
     return frameFault(frame, this.#family, this.mtu)
   }
 }
