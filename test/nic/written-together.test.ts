@@ -4,6 +4,7 @@
  * that it knows after each round, is equal.
  */
 import t, { type Test } from 'tap'
+import { WeirError } from '../../lib/errors.js'
 import type { Frame } from '../../lib/frame/frame.js'
 import { RUN_PACKETS_MAX } from '../../lib/frame/frame-run.js'
 import type { NicConfig } from '../../lib/nic/config.js'
@@ -11,6 +12,8 @@ import { TURN_PACKETS } from '../../lib/nic/flow/turn.js'
 import type { Nic } from '../../lib/nic/nic.js'
 import { WorkOpcode } from '../../lib/qp/queues/work.js'
 import { Random } from '../../lib/sim/random.js'
+import * as bth from '../../lib/wire/ib/bth.js'
+import * as pfc from '../../lib/wire/net/pfc.js'
 import { drawnSeed, fixedSeed, isReplay } from '../support/seeds.js'
 import { connected, makePair, memoryOf, type Pair, pattern } from './pair.js'
 
@@ -188,4 +191,65 @@ for (const [i, config] of CASES.entries()) {
 t.test('drawn', async t => {
   const seed = drawnSeed(t)
   compare(t, CASES[seed % CASES.length]!, seed, (seed % 5) / 100)
+})
+
+/** Host a with a run of which the first packet has left, and the packets of an undisturbed run. */
+function withRun(config: Partial<NicConfig> = {}) {
+  const host = { ...AS_DAEMON, cc: { name: 'fixed-window', options: {} }, runPackets: RUN_PACKETS_MAX }
+  const pair = makePair({ a: { ...host, ...config }, b: host })
+  const { left } = connected(pair)
+  pair.settle()
+  const { now } = pair.network
+  const to = memoryOf(pair.b, Buffer.alloc(BYTES))
+  const post = () =>
+    left.connection!.postSend(now, {
+      id: 1,
+      opcode: WorkOpcode.RDMA_WRITE,
+      region: memoryOf(pair.a, pattern(1, BYTES)),
+      offset: 0,
+      length: 20 * 1024,
+      remoteAddress: to.address,
+      rkey: to.key,
+    })
+  const flow = pair.a.table.flows.find(entry => entry !== null)!
+  return { pair, now, post, flow, left }
+}
+
+const psnsOf = (frames: readonly Frame[]) => frames.map(({ view, bth: at }) => bth.psn(view, at))
+
+t.test('a pause holds what is left of a run, and then it goes on', async t => {
+  const { pair, now, post, flow } = withRun()
+  const psn = flow.qp.sndNxt
+  post()
+  const sent = [pair.a.pollTransmit(now)!, pair.a.pollTransmit(now)!, pair.a.pollTransmit(now)!]
+  t.equal(sent[2]!.run, sent[1]!.run, 'in the middle of a run')
+  const pause = pair.pool.take()!
+  pfc.write(pause.view, 0, 1, 1, 100)
+  pause.length = pause.wireLength = pfc.BYTES
+  pair.a.onFrame(now, 0, pause)
+  t.equal(pair.a.pollTransmit(now), null)
+  const until = pair.a.nextTimeout()
+  t.ok(until > now, 'nothing is due before the pause ends')
+  pair.a.onTimeout(until)
+  sent.push(...polled(pair.a, until))
+  t.same(
+    psnsOf(sent),
+    Array.from({ length: 20 }, (_, i) => (psn + i) & 0xffffff),
+  )
+  for (const frame of sent) pair.pool.give(frame)
+})
+
+t.test('a defect while a run is written gives its frames back, and ends the connection', async t => {
+  const { pair, now, post, flow, left } = withRun({ defects: 'end' })
+  const inUse = pair.pool.inUse
+  flow.qp.transmitRun = () => {
+    throw new WeirError('WEIR_INTERNAL', 'broken by the test')
+  }
+  post()
+  const sent = polled(pair.a, now)
+  for (const frame of sent) pair.pool.give(frame)
+  pair.a.onTimeout(now)
+  t.equal(pair.pool.inUse, inUse)
+  t.equal(pair.a.counters.defects, 1)
+  t.equal(left.error?.code, 'WEIR_INTERNAL')
 })

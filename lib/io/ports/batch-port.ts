@@ -74,7 +74,7 @@ export class BatchPort implements Port {
   readonly #arena: DataView
   readonly #room: Backing
   /** What lies behind the frame that was returned last. */
-  readonly #received: ReceivedRun
+  readonly #run: ReceivedRun
   readonly #family: 4 | 6
   /** Bytes of a frame before its UDP payload. */
   readonly #headerBytes: number
@@ -89,7 +89,7 @@ export class BatchPort implements Port {
   #current: Receiving
   #isFull = false
   /** `run` of the last frame that could be sent: the others of that run can be, too. */
-  #sendableRun = 0
+  #sentRun = 0
   #retry: NodeJS.Timeout | null = null
   #closed = false
   #writable = () => {}
@@ -122,7 +122,7 @@ export class BatchPort implements Port {
       const room = pool.reserve(RECEIVER_ROOM_BYTES)
       this.#arena = new DataView(pool.arena.buffer)
       this.#room = new Backing(pool.arena.subarray(room, room + RECEIVER_ROOM_BYTES))
-      this.#received = new ReceivedRun(this.#room)
+      this.#run = new ReceivedRun(this.#room)
       this.#roce = new Receiving(new BatchReceiver(pool, roce, room), udp.PORT_ROCE)
       this.#int = new Receiving(new BatchReceiver(pool, int, room), udp.PORT_INT)
       this.#current = this.#int
@@ -142,7 +142,7 @@ export class BatchPort implements Port {
   }
 
   get run(): ReceivedRun | null {
-    return this.#received.count > 0 ? this.#received : null
+    return this.#run.count > 0 ? this.#run : null
   }
 
   waitingBytes(): number {
@@ -173,7 +173,7 @@ export class BatchPort implements Port {
 
   transmit(frame: Frame): void {
     const fault = this.#faultOf(frame)
-    this.#sendableRun = fault === null ? frame.run : 0
+    this.#sentRun = fault === null ? frame.run : 0
     if (fault !== null) {
       this.counters.drops[fault]++
       this.#pool.give(frame)
@@ -266,18 +266,18 @@ export class BatchPort implements Port {
 
   #beginRun(receiver: BatchReceiver): void {
     const at = receiver.at + receiver.bytes - (this.#room.bytes.byteOffset - this.#pool.arena.byteOffset)
-    this.#received.begin(at, receiver.bytes, this.#headerBytes, receiver.following)
+    this.#run.begin(at, receiver.bytes, this.#headerBytes, receiver.following)
   }
 
   /** The caller has taken packets of the run. */
   #skipTaken(): void {
-    const { taken, packetBytes } = this.#received
+    const { taken, packetBytes } = this.#run
     if (taken > 0) {
       this.#current.receiver.skip(taken)
       this.counters.rxFrames += taken
       this.counters.rxBytes += taken * (this.#headerBytes + packetBytes)
     }
-    this.#received.begin(0, 0, 0, 0)
+    this.#run.begin(0, 0, 0, 0)
   }
 
   #countLost(): void {
@@ -287,7 +287,7 @@ export class BatchPort implements Port {
   #faultOf(frame: Frame): PortDropReason | null {
     if (this.#closed) return 'closed'
     if (this.#isFull) return 'txFull'
-    if (frame.run !== 0 && frame.run === this.#sendableRun) return null
+    if (frame.run !== 0 && frame.run === this.#sentRun) return null
     return frameFault(frame, this.#family, this.mtu)
   }
 }
