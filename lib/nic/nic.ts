@@ -298,7 +298,7 @@ export class Nic implements Node, Verbs, RxEvents {
   /** The packet may have carried the acknowledgement. Work posted meanwhile had to wait behind that, and so had the measuring of T. */
   #controlSent(now: Nanos, flow: Flow): void {
     flow.sentFrames++
-    if (flow.sender.needsBaseRtt()) this.startProbe(flow)
+    if (flow.sender.needsBaseRtt()) this.#start.onFirstWork(flow)
     this.#scheduler.update(flow, now)
     this.#afterSend(now, flow)
   }
@@ -311,7 +311,7 @@ export class Nic implements Node, Verbs, RxEvents {
   /** What a flow that has sent may do beside sending on. */
   #considerSent(now: Nanos, flow: Flow): void {
     // What was posted while an acknowledgement was owed had to wait behind that.
-    if (flow.sender.needsBaseRtt()) this.startProbe(flow)
+    if (flow.sender.needsBaseRtt()) this.#start.onFirstWork(flow)
     if (flow.sender.telemetryProbe !== null) this.#feedback.considerProbe(now, flow)
     this.#choosePath(now, flow)
   }
@@ -407,7 +407,7 @@ export class Nic implements Node, Verbs, RxEvents {
   flowChanged(now: Nanos, flow: Flow): void {
     const { sender, path, ending } = flow
     if (sender.brokenNeeds !== 0) this.#start.onNeedsBroken(flow)
-    if (sender.needsBaseRtt()) this.startProbe(flow)
+    if (sender.needsBaseRtt()) this.#start.onFirstWork(flow)
     if (path.peerSourcePort !== path.sourcePort && path.peerSourcePort !== 0) this.#paths.follow(now, flow)
     this.#choosePath(now, flow)
     this.#scheduler.update(flow, now)

@@ -472,10 +472,13 @@ export class Connections {
 
   /**
    * Where T comes from: it is given; or a careful flow, or one to a peer that answers no probes, learns it from its first round
-   * trips; or probes measure it (at the active side at once, at the passive one when it first sends).
+   * trips; or probes measure it. The active side has its controller, or begins to measure, at once; the passive one when it first
+   * sends.
    */
   #settleBaseRtt(now: Nanos, flow: Flow): void {
-    if (flow.handshake.fixedBaseRttNs > 0) this.#nic.setBaseRtt(now, flow, flow.handshake.fixedBaseRttNs)
+    const { fixedBaseRttNs, active } = flow.handshake
+    if (fixedBaseRttNs > 0 && active) this.#nic.setBaseRtt(now, flow, fixedBaseRttNs)
+    else if (fixedBaseRttNs > 0) flow.sender.congestion.expect(fixedBaseRttNs)
     else if (this.#nic.settings.start === 'careful' || !flow.peer.isWeir) this.#nic.beginUnmeasured(now, flow)
     else if (flow.handshake.active) this.#nic.startProbe(flow)
   }

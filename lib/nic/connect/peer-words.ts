@@ -1,6 +1,5 @@
 /** What two Weir hosts say beyond the standard, in the private data of REQ and REP, and of REJ and DREQ. */
-import { ccNeeds, needTexts, ownOffer } from '../../cc/catalogue.js'
-import { type FeedbackOffer, grantedOf, offerOfPeer, PLAIN_OFFER, readsNeeds } from '../../cc/needs.js'
+import { type FeedbackOffer, offerOfPeer, PLAIN_OFFER } from '../../cc/needs.js'
 import { probesPaths } from '../../cc/path-settings.js'
 import type { Disconnected, Rejected } from '../../cm/events.js'
 import { REQ_USER_BYTES } from '../../cm/options.js'
@@ -22,6 +21,7 @@ import {
   wordsProof,
 } from '../keys/connection-key.js'
 import { SwitchGuard } from '../keys/switch-guard.js'
+import { termsOf } from './terms.js'
 import { peerOf } from './udp-ports.js'
 
 type PeerWords = weirData.ConnectParameters
@@ -38,8 +38,6 @@ const KEEPS_PORT = 8
 /** Its data packets and probes say with which window they were sent, where the peer works windows out. */
 const WINDOW_NUMBERS = 16
 const NO_WORDS = new Uint8Array(0)
-/** A Weir host that says nothing of needs may ask for windows of rx-hpcc. */
-const OLDER_NEEDS: readonly needs.Need[] = [{ id: needs.NeedId.RECEIVING_PART, value: 0 }]
 
 /**
  * This end's words, for a REQ or a REP. Throws WEIR_BAD_ARGUMENT if there is no room in a REQ for the application's data beside what
@@ -54,8 +52,8 @@ export function ownWords(settings: NicSettings, flow: Flow, applicationData?: Ui
     receiveBudgetBytes: settings.receiveBudgetBytes ?? 0,
     applicationData: data,
     keyWords: ownKeyWords(settings, flow),
-    needs: needs.encode(ccNeeds(flow.cc.name)),
-    ackEvery: offered(settings).ackEvery,
+    needs: termsOf(settings).asked(flow.cc.name),
+    ackEvery: termsOf(settings).offer.ackEvery,
     wordsProof: NO_WORDS,
   }
   const words = weirData.encode(said)
@@ -93,15 +91,10 @@ function exchangeOf(
 
 function ownFeatures(settings: NicSettings, { peer: { selectiveRepeat }, path }: Flow): number {
   const keepsPort = probesPaths(path.settings) ? 0 : KEEPS_PORT
-  const always = PATH_ANSWERS | WINDOW_NUMBERS | offered(settings).features
+  const always = PATH_ANSWERS | WINDOW_NUMBERS | termsOf(settings).offer.features
   return (
     (always | (selectiveRepeat ? SELECTIVE_REPEAT : 0) | (settings.takesRuns ? 0 : NO_RUNS) | keepsPort) >>> 0
   )
-}
-
-/** What this host grants its peers. */
-function offered(settings: NicSettings): FeedbackOffer {
-  return ownOffer(settings)
 }
 
 /** What the other end grants this one. */
@@ -214,10 +207,9 @@ export function heed(settings: NicSettings, flow: Flow, said: PeerSaid, words: P
     return
   }
   const { features, pathMtu, receiveBudgetBytes } = words
-  const asked = readsNeeds(features) ? needs.decode(words.needs)! : OLDER_NEEDS
-  const given = asked.flatMap(need => grantedOf(offered(settings), need) ?? [])
-  flow.receiver.serve(given)
-  if (readsNeeds(features)) flow.stats.feedbackGiven = needTexts(given)
+  const granted = termsOf(settings).granted(features, words.needs)
+  flow.receiver.serve(granted.needs)
+  flow.stats.feedbackGiven = granted.texts
   flow.peer.agree({
     answersPaths: (features & PATH_ANSWERS) !== 0,
     numbersWindows: (features & WINDOW_NUMBERS) !== 0,
