@@ -144,6 +144,26 @@ export class Nic implements Node, Verbs, RxEvents {
   // ---- For programs that have both ends
 
   /**
+   * As `connect`, to that NIC: both ends agree without messages, and their handlers learn it before this returns. Null where only
+   * messages can say what there is to be said: then nothing has happened. See introduce.
+   * @param roundTripNs that the network would have taken for a datagram and its answer, 0 = not known
+   */
+  join(
+    now: Nanos,
+    to: Nic,
+    port: number,
+    handler: ConnectionHandler,
+    options: ConnectOptions,
+    roundTripNs: Nanos,
+  ): Connection | null {
+    if (!this.#connections.mayJoin(to.#connections, port, options)) return null
+    const connection = this.#connections.join(now, to.#connections, port, handler, options, roundTripNs)
+    this.#dispatch(now)
+    to.#dispatch(now)
+    return connection
+  }
+
+  /**
    * Hands the next management datagram for that NIC to it, without a frame. False if there is none. Meanwhile neither has to be
    * polled. See introduce.
    * @param roundTripNs that the network would have taken for a datagram and its answer, 0 = not known

@@ -24,7 +24,8 @@ import { SwitchGuard } from '../keys/switch-guard.js'
 import { termsOf } from './terms.js'
 import { peerOf } from './udp-ports.js'
 
-type PeerWords = weirData.ConnectParameters
+/** What a Weir host says of itself at connect. */
+export type PeerWords = weirData.ConnectParameters
 
 const VERSION = 1
 /** Bit of `features`: keeps packets that come out of order, sends SACKs and reads them. */
@@ -45,17 +46,7 @@ const NO_WORDS = new Uint8Array(0)
  */
 export function ownWords(settings: NicSettings, flow: Flow, applicationData?: Uint8Array): Uint8Array {
   const data = applicationData ?? NO_WORDS
-  const said: weirData.ConnectParameters = {
-    version: VERSION,
-    features: ownFeatures(settings, flow),
-    pathMtu: flow.peer.pathMtu,
-    receiveBudgetBytes: settings.receiveBudgetBytes ?? 0,
-    applicationData: data,
-    keyWords: ownKeyWords(settings, flow),
-    needs: termsOf(settings).asked(flow.cc.name),
-    ackEvery: termsOf(settings).offer.ackEvery,
-    wordsProof: NO_WORDS,
-  }
+  const said = ownParameters(settings, flow, data)
   const words = weirData.encode(said)
   const { handshake } = flow
   if (!handshake.active) {
@@ -70,6 +61,30 @@ export function ownWords(settings: NicSettings, flow: Flow, applicationData?: Ui
     'WEIR_BAD_ARGUMENT',
     `privateData of ${data.length} bytes is ${beyond} too long beside what ${flow.cc.name} needs of the peer${flow.handshake.keyWords.length > 0 ? ' and the key' : ''}`,
   )
+}
+
+/** This end's words as the peer reads them from a REQ or a REP: for peers that need no message. Throws as ownWords. */
+export function wordsAsRead(settings: NicSettings, flow: Flow, applicationData?: Uint8Array): PeerWords {
+  const { length } = applicationData ?? NO_WORDS
+  if (length === 0) return ownParameters(settings, flow, NO_WORDS)
+  // A REQ has less room, and what is too long is refused as the message is written.
+  const mayBeTooLong = flow.handshake.active || length > weirData.APPLICATION_BYTES_MAX
+  if (mayBeTooLong) return spokenWords(ownWords(settings, flow, applicationData))!
+  return ownParameters(settings, flow, Uint8Array.from(applicationData!))
+}
+
+function ownParameters(settings: NicSettings, flow: Flow, applicationData: Uint8Array): PeerWords {
+  return {
+    version: VERSION,
+    features: ownFeatures(settings, flow),
+    pathMtu: flow.peer.pathMtu,
+    receiveBudgetBytes: settings.receiveBudgetBytes ?? 0,
+    applicationData,
+    keyWords: ownKeyWords(settings, flow),
+    needs: termsOf(settings).asked(flow.cc.name),
+    ackEvery: termsOf(settings).offer.ackEvery,
+    wordsProof: NO_WORDS,
+  }
 }
 
 /** What both ends have said, as this end knows it. @param reply words of the REP, without their proof */
@@ -232,13 +247,13 @@ export function refusal(error: unknown, flow: Flow | null = null): Uint8Array {
 }
 
 /** Private data of a message that ends the flow in order: on a connection with a key, the proof that this end sends it. */
-export function farewell(flow: Flow | undefined): Uint8Array {
+export function farewell(flow: Flow | null): Uint8Array {
   const proof = flow?.peer.ends?.own
   return proof === undefined ? NO_WORDS : weirData.encodeRejection({ code: '', message: '', proof })
 }
 
 /** False for a message that would end an established connection and cannot be the peer's. */
-export function mayEnd(flow: Flow | undefined, privateData: Uint8Array): boolean {
+export function mayEnd(flow: Flow | null, privateData: Uint8Array): boolean {
   const ends = flow?.peer.ends
   if (!ends) return true
   const said = weirData.decodeRejection(privateData)
@@ -246,7 +261,7 @@ export function mayEnd(flow: Flow | undefined, privateData: Uint8Array): boolean
 }
 
 /** Why the peer refused, for this end's application. */
-export function rejection(flow: Flow, event: Rejected): WeirError {
+export function rejection(flow: Flow, event: Pick<Rejected, 'reason' | 'privateData'>): WeirError {
   const said = weirData.decodeRejection(event.privateData)
   const why =
     said !== null && said !== 'malformed' && said.code !== ''

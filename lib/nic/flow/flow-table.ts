@@ -1,4 +1,5 @@
 import { WeirError } from '../../errors.js'
+import { IntMap } from '../../int-map.js'
 import type { Flow } from './flow.js'
 import { Names } from './names.js'
 
@@ -21,7 +22,7 @@ export class FlowTable {
   readonly #byQpn: (Flow | null)[]
   readonly #mask: number
   /** By the peer's QPN, which peers choose by themselves: several may have the same. */
-  readonly #byRemoteQpn = new Map<number, Flow[]>()
+  readonly #byRemoteQpn = new IntMap<readonly Flow[]>()
   #count = 0
   #lastIndex: number
 
@@ -96,9 +97,10 @@ export class FlowTable {
     this.#byQpn[flow.qpn & this.#mask] = null
     this.#count--
     const qpn = flow.qp?.remoteQpn ?? 0
-    const others = this.withRemoteQpn(qpn).filter(other => other !== flow)
+    const all = this.withRemoteQpn(qpn)
+    const others = all.filter(other => other !== flow)
     if (others.length > 0) this.#byRemoteQpn.set(qpn, others)
-    else this.#byRemoteQpn.delete(qpn)
+    else this.#byRemoteQpn.deleteIf(qpn, all)
   }
 
   /** The flow's queue pair knows its peer's. */

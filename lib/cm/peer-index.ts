@@ -1,0 +1,18 @@
+import { IntMap } from '../int-map.js'
+import type { CmConnection } from './connection.js'
+
+/** The connections with one peer, by the names that the peer gives them. */
+export class PeerIndex {
+  /** Address and GUID of the peer, by which the table finds this index. */
+  readonly name: string
+  readonly byId = new IntMap<CmConnection>()
+  readonly byQpn = new IntMap<CmConnection>()
+
+  constructor(name: string) {
+    this.name = name
+  }
+
+  get isEmpty(): boolean {
+    return this.byId.size === 0 && this.byQpn.size === 0
+  }
+}
