@@ -140,11 +140,7 @@ export class ConnectionManager {
    * from the REQ. Its application decides: go on with `join`, or `forget` the connection at both. Throws as `connect`, and WEIR_FULL
    * when the other end has no room.
    */
-  propose(
-    now: Nanos,
-    params: ConnectParams,
-    to: ConnectionManager,
-  ): { id: number; request: ConnectRequest } {
+  propose(now: Nanos, params: ConnectParams, to: ConnectionManager): { id: number; request: ConnectRequest } {
     const { connection, message } = this.#begin(now, params)
     const { local, remote } = connection
     const ends = { local: remote, remote: local, udpPort: this.#options.udpPort }

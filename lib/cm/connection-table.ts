@@ -20,7 +20,7 @@ export class ConnectionTable {
   readonly #deadlines = new DeadlineHeap()
   readonly #byId = new IntMap<CmConnection>()
   /** Peers that there are connections with, by address and GUID. */
-  readonly #peers = new Map<string, PeerIndex>()
+  readonly #peers = new Map<string, PeerIndex<CmConnection>>()
   readonly #byQpn = new IntMap<CmConnection>()
   /** In the order in which they entered timewait. */
   readonly #timewait = new Set<CmConnection>()
@@ -75,7 +75,7 @@ export class ConnectionTable {
     const name = nameOf(connection.remote, peer.caGuid)
     let index = this.#peers.get(name)
     if (index === undefined) {
-      index = new PeerIndex(name)
+      index = new PeerIndex<CmConnection>(name)
       this.#peers.set(name, index)
     }
     connection.index = index

@@ -32,7 +32,7 @@ export class CmConnection {
   qpn = 0
   peer: PeerParameters | null = null
   /** The peer's connections, among which this one is. Null until the peer is known. */
-  index: PeerIndex | null = null
+  index: PeerIndex<CmConnection> | null = null
   /** Interval and number of the repetitions of this end's messages. */
   timeoutNs: Nanos = 0
   maxRetries = 0

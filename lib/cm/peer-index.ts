@@ -1,12 +1,11 @@
 import { IntMap } from '../int-map.js'
-import type { CmConnection } from './connection.js'
 
 /** The connections with one peer, by the names that the peer gives them. */
-export class PeerIndex {
+export class PeerIndex<C> {
   /** Address and GUID of the peer, by which the table finds this index. */
   readonly name: string
-  readonly byId = new IntMap<CmConnection>()
-  readonly byQpn = new IntMap<CmConnection>()
+  readonly byId = new IntMap<C>()
+  readonly byQpn = new IntMap<C>()
 
   constructor(name: string) {
     this.name = name

@@ -502,8 +502,7 @@ export class Connections {
   /** A flow for a request that the listener takes. Throws WEIR_REJECTED or WEIR_FULL, and what the listener throws. */
   #admit(now: Nanos, request: ConnectRequest, words: PeerWords | null): Flow {
     const listener = this.#listeners.get(request.port)
-    if (listener === undefined)
-      throw new WeirError('WEIR_REJECTED', `nobody listens on port ${request.port}`)
+    if (listener === undefined) throw new WeirError('WEIR_REJECTED', `nobody listens on port ${request.port}`)
     this.#makeRoom(now)
     this.#nic.table.checkRoom()
     checkKey(this.#nic.settings, words, request)
