@@ -44,7 +44,7 @@ const ROOMS: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['path-settings.ts', 'telemetry-settings.ts', 'hpcc', 'cubic', 'fixed-window'],
     ['rx-hpcc', 'auto'],
     ['catalogue.ts'],
-    ['parse-options.ts', 'conflicts.ts'],
+    ['agreements.ts', 'parse-options.ts', 'conflicts.ts'],
   ],
   'lib/qp': [
     ['transport-options.ts', 'memory'],

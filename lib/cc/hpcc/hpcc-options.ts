@@ -87,5 +87,5 @@ export function hpccConstants(
   return constants
 }
 
-/** Of options that many connections have, the constants are worked out once. */
+/** Constants of options that many connections have: worked out once. */
 const KNOWN = new WeakMap<OptionValues, { specs: readonly OptionSpec[]; constants: HpccConstants }>()

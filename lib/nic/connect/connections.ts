@@ -20,6 +20,7 @@ import { isLast, isReadResponse } from '../../wire/ib/opcode.js'
 import { HostAddress } from '../../wire/net/address.js'
 import * as ipv4 from '../../wire/net/ipv4.js'
 import { checkConnectOptions, type NicSettings, priorityOfDscp, timeoutExponent } from '../config.js'
+import { filledPayload, PAYLOAD_MAX } from '../flow/filled-payload.js'
 import type { Flow } from '../flow/flow.js'
 import { type Beginning, type FlowHost, makeFlow } from '../flow/make-flow.js'
 import { ConcurrentFlows } from '../rx/concurrent-flows.js'
@@ -47,7 +48,6 @@ import {
 import { connectingOf, otherThanOwn } from './udp-ports.js'
 
 const READS_OUTSTANDING = 16
-const PATH_MTU_MAX = 4096
 /** When no place is free, a connection gives way that has not been confirmed for so long. */
 const CONFIRM_WITHIN_NS = 100 * MILLISECOND
 /** Packets of small messages are more than their bytes say. */
@@ -178,7 +178,19 @@ export class Connections {
     const udpPort = otherThanOwn(this.#nic.settings, options.udpPort)
     this.#makeRoom(now)
     const phase = 'connecting'
-    const beginning: Beginning = { remote, handler, phase, udpPort, baseRttNs, pathMtu, cc, telemetry, paths }
+    const fills = pathMtu === undefined
+    const beginning = {
+      remote,
+      handler,
+      phase,
+      udpPort,
+      baseRttNs,
+      pathMtu,
+      fills,
+      cc,
+      telemetry,
+      paths,
+    } as const
     return this.#makeFlow(beginning)
   }
 
@@ -513,7 +525,8 @@ export class Connections {
     const pathMtu = words?.pathMtu ?? (request.pathMtu || undefined)
     const udpPort = otherThanOwn(this.#nic.settings, request.udpPort)
     const phase = 'accepting'
-    return this.#makeFlow({ remote, handler, phase, udpPort, baseRttNs: undefined, pathMtu, cc: undefined })
+    const beginning = { remote, handler, phase, udpPort, pathMtu, fills: true } as const
+    return this.#makeFlow({ ...beginning, baseRttNs: undefined, cc: undefined })
   }
 
   /** The passive end's flow takes over what the request says, and is ready to receive. */
@@ -639,7 +652,7 @@ export class Connections {
     flow.qp.modify(now, QpState.RTR, {
       remoteQpn: peer.qpn,
       receivePsn: flow.handshake.receivePsn,
-      pathMtu: flow.peer.pathMtu,
+      pathMtu: flow.peer.payloadMax,
       responderResources: Math.min(READS_OUTSTANDING, peer.responderResources),
       selectiveRepeat: flow.peer.selectiveRepeat,
       ackEveryPackets: flow.receiver.ackEveryPackets,
@@ -726,9 +739,10 @@ export class Connections {
   }
 }
 
-/** Room for a full packet of this host's path MTU with all its headers. */
-function keptBytes({ pathMtu, pool }: NicSettings): number {
-  return Math.min(pool.slotBytes, pathMtu + SLOT_BYTES - PATH_MTU_MAX)
+/** Room for a full packet of this host with all its headers. */
+function keptBytes({ pathMtu, packetBytesMax, address, pool }: NicSettings): number {
+  const payload = Math.max(pathMtu, filledPayload(packetBytesMax, address, null))
+  return Math.min(pool.slotBytes, payload + SLOT_BYTES - PAYLOAD_MAX)
 }
 
 /** An application's own error, as the end of a connection reports it. */
@@ -746,5 +760,5 @@ function asWeirError(error: unknown): WeirError {
 function grantedPackets({ receiveBudgetBytes, packetsInFlightMax }: NicSettings, flow: Flow): number {
   const bytes =
     (receiveBudgetBytes ?? Number.POSITIVE_INFINITY) + flow.sender.congestion.hostShare.budgetBytes
-  return Math.min(packetsInFlightMax, Math.max(GRANTED_LEAST, Math.ceil(bytes / flow.peer.pathMtu)))
+  return Math.min(packetsInFlightMax, Math.max(GRANTED_LEAST, Math.ceil(bytes / flow.peer.payloadMax)))
 }

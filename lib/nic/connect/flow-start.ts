@@ -91,25 +91,22 @@ export class FlowStart {
     }
     flow.sender.measured()
     if (congestion.begun) {
-      if (probe.baseRttNs !== NEVER) congestion.onBaseRttProbe(now, probe.baseRttNs, probe.clean)
+      if (probe.baseRttNs !== NEVER) congestion.onBaseRttProbe(now, probe, probe.clean)
       return true
     }
     const guess = flow.handshake.roundTripNs > 0 ? flow.handshake.roundTripNs : BASE_RTT_UNKNOWN_NS
     const measured = probe.baseRttNs === NEVER ? guess : probe.baseRttNs
     if (this.#settings.baseRttWindowNs !== NEVER) {
       this.#keepMeasuring(flow)
-      if (probe.baseRttNs !== NEVER) congestion.onBaseRttProbe(now, probe.baseRttNs, true)
+      if (probe.baseRttNs !== NEVER) congestion.onBaseRttProbe(now, probe, true)
     }
     this.begin(flow, Math.max(measured, this.#settings.baseRttLeastNs))
     return true
   }
 
-  /** The peer does not give what it has granted: the controller goes on without, or gives way as its entry says. */
-  onNeedsBroken(flow: Flow): void {
-    const { sender } = flow
-    const gaveWay = flow.onBroken(sender.brokenNeeds)
-    sender.onNeedsRefused()
-    if (gaveWay) this.#equip(flow, flow.stats.baseRttNs)
+  /** The peer has ceased to give what it has granted: the controller goes on without, or gives way as its entry says. Or it gives it again. */
+  agreeAgain(flow: Flow): void {
+    if (flow.agreeAgain()) this.#equip(flow, flow.stats.baseRttNs)
   }
 
   /** T is known: the flow gets its controller, and what brings it telemetry. */
@@ -123,7 +120,7 @@ export class FlowStart {
     const context = {
       lineRateBps: this.#settings.lineRateBps,
       baseRttNs,
-      mtuBytes: flow.peer.pathMtu,
+      mtuBytes: flow.peer.payloadMax,
       careful: this.#settings.start === 'careful',
     }
     const control = createCongestionControl(cc.name, context, cc.options)

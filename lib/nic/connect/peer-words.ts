@@ -39,50 +39,87 @@ const KEEPS_PORT = 8
 /** Its data packets and probes say with which window they were sent, where the peer works windows out. */
 const WINDOW_NUMBERS = 16
 const NO_WORDS = new Uint8Array(0)
+/** Bytes of needs for which a REQ has room beside all other words of Weir's, but for those of a key or an application. */
+const NEEDS_THAT_FIT = 16
 
 /**
- * This end's words, for a REQ or a REP. Throws WEIR_BAD_ARGUMENT if there is no room in a REQ for the application's data beside what
- * the controller needs of the peer.
+ * This end's words, for a REQ or a REP. A REQ without room for all of them leaves out first that this end fills its packets, then that it
+ * does without ICRCs, then how often it acknowledges. Throws WEIR_BAD_ARGUMENT if there is no room in a REQ for the application's data beside what the controller needs of the
+ * peer.
  */
-export function ownWords(settings: NicSettings, flow: Flow, applicationData?: Uint8Array): Uint8Array {
-  const data = applicationData ?? NO_WORDS
-  const said = ownParameters(settings, flow, data)
-  const words = weirData.encode(said)
+export function ownWords(
+  settings: NicSettings,
+  flow: Flow,
+  applicationData: Uint8Array = NO_WORDS,
+): Uint8Array {
   const { handshake } = flow
-  if (!handshake.active) {
-    if (handshake.wordsKey === null) return words
-    const exchange = exchangeOf(flow, words, flow.qp.remoteQpn, flow.qp.sndNxt)
-    return weirData.encode({ ...said, wordsProof: wordsProof(handshake.wordsKey, exchange) })
+  const keyWords = ownKeyWords(settings, flow)
+  const say = () => saidBy(settings, flow, applicationData, keyWords)
+  const said = say()
+  const words = weirData.encode(said)
+  if (handshake.active) return requestOf(flow, words, () => weirData.encode(say()), applicationData)
+  if (handshake.wordsKey === null) return words
+  const exchange = exchangeOf(flow, words, flow.qp.remoteQpn, flow.qp.sndNxt)
+  return weirData.encode({ ...said, wordsProof: wordsProof(handshake.wordsKey, exchange) })
+}
+
+/** The words of a REQ, as many as fit. @param again the words once the flow does without something */
+function requestOf(
+  { handshake, peer, cc }: Flow,
+  all: Uint8Array,
+  again: () => Uint8Array,
+  applicationData: Uint8Array,
+): Uint8Array {
+  let words = all
+  for (const leaveOut of [() => peer.fillsNone(), () => peer.keepsIcrc(), () => handshake.hideAckEvery()]) {
+    if (words.length <= REQ_USER_BYTES) break
+    leaveOut()
+    words = again()
   }
   handshake.onRequestWords(words)
   const beyond = words.length - REQ_USER_BYTES
-  if (beyond <= 0 || data.length === 0) return words
+  if (beyond <= 0 || applicationData.length === 0) return words
   throw new WeirError(
     'WEIR_BAD_ARGUMENT',
-    `privateData of ${data.length} bytes is ${beyond} too long beside what ${flow.cc.name} needs of the peer${flow.handshake.keyWords.length > 0 ? ' and the key' : ''}`,
+    `privateData of ${applicationData.length} bytes is ${beyond} too long beside what ${cc.name} needs of the peer${handshake.keyWords.length > 0 ? ' and the key' : ''}`,
   )
 }
 
 /** This end's words as the peer reads them from a REQ or a REP: for peers that need no message. Throws as ownWords. */
-export function wordsAsRead(settings: NicSettings, flow: Flow, applicationData?: Uint8Array): PeerWords {
-  const { length } = applicationData ?? NO_WORDS
-  if (length === 0) return ownParameters(settings, flow, NO_WORDS)
-  // A REQ has less room, and what is too long is refused as the message is written.
-  const mayBeTooLong = flow.handshake.active || length > weirData.APPLICATION_BYTES_MAX
-  if (mayBeTooLong) return spokenWords(ownWords(settings, flow, applicationData))!
-  return ownParameters(settings, flow, Uint8Array.from(applicationData!))
+export function wordsAsRead(
+  settings: NicSettings,
+  flow: Flow,
+  applicationData: Uint8Array = NO_WORDS,
+): PeerWords {
+  const { length } = applicationData
+  const needs = termsOf(settings).asked(flow.cc.name)
+  // Words that may not fit, of which some would be left out or refused, are written.
+  const fit = flow.handshake.active
+    ? length === 0 && needs.length <= NEEDS_THAT_FIT
+    : length <= weirData.APPLICATION_BYTES_MAX
+  if (!fit) return spokenWords(ownWords(settings, flow, applicationData))!
+  return saidBy(settings, flow, Uint8Array.from(applicationData), ownKeyWords(settings, flow))
 }
 
-function ownParameters(settings: NicSettings, flow: Flow, applicationData: Uint8Array): PeerWords {
+function saidBy(
+  settings: NicSettings,
+  flow: Flow,
+  applicationData: Uint8Array,
+  keyWords: Uint8Array,
+): weirData.ConnectParameters {
+  const terms = termsOf(settings)
+  const offer = terms.offer(flow.handshake.hidesAckEvery)
   return {
     version: VERSION,
-    features: ownFeatures(settings, flow),
+    features: ownFeatures(settings, flow, offer),
     pathMtu: flow.peer.pathMtu,
+    filledPayload: flow.peer.filledPayload,
+    withoutIcrc: flow.peer.mayOmitIcrc,
     receiveBudgetBytes: settings.receiveBudgetBytes ?? 0,
     applicationData,
-    keyWords: ownKeyWords(settings, flow),
-    needs: termsOf(settings).asked(flow.cc.name),
-    ackEvery: termsOf(settings).offer.ackEvery,
+    keyWords,
+    needs: terms.asked(flow.cc.name),
+    ackEvery: offer.ackEvery,
     wordsProof: NO_WORDS,
   }
 }
@@ -104,9 +141,13 @@ function exchangeOf(
   }
 }
 
-function ownFeatures(settings: NicSettings, { peer: { selectiveRepeat }, path }: Flow): number {
+function ownFeatures(
+  settings: NicSettings,
+  { peer: { selectiveRepeat }, path }: Flow,
+  offer: FeedbackOffer,
+): number {
   const keepsPort = probesPaths(path.settings) ? 0 : KEEPS_PORT
-  const always = PATH_ANSWERS | WINDOW_NUMBERS | termsOf(settings).offer.features
+  const always = PATH_ANSWERS | WINDOW_NUMBERS | offer.features
   return (
     (always | (selectiveRepeat ? SELECTIVE_REPEAT : 0) | (settings.takesRuns ? 0 : NO_RUNS) | keepsPort) >>> 0
   )
@@ -221,8 +262,8 @@ export function heed(settings: NicSettings, flow: Flow, said: PeerSaid, words: P
     flow.peer.isPlain()
     return
   }
-  const { features, pathMtu, receiveBudgetBytes } = words
-  const granted = termsOf(settings).granted(features, words.needs)
+  const { features, pathMtu, filledPayload, withoutIcrc, receiveBudgetBytes } = words
+  const granted = termsOf(settings).granted(flow.handshake.hidesAckEvery, features, words.needs)
   flow.receiver.serve(granted.needs)
   flow.stats.feedbackGiven = granted.texts
   flow.peer.agree({
@@ -232,6 +273,8 @@ export function heed(settings: NicSettings, flow: Flow, said: PeerSaid, words: P
     takesRuns: (features & NO_RUNS) === 0,
     selectiveRepeat: (features & SELECTIVE_REPEAT) !== 0,
     pathMtu,
+    filledPayload,
+    withoutIcrc,
   })
   if (receiveBudgetBytes > 0) flow.sender.congestion.hostShare.budgetBytes = receiveBudgetBytes
 }

@@ -1,5 +1,5 @@
 import { ccNeeds, needTexts, ownOffer } from '../../cc/catalogue.js'
-import { type FeedbackOffer, grantedOf, readsNeeds } from '../../cc/needs.js'
+import { type FeedbackOffer, grantedOf, readsNeeds, withoutAckEvery } from '../../cc/needs.js'
 import * as needs from '../../wire/weir/needs.js'
 import type { NicSettings } from '../config.js'
 
@@ -21,15 +21,22 @@ const OLDER: readonly needs.Need[] = [{ id: needs.NeedId.RECEIVING_PART, value: 
  * Controllers that a program adds later than a NIC's first connection do not count for that NIC.
  */
 class Terms {
-  /** What this host grants. */
-  readonly offer: FeedbackOffer
+  readonly #offer: FeedbackOffer
+  /** The same for a peer that does not learn how often this host acknowledges. */
+  readonly #lesserOffer: FeedbackOffer
   readonly #asked = new Map<string, Uint8Array>()
   readonly #granted = new Map<string, Granted>()
   readonly #toOlder: Granted
 
   constructor(settings: NicSettings) {
-    this.offer = ownOffer(settings)
-    this.#toOlder = { needs: this.#given(OLDER), texts: [] }
+    this.#offer = ownOffer(settings)
+    this.#lesserOffer = withoutAckEvery(this.#offer)
+    this.#toOlder = { needs: givenOf(this.#offer, OLDER), texts: [] }
+  }
+
+  /** What this host grants. @param hidesAckEvery its words leave out how often it acknowledges */
+  offer(hidesAckEvery: boolean): FeedbackOffer {
+    return hidesAckEvery ? this.#lesserOffer : this.#offer
   }
 
   /** The needs of that controller, as words of a connection have them. */
@@ -41,22 +48,25 @@ class Terms {
     return bytes
   }
 
-  /** What this host grants of the needs that a Weir host's words name. @param features of these words; @param list sound, encoded */
-  granted(features: number, list: Uint8Array): Granted {
+  /**
+   * What this host grants of the needs that a Weir host's words name.
+   * @param hidesAckEvery as `offer`; @param features of these words; @param list sound, encoded
+   */
+  granted(hidesAckEvery: boolean, features: number, list: Uint8Array): Granted {
     if (!readsNeeds(features)) return this.#toOlder
-    const key = String.fromCharCode(...list)
+    const key = String.fromCharCode(Number(hidesAckEvery), ...list)
     const known = this.#granted.get(key)
     if (known !== undefined) return known
     if (this.#granted.size === LISTS_MAX) this.#granted.clear()
-    const given = this.#given(needs.decode(list)!)
+    const given = givenOf(this.offer(hidesAckEvery), needs.decode(list)!)
     const granted = { needs: given, texts: needTexts(given) }
     this.#granted.set(key, granted)
     return granted
   }
+}
 
-  #given(asked: readonly needs.Need[]): readonly needs.Need[] {
-    return asked.flatMap(need => grantedOf(this.offer, need) ?? [])
-  }
+function givenOf(offer: FeedbackOffer, asked: readonly needs.Need[]): readonly needs.Need[] {
+  return asked.flatMap(need => grantedOf(offer, need) ?? [])
 }
 
 const BY_SETTINGS = new WeakMap<NicSettings, Terms>()

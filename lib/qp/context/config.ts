@@ -26,7 +26,7 @@ export interface QpConfig {
   ackRequestEveryPackets?: number
   /** Bound on unacknowledged PSNs, 1 to 2^23. Default 8192. One READ that takes more runs alone. */
   maxPacketsInFlight?: number
-  /** 256, 512, 1024, 2048 or 4096. Default 1024. */
+  /** Payload bytes of a full packet, a multiple of 4 from 256 to 4096: InfiniBand knows the powers of two. Default 1024. */
   pathMtu?: number
   /** What the peer may do, a sum of `Access` (IBA 10.6.3). Default 0. */
   access?: number
@@ -182,7 +182,8 @@ export class QpSettings implements Required<QpConfig> {
   }
 }
 
-const PATH_MTUS = [256, 512, 1024, 2048, 4096]
+const PATH_MTU_LEAST = 256
+const PATH_MTU_MOST = 4096
 
 /** Throws WEIR_BAD_ARGUMENT, naming the option and its range, for a value out of it. */
 function checkSettings(settings: QpSettings): void {
@@ -206,8 +207,8 @@ function checkSettings(settings: QpSettings): void {
 /** Throws WEIR_BAD_ARGUMENT for a value out of its range. */
 export function checkAttributes(qpn: number, given: QpAttributes): void {
   const { pathMtu } = given
-  if (pathMtu !== undefined && !PATH_MTUS.includes(pathMtu)) {
-    throw bad(qpn, `pathMtu is one of ${PATH_MTUS.join(', ')}, not ${pathMtu}`)
+  if (pathMtu !== undefined && (pathMtu % 4 !== 0 || pathMtu < PATH_MTU_LEAST || pathMtu > PATH_MTU_MOST)) {
+    throw bad(qpn, `pathMtu is a multiple of 4 from ${PATH_MTU_LEAST} to ${PATH_MTU_MOST}, not ${pathMtu}`)
   }
   range(qpn, 'ackEveryPackets', given.ackEveryPackets, 0, PSN_HALF)
   range(qpn, 'access', given.access, 0, 15)

@@ -43,7 +43,7 @@ function onAnyResponse(
   }
   if (seq < requester.outbound.sndUna) {
     counters.droppedResponseOrder++
-    requester.context.tookBefore = true
+    requester.context.arrivedInVain = true
     if (requester.outbound.spurious.onResponseTwice(frame.payloadLength)) selective.answeredTwice()
     observer.onAcked(now, seq, 0)
     return
@@ -58,9 +58,8 @@ function onAnyResponse(
     requester.onSign(now)
   } else {
     counters.droppedResponseOrder++
-    requester.context.tookBefore = selective.kept.has(seq)
-    const twice =
-      requester.context.tookBefore && requester.outbound.spurious.onResponseTwice(frame.payloadLength)
+    requester.context.arrivedInVain = true
+    const twice = selective.kept.has(seq) && requester.outbound.spurious.onResponseTwice(frame.payloadLength)
     if (twice) selective.answeredTwice()
   }
   if (!requester.context.requests) return
@@ -72,16 +71,17 @@ function onAnyResponse(
 
 /**
  * Takes what was kept behind the response that has come: further responses, and acknowledgements of requests behind
- * them.
+ * them. Each stays in the buffer until it has been taken, so that it is given back with the others if a defect shows.
  */
 function takeKept(requester: Requester, selective: SelectiveRepeat, now: Nanos): void {
   const { kept } = selective
   for (;;) {
     requester.acknowledgeThrough(now, selective.executedSeq)
-    const frame = kept.take(requester.outbound.sndUna)
+    const seq = requester.outbound.sndUna
+    const frame = kept.at(seq)
     if (frame === null) return
     onNextResponse(requester, now, frame, requester.context.sendQueue.at(requester.context.sendQueue.head))
-    kept.give(frame)
+    kept.dropBefore(seq + 1)
   }
 }
 
@@ -104,7 +104,7 @@ function findAnswered(requester: Requester, now: Nanos, seq: number): SendSlot |
   }
   if (seq < requester.outbound.sndUna) {
     counters.droppedResponseOrder++
-    requester.context.tookBefore = true
+    requester.context.arrivedInVain = true
     observer.onAcked(now, seq, 0)
     return null
   }
