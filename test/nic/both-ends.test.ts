@@ -236,6 +236,23 @@ t.test('two NICs agree without messages on what they agree on by messages', asyn
   }
 })
 
+t.test('where T is given, the passive end has a controller once it sends', async t => {
+  const pair = pairThatKnowsT()
+  const { right } = joined(pair)
+  const { stats } = right.connection!
+  t.match(stats, { controller: '', baseRttNs: T_NS })
+  const region = memoryOf(pair.b, pattern(4, 3000))
+  right.connection!.postSend(pair.network.now, {
+    id: 1,
+    opcode: WorkOpcode.SEND,
+    region,
+    offset: 0,
+    length: 3000,
+  })
+  t.match(stats, { controller: 'hpcc', baseRttNs: T_NS })
+  t.ok(pair.until(() => right.log.includes('completion 1 SUCCESS')))
+})
+
 t.test('where messages have to be written, they are handed over', async t => {
   const secret = new Uint8Array(32).fill(7)
   const pair = makePair({ a: { secret, baseRttNs: T_NS }, b: { secret, baseRttNs: T_NS } })
