@@ -59,7 +59,7 @@ export interface ChosenController {
 }
 
 /** What two ends have agreed on for the packets of one of them. */
-interface Agreement {
+export interface Agreement {
   /** The controller, which follows from what was granted. */
   cc: ChosenController
   /** Why it is that one. */
@@ -290,10 +290,16 @@ export function createCongestionControl(
   options: OptionValues = {},
 ): CongestionControl {
   const found = entry(name)
-  checkOptions(name, found.options, options)
-  checkIdleOptions(name, found.options, options)
+  if (CHECKED.get(options) !== name) {
+    checkOptions(name, found.options, options)
+    checkIdleOptions(name, found.options, options)
+    CHECKED.set(options, name)
+  }
   return found.create(context, options)
 }
+
+/** The controller that these options have been found good for last: all connections of a NIC may have the same. */
+const CHECKED = new WeakMap<OptionValues, string>()
 
 function entry(name: string): ControllerEntry {
   const found = CATALOGUE.find(other => other.name === name)

@@ -60,7 +60,7 @@ export class PlausibilityCheck {
    * What was last not believed, since when nothing has been believed, and how many telemetries of another path
    * wait for confirmation.
    */
-  readonly #doubted = new HopRecords()
+  #doubted: HopRecords | null = null
   #doubtedSinceNs: Nanos = Number.POSITIVE_INFINITY
   #unconfirmed = 0
   /** The flow has just taken another path. */
@@ -120,7 +120,7 @@ export class PlausibilityCheck {
   /** Two telemetries in a row of the same other path are believed; a single one may be forged. */
   #onOtherPath(now: Nanos, hops: HopRecords): boolean {
     const doubted = this.#doubted
-    const again = this.#unconfirmed > 0 && doubted.pathId === hops.pathId
+    const again = this.#unconfirmed > 0 && doubted !== null && doubted.pathId === hops.pathId
     if (again && this.#compare(now, hops, doubted) === Doubt.NONE) {
       this.#unconfirmed--
       return this.#believe(now, hops, true)
@@ -132,8 +132,9 @@ export class PlausibilityCheck {
 
   #doubt(now: Nanos, hops: HopRecords, tNs: Nanos, doubt: Doubt): boolean {
     const again = this.#unconfirmed === 0 && this.#doubtedSinceNs !== Number.POSITIVE_INFINITY
-    const lasts = again && now - this.#doubtedSinceNs > tNs
-    if (lasts && this.#compare(now, hops, this.#doubted) === Doubt.NONE) {
+    const doubted = this.#doubted
+    const lasts = again && doubted !== null && now - this.#doubtedSinceNs > tNs
+    if (lasts && this.#compare(now, hops, doubted) === Doubt.NONE) {
       return this.#believe(now, hops, true)
     }
     this.counts[doubt]! += 1
@@ -149,6 +150,7 @@ export class PlausibilityCheck {
   }
 
   #keepDoubted(now: Nanos, hops: HopRecords): void {
+    this.#doubted ??= new HopRecords()
     this.#doubted.copyFrom(hops)
     this.#doubted.keptNs.fill(now, 0, hops.count)
   }

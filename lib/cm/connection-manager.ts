@@ -1,15 +1,16 @@
-import { WeirError } from '../errors.js'
+import { assert, WeirError } from '../errors.js'
 import type { Nanos } from '../time/nanos.js'
 import * as dreq from '../wire/cm/dreq.js'
 import * as mad from '../wire/cm/mad.js'
 import * as rej from '../wire/cm/rej.js'
 import * as rep from '../wire/cm/rep.js'
+import type * as req from '../wire/cm/req.js'
 import type { HostAddress } from '../wire/net/address.js'
-import { buildRep, buildReq } from './agreement.js'
+import { buildRep, buildReq, requestEvent } from './agreement.js'
 import type { CmConnection } from './connection.js'
 import { ConnectionTable } from './connection-table.js'
 import { CmCounters } from './counters.js'
-import type { CmEvent } from './events.js'
+import type { CmEvent, ConnectRequest, PeerParameters } from './events.js'
 import { CmMachine } from './machine.js'
 import {
   type AcceptParams,
@@ -106,6 +107,12 @@ export class ConnectionManager {
    * maximum of connections exists.
    */
   connect(now: Nanos, params: ConnectParams): number {
+    const { connection, message } = this.#begin(now, params)
+    this.#machine.step(now, connection, 'connect', { req: message })
+    return connection.id
+  }
+
+  #begin(now: Nanos, params: ConnectParams): { connection: CmConnection; message: req.Req } {
     const { addresses, random, packetLifeTimeExponent } = this.#options
     checkConnect(params, addresses)
     this.#checkQpnFree(params.qpn)
@@ -125,9 +132,51 @@ export class ConnectionManager {
     connection.lifeExponent = packetLifeTimeExponent + 1
     this.#table.addQpn(connection, params.qpn)
     const sourcePort = params.sourcePort ?? 32_768 + (random() % 28_232)
-    const message = buildReq(connection, params, sourcePort, this.#options)
-    this.#machine.step(now, connection, 'connect', { req: message })
-    return connection.id
+    return { connection, message: buildReq(connection, params, sourcePort, this.#options) }
+  }
+
+  /**
+   * As `connect`, to a manager of the same program, without a message: returns this end's id, and what the other end would have learned
+   * from the REQ. Its application decides: go on with `join`, or `forget` the connection at both. Throws as `connect`, and WEIR_FULL
+   * when the other end has no room.
+   */
+  propose(now: Nanos, params: ConnectParams, to: ConnectionManager): { id: number; request: ConnectRequest } {
+    const { connection, message } = this.#begin(now, params)
+    const { local, remote } = connection
+    const ends = { local: remote, remote: local, udpPort: this.#options.udpPort }
+    const asked = to.#receiver.open(now, ends, message, connection.transactionId)
+    if (asked === null) {
+      this.forget(connection.id)
+      throw new WeirError(
+        'WEIR_FULL',
+        `${to.#table.size} connections exist at ${remote}, as many as may: close some or raise connectionsMax`,
+      )
+    }
+    return { id: connection.id, request: requestEvent(asked, message) }
+  }
+
+  /**
+   * The other end accepts what was proposed to it: the connection is established at both ends, as REP and RTU would have left it.
+   * Returns what this end would have learned from the REP. Throws as `accept`.
+   *
+   * @param id of this end; @param otherId of the other end; @param params those with which it accepts
+   */
+  join(
+    now: Nanos,
+    id: number,
+    other: ConnectionManager,
+    otherId: number,
+    params: AcceptParams,
+  ): PeerParameters {
+    const [own, accepting] = [this.#table.byId(id), other.#table.byId(otherId)]
+    assert(own !== null && accepting !== null, 'connection manager: both ends know what was proposed')
+    checkQueuePair(params, rep.PRIVATE_DATA_BYTES)
+    other.#checkQpnFree(params.qpn)
+    other.#table.addQpn(accepting, params.qpn)
+    this.#receiver.learn(own, buildRep(accepting, params, other.#options))
+    this.#machine.step(now, own, 'join', {})
+    other.#machine.step(now, accepting, 'join', {})
+    return own.peer!
   }
 
   /**
@@ -258,12 +307,12 @@ export class ConnectionManager {
   }
 
   /**
-   * Forgets an established connection, without a datagram, an event or a timewait: for ends of which the same program has both and
-   * knows that nothing of the connection is on its way.
+   * Forgets a connection that is established, or was proposed, without a datagram, an event or a timewait: for ends of which the
+   * same program has both and knows that nothing of the connection is on its way.
    */
   forget(id: number): void {
     const connection = this.#table.byId(id)
-    if (connection?.state === 'ESTABLISHED') this.#table.remove(connection)
+    if (connection?.state === 'ESTABLISHED' || connection?.state === 'IDLE') this.#table.remove(connection)
   }
 
   /** The next event, or null. An application that takes none gets no further connections. */

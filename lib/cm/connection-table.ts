@@ -1,7 +1,9 @@
+import { IntMap } from '../int-map.js'
 import { DeadlineHeap } from '../time/deadline-heap.js'
 import { type Nanos, NEVER } from '../time/nanos.js'
 import type { HostAddress } from '../wire/net/address.js'
 import { CmConnection, type Ends } from './connection.js'
+import { PeerIndex } from './peer-index.js'
 
 /**
  * All connections of a manager, by the names that messages use: the local communication id, the peer's GUID
@@ -16,10 +18,10 @@ export class ConnectionTable {
   readonly #slots: (CmConnection | null)[] = []
   readonly #free: number[] = []
   readonly #deadlines = new DeadlineHeap()
-  readonly #byId = new Map<number, CmConnection>()
-  readonly #byRemoteId = new Map<string, CmConnection>()
-  readonly #byRemoteQpn = new Map<string, CmConnection>()
-  readonly #byQpn = new Map<number, CmConnection>()
+  readonly #byId = new IntMap<CmConnection>()
+  /** Peers that there are connections with, by address and GUID. */
+  readonly #peers = new Map<string, PeerIndex<CmConnection>>()
+  readonly #byQpn = new IntMap<CmConnection>()
   /** In the order in which they entered timewait. */
   readonly #timewait = new Set<CmConnection>()
 
@@ -54,14 +56,12 @@ export class ConnectionTable {
   }
 
   remove(connection: CmConnection): void {
-    this.#byId.delete(connection.id)
+    this.#byId.deleteIf(connection.id, connection)
     this.#forgetQueuePairs(connection)
-    if (connection.peer) {
-      removeIf(
-        this.#byRemoteId,
-        key(connection.remote, connection.peer.caGuid, connection.remoteId),
-        connection,
-      )
+    const { index } = connection
+    if (index !== null) {
+      index.byId.deleteIf(connection.remoteId, connection)
+      if (index.isEmpty && this.#peers.get(index.name) === index) this.#peers.delete(index.name)
     }
     this.#timewait.delete(connection)
     this.#deadlines.set(connection.slot, NEVER)
@@ -72,8 +72,15 @@ export class ConnectionTable {
   /** Adds the connection to the indices by peer, after `remoteId` and `peer` are set. */
   addRemote(connection: CmConnection): void {
     const peer = connection.peer!
-    this.#byRemoteId.set(key(connection.remote, peer.caGuid, connection.remoteId), connection)
-    this.#byRemoteQpn.set(key(connection.remote, peer.caGuid, peer.qpn), connection)
+    const name = nameOf(connection.remote, peer.caGuid)
+    let index = this.#peers.get(name)
+    if (index === undefined) {
+      index = new PeerIndex<CmConnection>(name)
+      this.#peers.set(name, index)
+    }
+    connection.index = index
+    index.byId.set(connection.remoteId, connection)
+    index.byQpn.set(peer.qpn, connection)
   }
 
   addQpn(connection: CmConnection, qpn: number): void {
@@ -91,14 +98,8 @@ export class ConnectionTable {
   }
 
   #forgetQueuePairs(connection: CmConnection): void {
-    removeIf(this.#byQpn, connection.qpn, connection)
-    if (connection.peer) {
-      removeIf(
-        this.#byRemoteQpn,
-        key(connection.remote, connection.peer.caGuid, connection.peer.qpn),
-        connection,
-      )
-    }
+    this.#byQpn.deleteIf(connection.qpn, connection)
+    connection.index?.byQpn.deleteIf(connection.peer!.qpn, connection)
   }
 
   oldestInTimewait(): CmConnection | null {
@@ -107,7 +108,7 @@ export class ConnectionTable {
   }
 
   byId(id: number): CmConnection | null {
-    return this.#byId.get(id) ?? null
+    return this.#byId.get(id)
   }
 
   /** Finds a connection by both communication ids. `remoteId` 0 finds one whose peer is not known yet. */
@@ -117,15 +118,15 @@ export class ConnectionTable {
   }
 
   byRemoteId(remote: HostAddress, caGuid: bigint, remoteId: number): CmConnection | null {
-    return this.#byRemoteId.get(key(remote, caGuid, remoteId)) ?? null
+    return this.#peers.get(nameOf(remote, caGuid))?.byId.get(remoteId) ?? null
   }
 
   byRemoteQpn(remote: HostAddress, caGuid: bigint, qpn: number): CmConnection | null {
-    return this.#byRemoteQpn.get(key(remote, caGuid, qpn)) ?? null
+    return this.#peers.get(nameOf(remote, caGuid))?.byQpn.get(qpn) ?? null
   }
 
   byQpn(qpn: number): CmConnection | null {
-    return this.#byQpn.get(qpn) ?? null
+    return this.#byQpn.get(qpn)
   }
 
   setDeadline(connection: CmConnection, time: Nanos): void {
@@ -142,10 +143,6 @@ export class ConnectionTable {
   }
 }
 
-function key(remote: HostAddress, caGuid: bigint, number: number): string {
-  return `${remote} ${caGuid.toString(16)} ${number}`
-}
-
-function removeIf<K>(map: Map<K, CmConnection>, at: K, connection: CmConnection): void {
-  if (map.get(at) === connection) map.delete(at)
+function nameOf(remote: HostAddress, caGuid: bigint): string {
+  return `${remote} ${caGuid.toString(16)}`
 }

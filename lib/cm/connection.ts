@@ -1,6 +1,7 @@
 import type { Nanos } from '../time/nanos.js'
 import type { HostAddress } from '../wire/net/address.js'
 import type { PeerParameters } from './events.js'
+import type { PeerIndex } from './peer-index.js'
 import type { State } from './states.js'
 
 /** The two ends of a connection. */
@@ -30,6 +31,8 @@ export class CmConnection {
   /** Local QPN. 0 until the application sets it. */
   qpn = 0
   peer: PeerParameters | null = null
+  /** The peer's connections, among which this one is. Null until the peer is known. */
+  index: PeerIndex<CmConnection> | null = null
   /** Interval and number of the repetitions of this end's messages. */
   timeoutNs: Nanos = 0
   maxRetries = 0

@@ -142,23 +142,34 @@ export class CmReceiver {
       return
     }
     const local = namedAddress(message, this.#options.addresses)!
-    const room = this.#machine.undecided < this.#options.pendingRequestsMax
-    const connection = room ? this.#machine.open(now, true, { ...this.#endsTo(from), local }) : null
+    const ends = { ...this.#endsTo(from), local }
+    const connection = this.#hasRoom ? this.open(now, ends, message, mad.transactionId(this.#view, 0)) : null
     if (!connection) {
       this.#counters.noResources++
       this.#refuse(from, MessageKind.REQ, rej.Reason.NO_RESOURCES)
       return
     }
+    this.#machine.step(now, connection, 'req', { request: requestEvent(connection, message) })
+  }
+
+  get #hasRoom(): boolean {
+    return this.#machine.undecided < this.#options.pendingRequestsMax
+  }
+
+  /** A new connection that a peer has asked for by that REQ; null: there is no room. */
+  open(now: Nanos, ends: Ends, message: req.Req, transactionId: bigint): CmConnection | null {
+    const connection = this.#machine.open(now, true, ends)
+    if (connection === null) return null
     const ceiling = this.#options.peerTimeoutExponentMax
     connection.remoteId = message.localCommId
-    connection.transactionId = mad.transactionId(this.#view, 0)
+    connection.transactionId = transactionId
     connection.peer = peerOfReq(message)
     connection.timeoutNs = timeoutNs(Math.min(message.localCmResponseTimeout, ceiling))
     connection.maxRetries = message.maxCmRetries
     // The peer's ACK timeout is its packet life time plus one. The value 0 means no life time at all.
     connection.lifeExponent = Math.max(message.primary.localAckTimeout, 1)
     this.#table.addRemote(connection)
-    this.#machine.step(now, connection, 'req', { request: requestEvent(connection, message) })
+    return connection
   }
 
   #onRep(now: Nanos, from: HostAddress): void {
@@ -184,14 +195,19 @@ export class CmReceiver {
       this.#claim(now, claimed)
       return
     }
+    this.learn(connection, message)
+    const most = this.#options.rdAtomicMax
+    const agreeable = message.responderResources <= most && message.initiatorDepth <= most
+    this.#machine.step(now, connection, agreeable ? 'rep' : 'badRep', { rep: message, by: 'rep' })
+  }
+
+  /** The peer has accepted this end's request by that REP. */
+  learn(connection: CmConnection, message: rep.Rep): void {
     const ackTimeout = ackTimeoutExponent(message.targetAckDelay, connection.lifeExponent - 1)
     connection.lifeExponent = ackTimeout
     connection.remoteId = message.localCommId
     connection.peer = peerOfRep(message, ackTimeout)
     this.#table.addRemote(connection)
-    const most = this.#options.rdAtomicMax
-    const agreeable = message.responderResources <= most && message.initiatorDepth <= most
-    this.#machine.step(now, connection, agreeable ? 'rep' : 'badRep', { rep: message, by: 'rep' })
   }
 
   #onRtu(now: Nanos, from: HostAddress): void {

@@ -26,6 +26,8 @@ export type Trigger =
   | 'reject'
   | 'postpone'
   | 'close'
+  // Both ends have agreed without messages.
+  | 'join'
   // Messages of the peer. `rejStale` is a REJ for reason 10, `badRep` a REP that this end cannot accept.
   | 'req'
   | 'rep'
@@ -119,6 +121,7 @@ const AWAITING_RTU: Row = {
 export const TRANSITIONS: { readonly [S in State]: Row } = {
   IDLE: {
     connect: ['REQ_SENT', 'sendReq'],
+    join: ['ESTABLISHED'],
     req: ['REQ_RCVD', 'tellRequest'],
   },
   REQ_SENT: {

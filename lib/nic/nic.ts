@@ -151,6 +151,26 @@ export class Nic implements Node, Verbs, RxEvents {
   // ---- For programs that have both ends
 
   /**
+   * As `connect`, to that NIC: both ends agree without messages, and their handlers learn it before this returns. Null where only
+   * messages can say what there is to be said: then nothing has happened. See introduce.
+   * @param roundTripNs that the network would have taken for a datagram and its answer, 0 = not known
+   */
+  join(
+    now: Nanos,
+    to: Nic,
+    port: number,
+    handler: ConnectionHandler,
+    options: ConnectOptions,
+    roundTripNs: Nanos,
+  ): Connection | null {
+    if (!this.#connections.mayJoin(to.#connections, port, options)) return null
+    const connection = this.#connections.join(now, to.#connections, port, handler, options, roundTripNs)
+    this.#dispatch(now)
+    to.#dispatch(now)
+    return connection
+  }
+
+  /**
    * Hands the next management datagram for that NIC to it, without a frame. False if there is none. Meanwhile neither has to be
    * polled. See introduce.
    * @param roundTripNs that the network would have taken for a datagram and its answer, 0 = not known
@@ -316,7 +336,7 @@ export class Nic implements Node, Verbs, RxEvents {
   /** The packet may have carried the acknowledgement. Work posted meanwhile had to wait behind that, and so had the measuring of T. */
   #controlSent(now: Nanos, flow: Flow): void {
     flow.sentFrames++
-    if (flow.sender.needsBaseRtt()) this.startProbe(flow)
+    if (flow.sender.needsBaseRtt()) this.#start.onFirstWork(flow)
     this.#scheduler.update(flow, now)
     this.#afterSend(now, flow)
   }
@@ -329,7 +349,7 @@ export class Nic implements Node, Verbs, RxEvents {
   /** What a flow that has sent may do beside sending on. */
   #considerSent(now: Nanos, flow: Flow): void {
     // What was posted while an acknowledgement was owed had to wait behind that.
-    if (flow.sender.needsBaseRtt()) this.startProbe(flow)
+    if (flow.sender.needsBaseRtt()) this.#start.onFirstWork(flow)
     if (flow.sender.telemetryProbe !== null) this.#feedback.considerProbe(now, flow)
     this.#choosePath(now, flow)
   }
@@ -446,7 +466,7 @@ export class Nic implements Node, Verbs, RxEvents {
   flowChanged(now: Nanos, flow: Flow): void {
     const { sender, path, ending } = flow
     if (flow.promisesChanged) this.#start.agreeAgain(flow)
-    if (sender.needsBaseRtt()) this.startProbe(flow)
+    if (sender.needsBaseRtt()) this.#start.onFirstWork(flow)
     if (path.peerSourcePort !== path.sourcePort && path.peerSourcePort !== 0) this.#paths.follow(now, flow)
     this.#choosePath(now, flow)
     this.#scheduler.update(flow, now)

@@ -135,9 +135,9 @@ export interface ConnectionStats {
   controller: string
   controllerReason: string
   /** What the peer does for this end's controller, what it refuses to do, and what this end does for the peer's: in words, for people. */
-  feedbackGranted: string[]
-  feedbackRefused: string[]
-  feedbackGiven: string[]
+  feedbackGranted: readonly string[]
+  feedbackRefused: readonly string[]
+  feedbackGiven: readonly string[]
   /** T in use, 0 until it is known. */
   baseRttNs: Nanos
   /** Last round-trip time seen. */

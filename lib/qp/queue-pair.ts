@@ -5,7 +5,7 @@ import type { ReceivedRun } from '../frame/received-run.js'
 import type { Nanos } from '../time/nanos.js'
 import * as bth from '../wire/ib/bth.js'
 import { isKnown, isRequest, Opcode } from '../wire/ib/opcode.js'
-import { checkRanges, need, type QpAttributes, type QpConfig, settingsOf } from './context/config.js'
+import { checkAttributes, need, type QpAttributes, type QpConfig, QpSettings } from './context/config.js'
 import { QpContext } from './context/context.js'
 import type { QpCounters } from './context/counters.js'
 import type { QpObserver } from './context/observer.js'
@@ -89,7 +89,7 @@ export class QueuePair {
   /** Throws WEIR_BAD_ARGUMENT for a setting out of its range. Begins in RESET. */
   constructor(config: QpConfig, observer: QpObserver) {
     this.qpn = config.qpn
-    this.#context = new QpContext(settingsOf(config), observer)
+    this.#context = new QpContext(new QpSettings(config), observer)
     this.counters = this.#context.counters
     this.#requester = new Requester(this.#context)
     this.#responder = new Responder(this.#context)
@@ -176,6 +176,11 @@ export class QueuePair {
     return this.#context.sendQueue.pending
   }
 
+  /** There is work of this end or a request of the peer: without either nothing but an ACK or a NAK can leave. */
+  get hasWork(): boolean {
+    return this.#context.sendQueue.pending > 0 || this.#responder.inbound.table.pending !== null
+  }
+
   /** Receives that have not completed. */
   get receivePending(): number {
     return this.#context.receiveQueue.count
@@ -199,7 +204,7 @@ export class QueuePair {
   modify(now: Nanos, state: QpState, attributes: QpAttributes = {}): void {
     const context = this.#context
     checkTransition(this.qpn, context.state, state)
-    checkRanges(this.qpn, attributes)
+    checkAttributes(this.qpn, attributes)
     if (state === QpState.ERR) {
       context.fail(now, WorkStatus.WR_FLUSH_ERR)
       return
@@ -216,7 +221,7 @@ export class QueuePair {
   }
 
   #takeAttributes(state: QpState, attributes: QpAttributes): void {
-    const { remoteQpn, receivePsn, sendPsn, ...settings } = attributes
+    const { remoteQpn } = attributes
     const late = state > QpState.RTR ? UNTIL_RTR.find(name => attributes[name] !== undefined) : undefined
     if (late !== undefined) {
       throw new WeirError(
@@ -224,7 +229,7 @@ export class QueuePair {
         `queue pair ${this.qpn}: ${late} cannot change on the way to ${qpStateName(state)}; give it with RTR`,
       )
     }
-    this.#context.settings.take(settings)
+    this.#context.settings.take(attributes)
     if (remoteQpn !== undefined) this.#context.remoteQpn = remoteQpn
     this.#requester.takeSettings()
   }

@@ -1,10 +1,11 @@
 import { ccIsReceiverBased } from '../../lib/cc/catalogue.js'
 import { probesPaths } from '../../lib/cc/path-settings.js'
 import { assert, WeirError } from '../../lib/errors.js'
-import { introduce, part } from '../../lib/nic/both-ends.js'
+import { NearVerbs, part } from '../../lib/nic/both-ends.js'
 import type { NicConnection } from '../../lib/nic/connect/nic-connection.js'
 import type { Flow } from '../../lib/nic/flow/flow.js'
 import type { Nic } from '../../lib/nic/nic.js'
+import type { Verbs } from '../../lib/nic/types.js'
 import type { Scenario, ScenarioFlow } from '../../lib/scenario/model/scenario.js'
 import type { Topology } from '../../lib/scenario/model/topology.js'
 import type { Network } from '../../lib/sim/network.js'
@@ -99,7 +100,7 @@ export class FlowLives {
     for (const [i, plan] of this.#options.plan.entries()) {
       const path = this.#pathName(plan)
       if (!this.#beginsWithPackets(plan) && (path === 'given' || this.#measured.has(path))) continue
-      const made = this.#make(i, undefined)
+      const made = this.#make(i, this.#options.hosts.get(plan.from)!.nic, undefined)
       this.#connectByPackets(made, plan)
       this.#learn(path, plan, made)
       yield
@@ -110,7 +111,7 @@ export class FlowLives {
   start(now: Nanos, i: number): void {
     const { plan, network, hosts } = this.#options
     this.#free(now)
-    const flow = this.#flows[i] ?? this.#makeDirectly(now, i)
+    const flow = this.#flows[i] ?? this.#makeDirectly(i)
     flow.start(now)
     network.kick(hosts.get(plan[i]!.from)!.id)
   }
@@ -150,11 +151,11 @@ export class FlowLives {
     })
   }
 
-  /** @param baseRttNs undefined: given by the scenario, or to be measured */
-  #make(i: number, baseRttNs: Nanos | undefined): TrafficFlow {
-    const { plan, hosts, network } = this.#options
-    const { name, bytes, from, to, sourcePort, priority, cc } = plan[i]!
-    const made = new TrafficFlow(network.now, hosts.get(from)!.nic, this.#addresses.get(to)!, {
+  /** @param verbs of the host that it leaves; @param baseRttNs undefined: given by the scenario, or to be measured */
+  #make(i: number, verbs: Verbs, baseRttNs: Nanos | undefined): TrafficFlow {
+    const { plan, network } = this.#options
+    const { name, bytes, to, sourcePort, priority, cc } = plan[i]!
+    const made = new TrafficFlow(network.now, verbs, this.#addresses.get(to)!, {
       name,
       bytes,
       messageBytes: bytes,
@@ -166,12 +167,12 @@ export class FlowLives {
     return made
   }
 
-  #makeDirectly(now: Nanos, i: number): TrafficFlow {
+  #makeDirectly(i: number): TrafficFlow {
     const { plan, hosts } = this.#options
     const { from, to } = plan[i]!
     const path = this.#measured.get(this.#pathName(plan[i]!))
-    const made = this.#make(i, path?.baseRttNs)
-    introduce(now, hosts.get(from)!.nic, hosts.get(to)!.nic, path?.roundTripNs ?? 0)
+    const verbs = new NearVerbs(hosts.get(from)!.nic, hosts.get(to)!.nic, path?.roundTripNs ?? 0)
+    const made = this.#make(i, verbs, path?.baseRttNs)
     if (made.error !== null) throw made.error
     return made
   }

@@ -16,7 +16,7 @@ const EDGES: Edge[] = Object.entries(TRANSITIONS).flatMap(([from, row]) =>
   }),
 )
 const STATES = Object.keys(TRANSITIONS) as State[]
-const COMMANDS = new Set<Trigger>(['connect', 'accept', 'reject', 'postpone', 'close'])
+const COMMANDS = new Set<Trigger>(['connect', 'accept', 'reject', 'postpone', 'close', 'join'])
 const TIME = new Set<Trigger>(['overdue', 'exhausted', 'expire'])
 
 function reach(start: State, allowed: (edge: Edge) => boolean): Set<State> {

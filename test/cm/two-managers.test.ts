@@ -111,3 +111,100 @@ t.test('a host connects to itself', async t => {
   t.equal(manager.connectionCount, 4)
   t.equal(manager.timewaitCount, 2)
 })
+
+/** Two managers that give and take times and depths differently. */
+function differentManagers(): { a: ConnectionManager; b: ConnectionManager } {
+  const [a, b] = ['10.0.0.1', '10.0.0.2'].map((address, i) => {
+    const random = new Random(10 + i)
+    return new ConnectionManager({
+      caGuid: BigInt(i + 1),
+      addresses: [HostAddress.parse(address)],
+      random: () => random.u32(),
+      responseTimeoutExponent: 12 + i,
+      packetLifeTimeExponent: 9 + 5 * i,
+      targetAckDelayExponent: 6 + 3 * i,
+      peerTimeoutExponentMax: 14 - i,
+      maxCmRetries: 5 + i,
+    })
+  }) as [ConnectionManager, ConnectionManager]
+  b.listen(PORT)
+  return { a, b }
+}
+
+t.test('two managers join by what messages would have said, and part by the same messages', async t => {
+  const params = {
+    remote: HostAddress.parse('10.0.0.2'),
+    port: PORT,
+    qpn: 10,
+    startingPsn: 11,
+    pathMtu: 2048,
+    responderResources: 3,
+    initiatorDepth: 5,
+    rnrRetry: 2,
+    retryCount: 4,
+    trafficClass: 0x68,
+  }
+  const answer = {
+    qpn: 20,
+    startingPsn: 21,
+    responderResources: 2,
+    initiatorDepth: 7,
+    rnrRetry: 6,
+    srq: true,
+  }
+  const byMessages = differentManagers()
+  const byHand = differentManagers()
+  const managers = new Map([
+    ['10.0.0.1', byMessages.a],
+    ['10.0.0.2', byMessages.b],
+  ])
+  const id = byMessages.a.connect(0, params)
+  carry(managers, [])
+  const [asked] = eventsOf(byMessages.b)
+  byMessages.b.accept(0, asked!.id, answer)
+  carry(managers, [])
+  const [established] = eventsOf(byMessages.a)
+
+  const proposed = byHand.a.propose(0, params, byHand.b)
+  const learnt = byHand.a.join(0, proposed.id, byHand.b, proposed.request.id, answer)
+  t.equal(proposed.id, id)
+  t.same(proposed.request, asked)
+  t.match(established, { type: 'established', peer: learnt })
+  t.same([eventsOf(byHand.a), eventsOf(byHand.b)], [[], []])
+  t.equal(byHand.a.pendingTransmits + byHand.b.pendingTransmits, 0)
+  t.equal(byHand.a.nextTimeout(), byMessages.a.nextTimeout())
+
+  const ended: Uint8Array[][] = []
+  for (const { a, b } of [byMessages, byHand]) {
+    const notes: Uint8Array[] = []
+    eventsOf(b)
+    b.disconnect(5, asked!.id)
+    const repeatNs = b.nextTimeout()
+    carry(
+      new Map([
+        ['10.0.0.1', a],
+        ['10.0.0.2', b],
+      ]),
+      notes,
+    )
+    t.match(eventsOf(a), [{ type: 'disconnected', cause: 'peer' }])
+    ended.push([...notes, Buffer.from(`${repeatNs} ${a.nextTimeout()} ${b.nextTimeout()}`)])
+  }
+  t.same(ended[1], ended[0], 'the same DREQ and DREP, repeated and forgotten after the same times')
+})
+
+t.test('what was proposed and refused leaves nothing behind', async t => {
+  const { a, b } = differentManagers()
+  const params = {
+    remote: HostAddress.parse('10.0.0.2'),
+    port: PORT,
+    qpn: 10,
+    startingPsn: 11,
+    pathMtu: 1024,
+  }
+  const { id, request } = a.propose(0, params, b)
+  a.forget(id)
+  b.forget(request.id)
+  t.same([a.connectionCount, b.connectionCount], [0, 0])
+  t.equal(a.propose(0, params, b).request.qpn, 10, 'the queue pair may be used again')
+})

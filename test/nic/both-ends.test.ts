@@ -1,7 +1,10 @@
 /** Connections between two NICs of one program: made and freed without packets. */
 import t from 'tap'
-import { introduce, part } from '../../lib/nic/both-ends.js'
+import { WeirError } from '../../lib/errors.js'
+import { introduce, NearVerbs, part } from '../../lib/nic/both-ends.js'
+import type { NicConfig } from '../../lib/nic/config.js'
 import type { NicConnection } from '../../lib/nic/connect/nic-connection.js'
+import type { ConnectOptions } from '../../lib/nic/types.js'
 import { WorkOpcode } from '../../lib/qp/queues/work.js'
 import { HostAddress } from '../../lib/wire/net/address.js'
 import * as ipv4 from '../../lib/wire/net/ipv4.js'
@@ -141,4 +144,165 @@ t.test('a connection that has lost a packet is not freed: what is on its way is 
   pair.settle()
   t.notOk(part(network.now, a, b, flowOf(left)))
   t.equal(a.table.count, 1)
+})
+
+// ---- Without messages
+
+/** What two hosts may differ in that they speak of at connect. */
+const DIFFERENCES: readonly {
+  a?: Partial<NicConfig>
+  b?: Partial<NicConfig>
+  v6?: boolean
+  connect?: ConnectOptions
+}[] = [
+  {},
+  { v6: true },
+  { a: { pathMtu: 4096 }, b: { pathMtu: 256 } },
+  { a: { recovery: 'goBackN' } },
+  { b: { recovery: 'goBackN', takesRuns: false } },
+  { a: { ackEveryPackets: 1 }, b: { ackEveryPackets: 16 } },
+  { a: { receiveBudgetBytes: 100_000 }, b: { receiveBudgetBytes: 30_000 } },
+  { a: { cc: { name: 'cubic', options: {} } }, b: { seesMarks: false, seesHops: false } },
+  { a: { cc: { name: 'rx-hpcc', options: {} } } },
+  { connect: { cc: { name: 'fixed-window', options: {} }, priority: 5, sourcePort: 0xcafe, pathMtu: 512 } },
+  { a: { retryCount: 2, rnrRetry: 3, ackTimeoutNs: 1e6 }, b: { retryCount: 5, ackTimeoutNs: 1e9 } },
+  {
+    a: { cm: { peerTimeoutExponentMax: 8 } },
+    b: { cm: { targetAckDelayExponent: 25, responseTimeoutExponent: 3 } },
+  },
+  { connect: { privateData: Uint8Array.of(1, 2, 3) } },
+]
+
+/** A value that says all of itself. */
+const isPlain = (value: unknown): boolean =>
+  value === null || typeof value !== 'object' || value instanceof Uint8Array || Array.isArray(value)
+
+/** What a part of a flow shows of itself: its fields and getters. */
+function shown(part: object): Record<string, unknown> {
+  const getters = Object.entries(Object.getOwnPropertyDescriptors(Object.getPrototypeOf(part)))
+    .filter(([, { get }]) => get !== undefined)
+    .map(([name]) => name)
+  const values = [...getters, ...Object.keys(part)].map(name => [name, Reflect.get(part, name)])
+  return Object.fromEntries(values.filter(([, value]) => isPlain(value)))
+}
+
+/** All that an end knows. Only hosts with keys look at the words of the request again. */
+function known(app: App) {
+  const { peer, path, receiver, sender, handshake, ending, stats, qp, plausibility } = flowOf(app)
+  const { request, ...shaken } = shown(handshake)
+  const { hostShare } = sender.congestion
+  const parts = { peer, path, receiver, ending, stats, plausibility, hostShare, telemetry: sender.telemetry }
+  const all = Object.fromEntries(Object.entries(parts).map(([name, part]) => [name, shown(part)]))
+  return { ...all, handshake: shaken, qp: shown(qp), log: app.log }
+}
+
+function joined(pair: Pair, connect?: ConnectOptions) {
+  const left = new App(pair.a)
+  const right = new App(pair.b, Buffer.from('words of b'))
+  pair.b.listen(PORT, { accept: () => right })
+  new NearVerbs(pair.a, pair.b, 1234).connect(pair.network.now, pair.b.address, PORT, left, connect)
+  return { left, right }
+}
+
+t.test('two NICs agree without messages on what they agree on by messages', async t => {
+  for (const { connect, ...difference } of DIFFERENCES) {
+    const options = {
+      ...difference,
+      a: { baseRttNs: T_NS, ...difference.a },
+      b: { baseRttNs: T_NS, ...difference.b },
+    }
+    const [one, other] = [makePair(options), makePair(options)]
+    const near = joined(one, connect)
+    const left = new App(other.a)
+    const right = new App(other.b, Buffer.from('words of b'))
+    other.b.listen(PORT, { accept: () => right })
+    other.a.connect(other.network.now, other.b.address, PORT, left, connect)
+    introduce(other.network.now, other.a, other.b, 1234)
+    const name = JSON.stringify({ ...difference, connect })
+    t.same(near.left.log, ['created', 'established'], name)
+    t.same(known(near.left), known(left), name)
+    t.same(known(near.right), known(right), name)
+    t.equal(one.a.counters.cm.sent + one.b.counters.cm.sent, 0, 'no message was written')
+    for (const [pair, app] of [
+      [one, near.left],
+      [other, left],
+    ] as const)
+      app.connection!.disconnect(pair.network.now)
+    one.settle()
+    other.settle()
+    t.ok(one.passed.includes('>DREQ') && one.passed.includes('<DREP'), `${name}: they part by messages`)
+    t.same(one.passed, other.passed, name)
+    t.same([near.left.log, near.right.log], [left.log, right.log], name)
+  }
+})
+
+t.test('where T is given, the passive end has a controller once it sends', async t => {
+  const pair = pairThatKnowsT()
+  const { right } = joined(pair)
+  const { stats } = right.connection!
+  t.match(stats, { controller: '', baseRttNs: T_NS })
+  const region = memoryOf(pair.b, pattern(4, 3000))
+  right.connection!.postSend(pair.network.now, {
+    id: 1,
+    opcode: WorkOpcode.SEND,
+    region,
+    offset: 0,
+    length: 3000,
+  })
+  t.match(stats, { controller: 'hpcc', baseRttNs: T_NS })
+  t.ok(pair.until(() => right.log.includes('completion 1 SUCCESS')))
+})
+
+t.test('where messages have to be written, they are handed over', async t => {
+  const secret = new Uint8Array(32).fill(7)
+  const pair = makePair({ a: { secret, baseRttNs: T_NS }, b: { secret, baseRttNs: T_NS } })
+  const { left, right } = joined(pair)
+  t.same(
+    [left.log, right.log],
+    [
+      ['created', 'established'],
+      ['created', 'established'],
+    ],
+  )
+  t.ok(pair.a.counters.cm.sent > 0)
+  t.not(flowOf(left).peer.guard, null, 'both have proved that they have the key')
+  t.same(pair.passed, [])
+
+  const nobody = makePair()
+  const refused = new App(nobody.a)
+  new NearVerbs(nobody.a, nobody.b, 0).connect(nobody.network.now, nobody.b.address, PORT, refused)
+  t.equal(refused.error?.code, 'WEIR_REJECTED')
+})
+
+t.test('a listener that refuses, and a handler that leaves, leave nothing behind', async t => {
+  const refusing = pairThatKnowsT()
+  const refused = new App(refusing.a)
+  refusing.b.listen(PORT, {
+    accept: () => {
+      throw new WeirError('WEIR_FULL', 'no more today')
+    },
+  })
+  new NearVerbs(refusing.a, refusing.b, 0).connect(refusing.network.now, refusing.b.address, PORT, refused)
+  t.equal(refused.error?.code, 'WEIR_FULL')
+  t.match(refused.error?.message, /refused the connection: no more today/)
+  t.equal(refused.closed, 1)
+  t.same([refusing.a.table.count, refusing.b.table.count], [0, 0])
+
+  const pair = pairThatKnowsT()
+  const left = new App(pair.a)
+  const right = new App(pair.b)
+  pair.b.listen(PORT, {
+    accept: () => ({
+      onCreated: (now, connection) => connection.disconnect(now),
+      onEstablished: () => right.log.push('established'),
+      onCompletion: () => {},
+      onClosed: () => right.log.push('closed'),
+    }),
+  })
+  new NearVerbs(pair.a, pair.b, 0).connect(pair.network.now, pair.b.address, PORT, left)
+  t.equal(left.error?.code, 'WEIR_REJECTED')
+  t.same(right.log, ['closed'])
+  t.same([pair.a.table.count, pair.b.table.count], [0, 0])
+  pair.settle()
+  t.same(pair.passed, [])
 })

@@ -8,7 +8,7 @@ import { CongestionModule } from '../../lib/nic/feedback/congestion-module.js'
 import { newConnectionStats } from '../../lib/nic/feedback/connection-stats.js'
 import type { Flow } from '../../lib/nic/flow/flow.js'
 import type { Nic } from '../../lib/nic/nic.js'
-import { settingsOf } from '../../lib/qp/context/config.js'
+import { QpSettings } from '../../lib/qp/context/config.js'
 import { QpContext } from '../../lib/qp/context/context.js'
 import { MemoryTable } from '../../lib/qp/memory/memory.js'
 import type { QueuePair } from '../../lib/qp/queue-pair.js'
@@ -421,7 +421,7 @@ t.test('assertions: a requester that has lost count of its PSNs', async t => {
     ['inFlightBytes', 'without packets'],
     ['responsesAwaited', 'than were granted'],
   ] as const) {
-    const context = new QpContext(settingsOf(config), NOBODY)
+    const context = new QpContext(new QpSettings(config), NOBODY)
     const outbound = new Outbound(context)
     outbound.start(100)
     outbound.check()

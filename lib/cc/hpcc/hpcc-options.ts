@@ -72,8 +72,10 @@ export function hpccConstants(
   specs: readonly OptionSpec[],
   options: OptionValues,
 ): HpccConstants {
+  const known = KNOWN.get(options)
+  if (known?.specs === specs) return known.constants
   const value = (name: string) => optionNumber(controller, specs, options, name)
-  return {
+  const constants = {
     eta: value('eta'),
     maxStage: value('maxStage'),
     flows: value('flows'),
@@ -81,4 +83,9 @@ export function hpccConstants(
     minRate: value('minRate'),
     countFlows: optionFlag(controller, specs, options, 'countFlows'),
   }
+  KNOWN.set(options, { specs, constants })
+  return constants
 }
+
+/** Constants of options that many connections have: worked out once. */
+const KNOWN = new WeakMap<OptionValues, { specs: readonly OptionSpec[]; constants: HpccConstants }>()

@@ -2,11 +2,13 @@ import { ConnectionManager } from '../../cm/connection-manager.js'
 import type { CmCounters } from '../../cm/counters.js'
 import type { CmEvent, ConnectRequest, Disconnected, Established, PeerParameters } from '../../cm/events.js'
 import { flowLabelFor } from '../../cm/flow-label.js'
+import type { AcceptParams, ConnectParams } from '../../cm/options.js'
 import { MadDatagram } from '../../cm/outbox.js'
 import { timeoutNs } from '../../cm/timing.js'
 import { WeirError } from '../../errors.js'
 import type { Frame } from '../../frame/frame.js'
 import { SLOT_BYTES } from '../../frame/frame-pool.js'
+import { IntMap } from '../../int-map.js'
 import { Access } from '../../qp/memory/memory.js'
 import { QpState } from '../../qp/queue-pair.js'
 import { ReorderPool } from '../../qp/queues/reorder-buffer.js'
@@ -35,12 +37,14 @@ import {
   heed,
   mayEnd,
   ownWords,
+  type PeerWords,
   peerFailure,
   proves,
   refusal,
   rejection,
   spokenWords,
   unanswered,
+  wordsAsRead,
 } from './peer-words.js'
 import { connectingOf, otherThanOwn } from './udp-ports.js'
 
@@ -50,6 +54,20 @@ const CONFIRM_WITHIN_NS = 100 * MILLISECOND
 /** Packets of small messages are more than their bytes say. */
 const GRANTED_LEAST = 512
 const REMOTE_ACCESS = Access.REMOTE_READ | Access.REMOTE_WRITE | Access.REMOTE_ATOMIC
+
+const NO_BYTES = new Uint8Array(0)
+
+/** A flow whose handler takes the request. */
+interface Accepted {
+  flow: Flow
+  /** What the handler says to the peer's. */
+  data: Uint8Array | undefined
+}
+
+/** What the active end learns. */
+interface Answer extends PeerParameters {
+  privateData: Uint8Array
+}
 
 /** What connections need of their NIC. */
 interface Host extends FlowHost {
@@ -87,7 +105,7 @@ export class Connections {
   readonly #cm: ConnectionManager
   readonly #endings: Endings
   readonly #listeners = new Map<number, Listener>()
-  readonly #byCmId = new Map<number, Flow>()
+  readonly #byCmId = new IntMap<Flow>()
   /** Flows that peers have requested and not confirmed, oldest first, and since when. */
   readonly #halfOpen = new Map<Flow, Nanos>()
   readonly #datagram = new MadDatagram()
@@ -138,17 +156,11 @@ export class Connections {
     handler: ConnectionHandler,
     options: ConnectOptions,
   ): Connection {
-    this.#nic.checkController(options.cc)
-    checkConnectOptions(options, this.#nic.settings)
-    const { pathMtu, cc, telemetry, paths, baseRttNs } = options
-    const udpPort = otherThanOwn(this.#nic.settings, options.udpPort)
-    this.#makeRoom(now)
-    const beginning = { remote, handler, phase: 'connecting' as const, udpPort, baseRttNs, pathMtu }
-    const packetBytes = pathMtu === undefined ? this.#nic.packetSizes.bytesTo(now, remote) : 0
-    const flow = this.#makeFlow({ ...beginning, packetBytes, cc, telemetry, paths })
+    const flow = this.#begin(now, remote, handler, options)
     try {
-      this.#request(now, flow, port, options)
-      flow.handler.onCreated?.(now, flow.connection)
+      const asked = this.#askFor(now, flow, port, options)
+      asked.privateData = ownWords(this.#nic.settings, flow, options.privateData)
+      this.#created(now, flow, this.#cm.connect(now, asked))
     } catch (error) {
       this.#abandon(now, flow)
       throw error
@@ -160,24 +172,40 @@ export class Connections {
     return flow.connection
   }
 
-  /** Nobody listens at the peer: the observer of the request has found out. */
-  #giveUp(now: Nanos, flow: Flow, why: WeirError): void {
-    if (flow.ending.phase !== 'connecting') return
-    this.#cm.disconnect(now, flow.handshake.cmId)
-    this.close(now, flow, why)
+  /** A flow of this end's making. Throws as `connect`. */
+  #begin(now: Nanos, remote: HostAddress, handler: ConnectionHandler, options: ConnectOptions): Flow {
+    this.#nic.checkController(options.cc)
+    checkConnectOptions(options, this.#nic.settings)
+    const { pathMtu, cc, telemetry, paths, baseRttNs } = options
+    const udpPort = otherThanOwn(this.#nic.settings, options.udpPort)
+    this.#makeRoom(now)
+    const phase = 'connecting'
+    const packetBytes = pathMtu === undefined ? this.#nic.packetSizes.bytesTo(now, remote) : 0
+    const beginning = {
+      remote,
+      handler,
+      phase,
+      udpPort,
+      baseRttNs,
+      pathMtu,
+      packetBytes,
+      cc,
+      telemetry,
+      paths,
+    } as const
+    return this.#makeFlow(beginning)
   }
 
-  #request(now: Nanos, flow: Flow, port: number, options: ConnectOptions): void {
-    const { remote } = flow
+  /** Chooses the flow's path and first PSN. Returns what the connection manager asks the peer for, but for words. */
+  #askFor(now: Nanos, flow: Flow, port: number, options: ConnectOptions): ConnectParams {
     const { settings, sourcePorts, headers } = this.#nic
     const priority = options.priority ?? settings.priority
-    const dscp = settings.dscpOfPriority[priority]!
     flow.path.begin(sourcePorts.choose(options.sourcePort, settings.random), priority)
-    headers.prepare(flow, dscp)
+    headers.prepare(flow, settings.dscpOfPriority[priority]!)
     flow.qp.modify(now, QpState.INIT, { access: REMOTE_ACCESS })
     flow.handshake.expect(settings.random() & 0xffffff)
-    const cmId = this.#cm.connect(now, {
-      remote,
+    return {
+      remote: flow.remote,
       udpPort: options.udpPort,
       port,
       qpn: flow.qpn,
@@ -185,15 +213,86 @@ export class Connections {
       pathMtu: flow.peer.pathMtu,
       responderResources: READS_OUTSTANDING,
       initiatorDepth: READS_OUTSTANDING,
-      retryCount: this.#nic.settings.retryCount,
-      rnrRetry: this.#nic.settings.rnrRetry,
-      ackTimeoutExponent: timeoutExponent(this.#nic.settings.ackTimeoutNs),
+      retryCount: settings.retryCount,
+      rnrRetry: settings.rnrRetry,
+      ackTimeoutExponent: timeoutExponent(settings.ackTimeoutNs),
       flowLabel: flowLabelFor(flow.path.sourcePort),
-      trafficClass: dscp << 2,
-      privateData: ownWords(this.#nic.settings, flow, options.privateData),
-    })
+      trafficClass: flow.path.dscp << 2,
+    }
+  }
+
+  /** The connection manager knows the connection, and its handler may. */
+  #created(now: Nanos, flow: Flow, cmId: number): void {
     flow.handshake.name(cmId)
     this.#byCmId.set(cmId, flow)
+    flow.handler.onCreated?.(now, flow.connection)
+  }
+
+  /**
+   * False where only messages can say what there is to be said: hosts with a key prove that they have it, a host may be full or refuse
+   * the port, or it has another UDP port.
+   */
+  mayJoin(to: Connections, port: number, { udpPort }: ConnectOptions): boolean {
+    const [own, other] = [this.#nic.settings, to.#nic.settings]
+    const alike = own.udpPort === other.udpPort && own.address.family === other.address.family
+    const keyless = own.secret === undefined && other.secret === undefined
+    return alike && keyless && udpPort === undefined && to.#listeners.has(port) && !to.#nic.table.isFull
+  }
+
+  /**
+   * As `connect`, to a host of the same program: both ends agree at once, without messages. Their handlers are called before this
+   * returns. `mayJoin` has to hold. Throws as `connect`.
+   *
+   * @param roundTripNs that the network would have taken for a message and its answer, 0 = not known
+   */
+  join(
+    now: Nanos,
+    to: Connections,
+    port: number,
+    handler: ConnectionHandler,
+    options: ConnectOptions,
+    roundTripNs: Nanos,
+  ): Connection {
+    const flow = this.#begin(now, to.#nic.address, handler, options)
+    try {
+      const asked = this.#askFor(now, flow, port, options)
+      const words = wordsAsRead(this.#nic.settings, flow, options.privateData)
+      const { id, request } = this.#cm.propose(now, asked, to.#cm)
+      this.#created(now, flow, id)
+      const answer = to.#decide(now, request, words)
+      if (answer instanceof Uint8Array) {
+        to.#cm.forget(request.id)
+        this.#cm.forget(id)
+        this.close(now, flow, rejection(flow, { reason: Reason.CONSUMER, privateData: answer }))
+      } else this.#meet(now, flow, to, answer, request, roundTripNs)
+    } catch (error) {
+      this.#abandon(now, flow)
+      throw error
+    }
+    return flow.connection
+  }
+
+  /** The passive end has accepted. */
+  #meet(
+    now: Nanos,
+    flow: Flow,
+    to: Connections,
+    { flow: peer, data }: Accepted,
+    request: ConnectRequest,
+    roundTripNs: Nanos,
+  ): void {
+    const words = wordsAsRead(to.#nic.settings, peer, data)
+    const params = this.#cm.join(now, flow.handshake.cmId, to.#cm, request.id, to.#grant(peer, request))
+    if (!this.#takeAnswer(now, flow, { ...params, privateData: NO_BYTES }, words)) return
+    this.#establish(now, flow, roundTripNs)
+    to.#establish(now, peer, roundTripNs)
+  }
+
+  /** Nobody listens at the peer: the observer of the request has found out. */
+  #giveUp(now: Nanos, flow: Flow, why: WeirError): void {
+    if (flow.ending.phase !== 'connecting') return
+    this.#cm.disconnect(now, flow.handshake.cmId)
+    this.close(now, flow, why)
   }
 
   /** A connection's application gave it work. */
@@ -336,7 +435,7 @@ export class Connections {
   /** A defect has shown at an event or deadline of that id of the connection manager, which may have no flow. */
   #onCmDefect(now: Nanos, id: number, defect: unknown): void {
     const flow = this.#byCmId.get(id)
-    if (flow !== undefined) this.#nic.onDefect(now, flow, defect)
+    if (flow !== null) this.#nic.onDefect(now, flow, defect)
     else {
       this.#nic.countDefect(defect)
       this.#cm.disconnect(now, id)
@@ -351,7 +450,7 @@ export class Connections {
       return
     }
     const flow = this.#byCmId.get(event.id)
-    if (flow === undefined) return
+    if (flow === null) return
     if (event.type === 'established') this.#onEstablished(now, flow, event)
     else if (event.type === 'rejected') this.close(now, flow, rejection(flow, event))
     else if (event.type === 'timedOut') {
@@ -376,32 +475,67 @@ export class Connections {
 
   #onRequest(now: Nanos, request: ConnectRequest): void {
     const words = spokenWords(request.privateData)
-    let flow: Flow
-    try {
-      const listener = this.#listeners.get(request.port)
-      if (listener === undefined)
-        throw new WeirError('WEIR_REJECTED', `nobody listens on port ${request.port}`)
-      this.#makeRoom(now)
-      this.#nic.table.checkRoom()
-      checkKey(this.#nic.settings, words, request)
-      if (words === null && this.#refusesMtu(now, request)) return
-      const privateData = words?.applicationData ?? request.privateData
-      const { remote, udpPort, port } = request
-      const handler = listener.accept(now, { remote, udpPort, port, privateData })
-      // A Weir host says the same twice. With a key nobody on the path can change its words.
-      const pathMtu = words?.pathMtu ?? (request.pathMtu || undefined)
-      const packetBytes = this.#nic.packetSizes.bytesTo(now, remote)
-      const beginning = { remote, handler, phase: 'accepting' as const, pathMtu, packetBytes, cc: undefined }
-      const theirPort = otherThanOwn(this.#nic.settings, udpPort)
-      flow = this.#makeFlow({ ...beginning, udpPort: theirPort, baseRttNs: undefined })
-    } catch (error) {
-      this.#cm.reject(now, request.id, Reason.CONSUMER, refusal(error))
-      this.#countUnlessRefusal(error)
+    if (words === null && this.#refusesMtu(now, request)) return
+    const answer = this.#decide(now, request, words)
+    if (answer instanceof Uint8Array) {
+      this.#cm.reject(now, request.id, Reason.CONSUMER, answer)
       return
     }
+    const { flow, data } = answer
+    this.#halfOpen.set(flow, now)
+    try {
+      const params = this.#grant(flow, request)
+      params.privateData = ownWords(this.#nic.settings, flow, data)
+      this.#cm.accept(now, request.id, params)
+    } catch (error) {
+      this.#cm.reject(now, request.id, Reason.CONSUMER, this.#refuse(now, flow, error))
+    }
+  }
+
+  /** Asks the listener. Returns the flow that it accepts, ready to receive, or private data of a REJ: why there is none. */
+  #decide(now: Nanos, request: ConnectRequest, words: PeerWords | null): Accepted | Uint8Array {
+    let flow: Flow | null = null
+    try {
+      flow = this.#admit(now, request, words)
+      this.#takeUp(now, flow, request, words)
+      flow.handler.onCreated?.(now, flow.connection)
+      // A handler that has left has said so already.
+      return flow.ending.phase === 'accepting' ? { flow, data: flow.handler.acceptData?.() } : NO_BYTES
+    } catch (error) {
+      return this.#refuse(now, flow, error)
+    }
+  }
+
+  /** A listener or handler does not take a request. Returns what the peer is to hear. @param flow null: there is none yet */
+  #refuse(now: Nanos, flow: Flow | null, error: unknown): Uint8Array {
+    if (flow !== null) this.close(now, flow, asWeirError(error))
+    this.#countUnlessRefusal(error)
+    return refusal(error)
+  }
+
+  /** A flow for a request that the listener takes. Throws WEIR_REJECTED or WEIR_FULL, and what the listener throws. */
+  #admit(now: Nanos, request: ConnectRequest, words: PeerWords | null): Flow {
+    const listener = this.#listeners.get(request.port)
+    if (listener === undefined) throw new WeirError('WEIR_REJECTED', `nobody listens on port ${request.port}`)
+    this.#makeRoom(now)
+    this.#nic.table.checkRoom()
+    checkKey(this.#nic.settings, words, request)
+    const privateData = words?.applicationData ?? request.privateData
+    const { remote, port } = request
+    const handler = listener.accept(now, { remote, udpPort: request.udpPort, port, privateData })
+    // A Weir host says the same twice. With a key nobody on the path can change its words.
+    const pathMtu = words?.pathMtu ?? (request.pathMtu || undefined)
+    const udpPort = otherThanOwn(this.#nic.settings, request.udpPort)
+    const phase = 'accepting'
+    const packetBytes = this.#nic.packetSizes.bytesTo(now, remote)
+    const beginning = { remote, handler, phase, udpPort, pathMtu, packetBytes } as const
+    return this.#makeFlow({ ...beginning, baseRttNs: undefined, cc: undefined })
+  }
+
+  /** The passive end's flow takes over what the request says, and is ready to receive. */
+  #takeUp(now: Nanos, flow: Flow, request: ConnectRequest, words: PeerWords | null): void {
     flow.handshake.name(request.id)
     this.#byCmId.set(request.id, flow)
-    this.#halfOpen.set(flow, now)
     heed(this.#nic.settings, flow, request, words)
     flow.handshake.onPrivateData(words?.applicationData ?? request.privateData)
     // As librdmacm: the passive side sends with the traffic class of the request's path.
@@ -412,14 +546,6 @@ export class Connections {
     flow.handshake.expect(this.#nic.settings.random() & 0xffffff)
     flow.qp.modify(now, QpState.INIT, { access: REMOTE_ACCESS })
     this.#ready(now, flow, request, request.retryCount)
-    try {
-      flow.handler.onCreated?.(now, flow.connection)
-      if (flow.ending.phase === 'accepting') this.#accept(now, flow, request)
-    } catch (error) {
-      this.#cm.reject(now, request.id, Reason.CONSUMER, refusal(error))
-      this.close(now, flow, asWeirError(error))
-      this.#countUnlessRefusal(error)
-    }
   }
 
   /** A handler that does not take a request says so by a WeirError. */
@@ -439,32 +565,45 @@ export class Connections {
     return true
   }
 
-  #accept(now: Nanos, flow: Flow, request: ConnectRequest): void {
-    this.#cm.accept(now, request.id, {
+  /** What this end accepts with, but for words. */
+  #grant(flow: Flow, request: ConnectRequest): AcceptParams {
+    return {
       qpn: flow.qpn,
       startingPsn: flow.handshake.receivePsn,
       responderResources: Math.min(READS_OUTSTANDING, request.responderResources),
       initiatorDepth: Math.min(READS_OUTSTANDING, request.initiatorDepth),
       rnrRetry: this.#nic.settings.rnrRetry,
-      privateData: ownWords(this.#nic.settings, flow, flow.handler.acceptData?.()),
-    })
+    }
   }
 
   #onEstablished(now: Nanos, flow: Flow, event: Established): void {
     if (flow.ending.phase === 'connecting') {
-      const words = spokenWords(event.privateData)
-      flow.handshake.onPrivateData(words?.applicationData ?? event.privateData)
-      heed(this.#nic.settings, flow, { ...event.peer, privateData: event.privateData }, words)
-      const { failure } = flow.ending
-      if (failure !== null) return void this.fail(now, flow, failure)
-      // The peer's MAC may not have been known, or was another one, when the request was made.
-      this.#nic.headers.prepare(flow, flow.path.dscp)
-      this.#ready(now, flow, event.peer, this.#nic.settings.retryCount)
+      const { peer, privateData } = event
+      if (!this.#takeAnswer(now, flow, { ...peer, privateData }, spokenWords(privateData))) return
     }
+    this.#establish(now, flow, event.roundTripNs === null ? null : event.roundTripNs + this.#handedOverNs)
+  }
+
+  /** The active end's flow takes over what the answer says, and may send. False if it is not to be trusted: the flow fails. */
+  #takeAnswer(now: Nanos, flow: Flow, said: Answer, words: PeerWords | null): boolean {
+    flow.handshake.onPrivateData(words?.applicationData ?? said.privateData)
+    heed(this.#nic.settings, flow, said, words)
+    const { failure } = flow.ending
+    if (failure !== null) {
+      this.fail(now, flow, failure)
+      return false
+    }
+    // The peer's MAC may not have been known, or was another one, when the request was made.
+    this.#nic.headers.prepare(flow, flow.path.dscp)
+    this.#ready(now, flow, said, this.#nic.settings.retryCount)
+    return true
+  }
+
+  /** @param roundTripNs of the messages, null = not measured */
+  #establish(now: Nanos, flow: Flow, roundTripNs: Nanos | null): void {
     flow.ending.enter('established')
     this.#halfOpen.delete(flow)
-    if (event.roundTripNs !== null) {
-      const roundTripNs = event.roundTripNs + this.#handedOverNs
+    if (roundTripNs !== null) {
       flow.handshake.onRoundTrip(roundTripNs)
       // From REP to RTU: no application has to accept in between.
       if (!flow.handshake.active) flow.stats.rttNs = roundTripNs
@@ -476,10 +615,13 @@ export class Connections {
 
   /**
    * Where T comes from: it is given; or a careful flow, or one to a peer that answers no probes, learns it from its first round
-   * trips; or probes measure it (at the active side at once, at the passive one when it first sends).
+   * trips; or probes measure it. The active side has its controller, or begins to measure, at once; the passive one when it first
+   * sends.
    */
   #settleBaseRtt(now: Nanos, flow: Flow): void {
-    if (flow.handshake.fixedBaseRttNs > 0) this.#nic.setBaseRtt(now, flow, flow.handshake.fixedBaseRttNs)
+    const { fixedBaseRttNs, active } = flow.handshake
+    if (fixedBaseRttNs > 0 && active) this.#nic.setBaseRtt(now, flow, fixedBaseRttNs)
+    else if (fixedBaseRttNs > 0) flow.sender.congestion.expect(fixedBaseRttNs)
     else if (this.#nic.settings.start === 'careful' || !flow.peer.isWeir) this.#nic.beginUnmeasured(now, flow)
     else if (flow.handshake.active) this.#nic.startProbe(flow)
   }
@@ -563,7 +705,7 @@ export class Connections {
   }
 
   #remove(flow: Flow): void {
-    this.#byCmId.delete(flow.handshake.cmId)
+    this.#byCmId.deleteIf(flow.handshake.cmId, flow)
     this.#halfOpen.delete(flow)
     this.#concurrent.end(flow)
     this.#nic.removeFlow(flow)

@@ -60,6 +60,13 @@ export class FlowStart {
     congestion.keepMeasuring(new FlowBaseRtt(this.#settings.baseRttWindowNs, this.#settings.baseRttLeastNs))
   }
 
+  /** The flow has something to send, and only the missing controller keeps it: it begins where T is given, else T is measured. */
+  onFirstWork(flow: Flow): void {
+    const { fixedBaseRttNs } = flow.handshake
+    if (fixedBaseRttNs === 0) this.measure(flow)
+    else if (flow.ending.phase === 'established') this.begin(flow, fixedBaseRttNs)
+  }
+
   /** Begins to measure T, unless it is known or being measured. */
   measure(flow: Flow): void {
     const { sender, handshake, stats } = flow

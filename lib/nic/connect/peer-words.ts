@@ -1,13 +1,5 @@
 /** What two Weir hosts say beyond the standard, in the private data of REQ and REP, and of REJ and DREQ. */
-import { ccNeeds, needTexts, ownOffer } from '../../cc/catalogue.js'
-import {
-  type FeedbackOffer,
-  grantedOf,
-  offerOfPeer,
-  PLAIN_OFFER,
-  readsNeeds,
-  withoutAckEvery,
-} from '../../cc/needs.js'
+import { type FeedbackOffer, offerOfPeer, PLAIN_OFFER } from '../../cc/needs.js'
 import { probesPaths } from '../../cc/path-settings.js'
 import type { Disconnected, Rejected } from '../../cm/events.js'
 import { REQ_USER_BYTES } from '../../cm/options.js'
@@ -29,9 +21,11 @@ import {
   wordsProof,
 } from '../keys/connection-key.js'
 import { SwitchGuard } from '../keys/switch-guard.js'
+import { termsOf } from './terms.js'
 import { peerOf } from './udp-ports.js'
 
-type PeerWords = weirData.ConnectParameters
+/** What a Weir host says of itself at connect. */
+export type PeerWords = weirData.ConnectParameters
 
 const VERSION = 1
 /** Bit of `features`: keeps packets that come out of order, sends SACKs and reads them. */
@@ -45,8 +39,8 @@ const KEEPS_PORT = 8
 /** Its data packets and probes say with which window they were sent, where the peer works windows out. */
 const WINDOW_NUMBERS = 16
 const NO_WORDS = new Uint8Array(0)
-/** A Weir host that says nothing of needs may ask for windows of rx-hpcc. */
-const OLDER_NEEDS: readonly needs.Need[] = [{ id: needs.NeedId.RECEIVING_PART, value: 0 }]
+/** Bytes of needs for which a REQ has room beside all other words of Weir's, but for those of a key or an application. */
+const NEEDS_THAT_FIT = 16
 
 /**
  * This end's words, for a REQ or a REP. A REQ without room for all of them leaves out first that this end fills its packets, then that it
@@ -91,13 +85,30 @@ function requestOf(
   )
 }
 
+/** This end's words as the peer reads them from a REQ or a REP: for peers that need no message. Throws as ownWords. */
+export function wordsAsRead(
+  settings: NicSettings,
+  flow: Flow,
+  applicationData: Uint8Array = NO_WORDS,
+): PeerWords {
+  const { length } = applicationData
+  const needs = termsOf(settings).asked(flow.cc.name)
+  // Words that may not fit, of which some would be left out or refused, are written.
+  const fit = flow.handshake.active
+    ? length === 0 && needs.length <= NEEDS_THAT_FIT
+    : length <= weirData.APPLICATION_BYTES_MAX
+  if (!fit) return spokenWords(ownWords(settings, flow, applicationData))!
+  return saidBy(settings, flow, Uint8Array.from(applicationData), ownKeyWords(settings, flow))
+}
+
 function saidBy(
   settings: NicSettings,
   flow: Flow,
   applicationData: Uint8Array,
   keyWords: Uint8Array,
 ): weirData.ConnectParameters {
-  const offer = offered(settings, flow)
+  const terms = termsOf(settings)
+  const offer = terms.offer(flow.handshake.hidesAckEvery)
   return {
     version: VERSION,
     features: ownFeatures(settings, flow, offer),
@@ -107,7 +118,7 @@ function saidBy(
     receiveBudgetBytes: settings.receiveBudgetBytes ?? 0,
     applicationData,
     keyWords,
-    needs: needs.encode(ccNeeds(flow.cc.name)),
+    needs: terms.asked(flow.cc.name),
     ackEvery: offer.ackEvery,
     wordsProof: NO_WORDS,
   }
@@ -140,12 +151,6 @@ function ownFeatures(
   return (
     (always | (selectiveRepeat ? SELECTIVE_REPEAT : 0) | (settings.takesRuns ? 0 : NO_RUNS) | keepsPort) >>> 0
   )
-}
-
-/** What this host grants the peer. */
-function offered(settings: NicSettings, { handshake }: Flow): FeedbackOffer {
-  const offer = ownOffer(settings)
-  return handshake.hidesAckEvery ? withoutAckEvery(offer) : offer
 }
 
 /** What the other end grants this one. */
@@ -258,11 +263,9 @@ export function heed(settings: NicSettings, flow: Flow, said: PeerSaid, words: P
     return
   }
   const { features, pathMtu, filledPayload, withoutIcrc, receiveBudgetBytes } = words
-  const asked = readsNeeds(features) ? needs.decode(words.needs)! : OLDER_NEEDS
-  const offer = offered(settings, flow)
-  const given = asked.flatMap(need => grantedOf(offer, need) ?? [])
-  flow.receiver.serve(given)
-  if (readsNeeds(features)) flow.stats.feedbackGiven = needTexts(given)
+  const granted = termsOf(settings).granted(flow.handshake.hidesAckEvery, features, words.needs)
+  flow.receiver.serve(granted.needs)
+  flow.stats.feedbackGiven = granted.texts
   flow.peer.agree({
     answersPaths: (features & PATH_ANSWERS) !== 0,
     numbersWindows: (features & WINDOW_NUMBERS) !== 0,
@@ -287,13 +290,13 @@ export function refusal(error: unknown, flow: Flow | null = null): Uint8Array {
 }
 
 /** Private data of a message that ends the flow in order: on a connection with a key, the proof that this end sends it. */
-export function farewell(flow: Flow | undefined): Uint8Array {
+export function farewell(flow: Flow | null): Uint8Array {
   const proof = flow?.peer.ends?.own
   return proof === undefined ? NO_WORDS : weirData.encodeRejection({ code: '', message: '', proof })
 }
 
 /** False for a message that would end an established connection and cannot be the peer's. */
-export function mayEnd(flow: Flow | undefined, privateData: Uint8Array): boolean {
+export function mayEnd(flow: Flow | null, privateData: Uint8Array): boolean {
   const ends = flow?.peer.ends
   if (!ends) return true
   const said = weirData.decodeRejection(privateData)
@@ -301,7 +304,7 @@ export function mayEnd(flow: Flow | undefined, privateData: Uint8Array): boolean
 }
 
 /** Why the peer refused, for this end's application. */
-export function rejection(flow: Flow, event: Rejected): WeirError {
+export function rejection(flow: Flow, event: Pick<Rejected, 'reason' | 'privateData'>): WeirError {
   const said = weirData.decodeRejection(event.privateData)
   const why =
     said !== null && said !== 'malformed' && said.code !== ''

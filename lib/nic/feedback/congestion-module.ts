@@ -65,10 +65,15 @@ export class CongestionModule {
   /** The controller begins; T is known, or guessed. @param reason why it is this one */
   begin(control: CongestionControl, baseRttNs: Nanos, reason = AS_CONFIGURED): void {
     this.#reason = reason
-    this.#stats.baseRttNs = baseRttNs
-    this.#qp.baseRttNs = baseRttNs
+    this.expect(baseRttNs)
     this.#control = control
     this.#follow()
+  }
+
+  /** T is known, or guessed; the controller begins then, or once there is something to send. */
+  expect(baseRttNs: Nanos): void {
+    this.#stats.baseRttNs = baseRttNs
+    this.#qp.baseRttNs = baseRttNs
   }
 
   /** T goes on being measured. */

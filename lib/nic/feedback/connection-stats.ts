@@ -2,14 +2,16 @@ import type { AckSample, CongestionControl } from '../../cc/congestion-control.j
 import type { QpCounters } from '../../qp/context/counters.js'
 import type { ConnectionStats } from '../types.js'
 
+const NO_TEXTS: readonly string[] = []
+
 /** Figures of a new connection. */
 export function newConnectionStats(): ConnectionStats {
   return {
     controller: '',
     controllerReason: '',
-    feedbackGranted: [],
-    feedbackRefused: [],
-    feedbackGiven: [],
+    feedbackGranted: NO_TEXTS,
+    feedbackRefused: NO_TEXTS,
+    feedbackGiven: NO_TEXTS,
     baseRttNs: 0,
     rttNs: 0,
     rateBps: 0,

@@ -1,4 +1,5 @@
 import { WeirError } from '../../errors.js'
+import { IntMap } from '../../int-map.js'
 import type { Flow } from './flow.js'
 import { Names } from './names.js'
 
@@ -21,7 +22,7 @@ export class FlowTable {
   readonly #byQpn: (Flow | null)[]
   readonly #mask: number
   /** By the peer's QPN, which peers choose by themselves: several may have the same. */
-  readonly #byRemoteQpn = new Map<number, Flow[]>()
+  readonly #byRemoteQpn = new IntMap<Flow[]>()
   #count = 0
   #lastIndex: number
 
@@ -96,15 +97,20 @@ export class FlowTable {
     this.#byQpn[flow.qpn & this.#mask] = null
     this.#count--
     const qpn = flow.qp?.remoteQpn ?? 0
-    const others = this.withRemoteQpn(qpn).filter(other => other !== flow)
-    if (others.length > 0) this.#byRemoteQpn.set(qpn, others)
-    else this.#byRemoteQpn.delete(qpn)
+    const all = this.#byRemoteQpn.get(qpn)
+    const at = all?.indexOf(flow) ?? -1
+    if (all === null || at < 0) return
+    // The list may outlive the flow, until the whole heap is collected.
+    all.splice(at, 1)
+    if (all.length === 0) this.#byRemoteQpn.deleteIf(qpn, all)
   }
 
   /** The flow's queue pair knows its peer's. */
   bindRemote(flow: Flow): void {
     const qpn = flow.qp.remoteQpn
-    this.#byRemoteQpn.set(qpn, [...this.withRemoteQpn(qpn), flow])
+    const all = this.#byRemoteQpn.get(qpn)
+    if (all === null) this.#byRemoteQpn.set(qpn, [flow])
+    else all.push(flow)
   }
 
   /** Flows whose peer has that QPN. */

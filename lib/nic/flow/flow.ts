@@ -1,4 +1,5 @@
-import { AS_CONFIGURED, agreeOn, type ChosenController, needTexts } from '../../cc/catalogue.js'
+import { agreementOn } from '../../cc/agreements.js'
+import { AS_CONFIGURED, type ChosenController } from '../../cc/catalogue.js'
 import { type FeedbackOffer, PLAIN_OFFER } from '../../cc/needs.js'
 import { type QpObserver, type QueuePair, TxKind } from '../../qp/queue-pair.js'
 import type { CompletionQueue } from '../../qp/queues/completion-queue.js'
@@ -100,14 +101,16 @@ export class Flow implements QpObserver {
   }
 
   #settle(): void {
-    const { cc, reason, granted, refused } = agreeOn(this.#configuredCc, this.#offer, this.#broken)
+    const { cc, reason, granted, refused, grantedTexts, refusedTexts } = agreementOn(
+      this.#configuredCc,
+      this.#offer,
+      this.#broken,
+    )
     this.#cc = cc
     this.#ccReason = reason
     this.peer.grant(granted, refused)
-    this.stats.feedbackGranted = needTexts(granted)
-    this.stats.feedbackRefused = needTexts(refused).map((text, i) =>
-      (this.#broken & (1 << refused[i]!.id)) !== 0 ? `${text} (granted, and not given)` : text,
-    )
+    this.stats.feedbackGranted = grantedTexts
+    this.stats.feedbackRefused = refusedTexts
   }
 
   get qp(): QueuePair {

@@ -186,7 +186,7 @@ export class Sender implements WindowFollower {
 
   /** True if only the missing T keeps the flow from sending. */
   needsBaseRtt(): boolean {
-    return !this.congestion.begun && this.#qp.peekTransmit(true) >= TxKind.RESPONSE
+    return !this.congestion.begun && this.#qp.hasWork && this.#qp.peekTransmit(true) >= TxKind.RESPONSE
   }
 
   /**

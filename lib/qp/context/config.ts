@@ -103,114 +103,131 @@ export interface QpAttributes {
 }
 
 /**
- * Every setting, checked, with defaults filled in. It is a class so that all settings have one hidden class: made
- * from literals and spreads each had its own, and with many queue pairs V8 searched at every access.
+ * Every setting, with defaults filled in. It is a class so that all settings have one hidden class, and each is named where it is
+ * taken over: by a loop over names V8 would search for each of them, in each connection.
  */
 export class QpSettings implements Required<QpConfig> {
-  qpn: number
-  sendCq: CompletionQueue
-  receiveCq: CompletionQueue
-  memory: MemoryTable
-  domain: DomainId = DEFAULT_DOMAIN
-  sendQueueDepth = 128
-  receiveQueueDepth = 128
-  ackEveryPackets = 1
-  ackRequestEveryPackets = 64
-  maxPacketsInFlight = 8192
-  pathMtu = 1024
-  access = 0
-  responderResources = 16
-  initiatorDepth = 16
-  retryCount = 7
-  rnrRetry = 7
-  ackTimeoutExponent = 14
-  minRnrTimer = 12
-  gathers = false
-  selectiveRepeat = false
-  reorderPackets = 2048
-  grantedPackets = PSN_HALF
-  reorderPool!: ReorderPool
-  reorderTolerance = 3
-  probeTimeoutLeastNs: Nanos = 0
-  retransmitTimeoutLeastNs: Nanos = NEVER
-  readRoom!: ReadRoom
+  readonly qpn: number
+  readonly sendCq: CompletionQueue
+  readonly receiveCq: CompletionQueue
+  readonly memory: MemoryTable
+  readonly domain: DomainId
+  readonly sendQueueDepth: number
+  readonly receiveQueueDepth: number
+  ackEveryPackets: number
+  ackRequestEveryPackets: number
+  readonly maxPacketsInFlight: number
+  pathMtu: number
+  access: number
+  responderResources: number
+  initiatorDepth: number
+  retryCount: number
+  rnrRetry: number
+  ackTimeoutExponent: number
+  minRnrTimer: number
+  readonly gathers: boolean
+  selectiveRepeat: boolean
+  readonly reorderPackets: number
+  grantedPackets: number
+  readonly reorderPool: ReorderPool
+  readonly reorderTolerance: number
+  readonly probeTimeoutLeastNs: Nanos
+  readonly retransmitTimeoutLeastNs: Nanos
+  readonly readRoom: ReadRoom
 
   constructor(config: QpConfig) {
     this.qpn = config.qpn
     this.sendCq = config.sendCq
     this.receiveCq = config.receiveCq
     this.memory = config.memory
-    this.take(config)
+    this.domain = config.domain ?? DEFAULT_DOMAIN
+    this.sendQueueDepth = config.sendQueueDepth ?? 128
+    this.receiveQueueDepth = config.receiveQueueDepth ?? 128
+    this.ackEveryPackets = config.ackEveryPackets ?? 1
+    this.ackRequestEveryPackets = config.ackRequestEveryPackets ?? 64
+    this.maxPacketsInFlight = config.maxPacketsInFlight ?? 8192
+    this.pathMtu = config.pathMtu ?? 1024
+    this.access = config.access ?? 0
+    this.responderResources = config.responderResources ?? 16
+    this.initiatorDepth = config.initiatorDepth ?? 16
+    this.retryCount = config.retryCount ?? 7
+    this.rnrRetry = config.rnrRetry ?? 7
+    this.ackTimeoutExponent = config.ackTimeoutExponent ?? 14
+    this.minRnrTimer = config.minRnrTimer ?? 12
+    this.gathers = config.gathers ?? false
+    this.selectiveRepeat = config.selectiveRepeat ?? false
+    this.reorderPackets = config.reorderPackets ?? 2048
+    this.grantedPackets = config.grantedPackets ?? PSN_HALF
+    this.reorderTolerance = config.reorderTolerance ?? 3
+    this.probeTimeoutLeastNs = config.probeTimeoutLeastNs ?? 0
+    this.retransmitTimeoutLeastNs = config.retransmitTimeoutLeastNs ?? NEVER
+    checkSettings(this)
+    this.reorderPool = config.reorderPool ?? new ReorderPool(2 * this.reorderPackets, SLOT_BYTES)
+    this.readRoom = config.readRoom ?? new ReadRoom()
   }
 
-  /** Takes over what is given. */
-  take(given: Partial<QpConfig>): void {
-    const own = this as Record<string, unknown>
-    for (const name in given) {
-      const value = given[name as keyof QpConfig]
-      if (value !== undefined) own[name] = value
-    }
+  /** Takes over what is given, which has been checked. */
+  take(given: QpAttributes): void {
+    this.pathMtu = given.pathMtu ?? this.pathMtu
+    this.responderResources = given.responderResources ?? this.responderResources
+    this.initiatorDepth = given.initiatorDepth ?? this.initiatorDepth
+    this.access = given.access ?? this.access
+    this.retryCount = given.retryCount ?? this.retryCount
+    this.rnrRetry = given.rnrRetry ?? this.rnrRetry
+    this.ackTimeoutExponent = given.ackTimeoutExponent ?? this.ackTimeoutExponent
+    this.minRnrTimer = given.minRnrTimer ?? this.minRnrTimer
+    this.ackEveryPackets = given.ackEveryPackets ?? this.ackEveryPackets
+    this.selectiveRepeat = given.selectiveRepeat ?? this.selectiveRepeat
+    this.grantedPackets = given.grantedPackets ?? this.grantedPackets
   }
-}
-
-const RANGES: Record<string, readonly [number, number]> = {
-  qpn: [2, 0xffffff],
-  sendQueueDepth: [1, 65_536],
-  receiveQueueDepth: [1, 65_536],
-  ackEveryPackets: [0, PSN_HALF],
-  ackRequestEveryPackets: [1, 1 << 22],
-  maxPacketsInFlight: [1, PSN_HALF],
-  access: [0, 15],
-  responderResources: [0, 255],
-  initiatorDepth: [0, 255],
-  retryCount: [0, 7],
-  rnrRetry: [0, 7],
-  ackTimeoutExponent: [0, 31],
-  minRnrTimer: [0, 31],
-  reorderPackets: [1, 65_536],
-  grantedPackets: [1, PSN_HALF],
-  reorderTolerance: [1, 65_536],
-  remoteQpn: [0, 0xffffff],
-  receivePsn: [0, 0xffffff],
-  sendPsn: [0, 0xffffff],
 }
 
 const PATH_MTU_LEAST = 256
 const PATH_MTU_MOST = 4096
 
-/** Fills in the defaults. Throws WEIR_BAD_ARGUMENT, naming the option and its range, for a value out of it. */
-export function settingsOf(config: QpConfig): QpSettings {
-  const settings = new QpSettings(config)
-  checkRanges(settings.qpn, settings)
+/** Throws WEIR_BAD_ARGUMENT, naming the option and its range, for a value out of it. */
+function checkSettings(settings: QpSettings): void {
+  const { qpn } = settings
+  range(qpn, 'qpn', settings.qpn, 2, 0xffffff)
+  range(qpn, 'sendQueueDepth', settings.sendQueueDepth, 1, 65_536)
+  range(qpn, 'receiveQueueDepth', settings.receiveQueueDepth, 1, 65_536)
+  range(qpn, 'ackRequestEveryPackets', settings.ackRequestEveryPackets, 1, 1 << 22)
+  range(qpn, 'maxPacketsInFlight', settings.maxPacketsInFlight, 1, PSN_HALF)
+  range(qpn, 'reorderPackets', settings.reorderPackets, 1, 65_536)
+  range(qpn, 'reorderTolerance', settings.reorderTolerance, 1, 65_536)
+  checkAttributes(qpn, settings)
   if (!(settings.probeTimeoutLeastNs >= 0)) {
-    throw bad(settings.qpn, `probeTimeoutLeastNs is 0 to NEVER, not ${settings.probeTimeoutLeastNs}`)
+    throw bad(qpn, `probeTimeoutLeastNs is 0 to NEVER, not ${settings.probeTimeoutLeastNs}`)
   }
   if (!(settings.retransmitTimeoutLeastNs >= 0)) {
-    throw bad(
-      settings.qpn,
-      `retransmitTimeoutLeastNs is 0 to NEVER, not ${settings.retransmitTimeoutLeastNs}`,
-    )
+    throw bad(qpn, `retransmitTimeoutLeastNs is 0 to NEVER, not ${settings.retransmitTimeoutLeastNs}`)
   }
-  settings.reorderPool ??= new ReorderPool(2 * settings.reorderPackets, SLOT_BYTES)
-  settings.readRoom ??= new ReadRoom()
-  return settings
 }
 
 /** Throws WEIR_BAD_ARGUMENT for a value out of its range. */
-export function checkRanges(qpn: number, values: { pathMtu?: number }): void {
-  const { pathMtu } = values
+export function checkAttributes(qpn: number, given: QpAttributes): void {
+  const { pathMtu } = given
   if (pathMtu !== undefined && (pathMtu % 4 !== 0 || pathMtu < PATH_MTU_LEAST || pathMtu > PATH_MTU_MOST)) {
     throw bad(qpn, `pathMtu is a multiple of 4 from ${PATH_MTU_LEAST} to ${PATH_MTU_MOST}, not ${pathMtu}`)
   }
-  const given = values as Readonly<Record<string, number | undefined>>
-  for (const name in RANGES) {
-    const value = given[name]
-    if (value === undefined) continue
-    const range = RANGES[name]!
-    if (!Number.isInteger(value) || value < range[0] || value > range[1]) {
-      throw bad(qpn, `${name} is a whole number from ${range[0]} to ${range[1]}, not ${value}`)
-    }
-  }
+  range(qpn, 'ackEveryPackets', given.ackEveryPackets, 0, PSN_HALF)
+  range(qpn, 'access', given.access, 0, 15)
+  range(qpn, 'responderResources', given.responderResources, 0, 255)
+  range(qpn, 'initiatorDepth', given.initiatorDepth, 0, 255)
+  range(qpn, 'retryCount', given.retryCount, 0, 7)
+  range(qpn, 'rnrRetry', given.rnrRetry, 0, 7)
+  range(qpn, 'ackTimeoutExponent', given.ackTimeoutExponent, 0, 31)
+  range(qpn, 'minRnrTimer', given.minRnrTimer, 0, 31)
+  range(qpn, 'grantedPackets', given.grantedPackets, 1, PSN_HALF)
+  range(qpn, 'remoteQpn', given.remoteQpn, 0, 0xffffff)
+  range(qpn, 'receivePsn', given.receivePsn, 0, 0xffffff)
+  range(qpn, 'sendPsn', given.sendPsn, 0, 0xffffff)
+}
+
+/** @param value undefined: it is not given */
+function range(qpn: number, name: string, value: number | undefined, least: number, most: number): void {
+  if (value === undefined || (Number.isInteger(value) && value >= least && value <= most)) return
+  throw bad(qpn, `${name} is a whole number from ${least} to ${most}, not ${value}`)
 }
 
 /** Throws WEIR_BAD_ARGUMENT for an attribute that is missing on the way to that state. */

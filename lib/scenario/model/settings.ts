@@ -87,9 +87,15 @@ const DEFAULT_QUANTA = 65_535
 
 export function settingsOf(scenario: Scenario): RunSettings {
   const { transport, int, telemetry, paths, baseRttNs, watch, hosts, links, seed, hashSeed } = scenario
-  const ccOf = (choice: CcChoice | undefined) => ccSettings(choice ?? scenario.cc)
+  // Flows of one entry of the file, which may be many, share their controller.
+  const known = new Map<CcChoice, CcSettings>()
+  const ccOf = (choice: CcChoice = scenario.cc) => {
+    const settings = known.get(choice) ?? ccSettings(choice)
+    known.set(choice, settings)
+    return settings
+  }
   return {
-    cc: ccSettings(scenario.cc),
+    cc: ccOf(undefined),
     transport: { ...transport, key: transport.key === undefined ? null : KEY_LEFT_OUT },
     int,
     telemetry,

@@ -39,7 +39,10 @@ export class HopRecords {
   busiestOnly = false
   /** True if the last row is the receiving host's own. */
   endsAtHost = false
-  /** All columns lie in one piece of memory: a piece for each costs more to make and to free than its bytes. */
+  /**
+   * All columns lie in one piece of memory: a piece for each costs more to make and to free than its bytes. No list has them: V8 makes
+   * lists that it takes for lasting ones where only a collection of the whole heap frees them, and with them what they name.
+   */
   readonly #memory = new ArrayBuffer(COLUMNS_OF_8 * 8 * MAX_HOPS + COLUMNS_OF_2 * 2 * MAX_HOPS)
   readonly rateBps = this.#column(0)
   readonly tsNs = this.#column(1)
@@ -51,17 +54,6 @@ export class HopRecords {
   readonly keptNs = this.#column(6)
   readonly switchId = this.#shortColumn(0)
   readonly port = this.#shortColumn(1)
-
-  readonly #columns = [
-    this.switchId,
-    this.port,
-    this.rateBps,
-    this.tsNs,
-    this.txBytes,
-    this.qlenBytes,
-    this.tsModulusNs,
-    this.txModulusBytes,
-  ]
 
   #column(n: number): Float64Array {
     return new Float64Array(this.#memory, n * 8 * MAX_HOPS, MAX_HOPS)
@@ -98,18 +90,29 @@ export class HopRecords {
 
   /** Reverses the order of the rows. */
   reverse(): void {
-    for (let low = 0, high = this.count - 1; low < high; low++, high--) {
-      for (const column of this.#columns) {
-        const value = column[low]!
-        column[low] = column[high]!
-        column[high] = value
-      }
-    }
+    const { count } = this
+    turn(this.switchId, count)
+    turn(this.port, count)
+    turn(this.rateBps, count)
+    turn(this.tsNs, count)
+    turn(this.txBytes, count)
+    turn(this.qlenBytes, count)
+    turn(this.tsModulusNs, count)
+    turn(this.txModulusBytes, count)
   }
 
   /** Returns the row of a link, or -1 if there is none. Compact records do not identify links. */
   rowOf(switchId: number, port: number): number {
     for (let i = 0; i < this.count; i++) if (this.switchId[i] === switchId && this.port[i] === port) return i
     return -1
+  }
+}
+
+/** Reverses the order of the first `count` values. */
+function turn(column: Float64Array | Uint16Array, count: number): void {
+  for (let low = 0, high = count - 1; low < high; low++, high--) {
+    const value = column[low]!
+    column[low] = column[high]!
+    column[high] = value
   }
 }
