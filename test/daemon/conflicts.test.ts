@@ -91,7 +91,7 @@ const EXAMPLES: Readonly<Record<string, Example>> = {
       file: 'telemetry: {plain: true}',
     },
   'telemetry: no switch has telemetry.direct': { name: 'subscribe', file: 'telemetry: {subscribe: flag}' },
-  'telemetry: io is dgram, raw or packet, which do not tell how much waits for this host': {
+  'telemetry: --io is dgram, raw or packet, which do not tell how much waits for this host': {
     name: 'hostHop',
     typed: ['--io', 'dgram', '--telemetry', 'hostHop=true'],
   },
