@@ -11,7 +11,8 @@ import { pathSettings } from '../../lib/cc/path-settings.js'
 import { type TelemetrySettings, telemetrySettings } from '../../lib/cc/telemetry-settings.js'
 import { packageFile } from '../../lib/package-file.js'
 import { problemsOf } from '../scenario/problems-at.js'
-import { loopbackAddress, scratch } from '../support/daemon-process.js'
+import { scratch } from '../support/daemon-process.js'
+import { loopbackAddress } from '../support/loopback.js'
 
 addController({
   name: 'needs-probes',

@@ -8,7 +8,8 @@ import { sendCommand } from '../../bin/commands/send.js'
 import { connectDaemon } from '../../lib/client/daemon-client.js'
 import { Daemon } from '../../lib/daemon/daemon.js'
 import { createLog } from '../../lib/log.js'
-import { loopbackAddress, scratch } from '../support/daemon-process.js'
+import { scratch } from '../support/daemon-process.js'
+import { loopbackAddress } from '../support/loopback.js'
 
 t.test('commands that cannot work say why', async t => {
   const folder = await scratch(t)
