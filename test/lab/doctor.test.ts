@@ -32,10 +32,10 @@ async function takePort(t: Test): Promise<boolean> {
   for (let tries = 0; tries < TRIES; tries++) {
     const socket = createSocket('udp4')
     socket.bind({ address: '127.0.0.1', port: 4792, exclusive: true })
-    const isBound = await Promise.race([
-      once(socket, 'listening').then(() => true),
-      once(socket, 'error').then(() => false),
-    ])
+    const isBound = await once(socket, 'listening').then(
+      () => true,
+      () => false,
+    )
     if (isBound) {
       t.teardown(() => socket.close())
       return true
