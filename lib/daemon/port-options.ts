@@ -53,6 +53,19 @@ export const PORT_OPTIONS = [
     doc: 'IP protocol of IFA in this network, none of another use here',
     idle: NO_IFA,
   },
+  {
+    name: 'icrc',
+    kind: 'choice',
+    choices: ['always', 'none'],
+    default: 'always',
+    doc: 'packets have an ICRC always, or none between Weir hosts that both say none: the checksum of UDP and the digests of transfers find damaged bytes then',
+    idle: ['raw', 'packet'].map(io => ({
+      while: { io },
+      why: `io is ${io}, whose packets nothing else checks`,
+      mend: 'io to batch or dgram',
+    })),
+    command: { flag: '--icrc <when>' },
+  },
 ] as const satisfies readonly CommandOption[]
 
 /** What a daemon is given of them. */
@@ -62,6 +75,7 @@ export interface GivenPortOptions {
   priority?: number
   dscpOfPriority?: readonly number[]
   ifaProtocol?: number
+  icrc?: 'always' | 'none'
   /** They were typed: messages call them as the command line does. Default false: as programs do. */
   byFlags?: boolean
 }
@@ -69,7 +83,7 @@ export interface GivenPortOptions {
 /** Throws WEIR_BAD_ARGUMENT for an option that the port does not obey. @param io the port that is taken, not `auto` */
 export function checkPortOptions(
   io: string,
-  { sourcePorts, interface: device, priority, dscpOfPriority, ifaProtocol, byFlags }: GivenPortOptions,
+  { sourcePorts, interface: device, priority, dscpOfPriority, ifaProtocol, icrc, byFlags }: GivenPortOptions,
 ): void {
   const given = {
     io,
@@ -78,6 +92,7 @@ export function checkPortOptions(
     priority,
     dscpOfPriority: dscpOfPriority?.join(','),
     ifaProtocol,
+    icrc,
   }
   checkIdleOptions('daemon', PORT_OPTIONS, given, byFlags ? flagOf : undefined)
 }

@@ -391,7 +391,7 @@ t.test('assertions: what each sees', async t => {
       observe() {},
     }
     const follower = { onWindow() {}, onBaseRtt() {} }
-    const module = new CongestionModule(newConnectionStats(), { pathMtu: 1024 }, 1e9, follower)
+    const module = new CongestionModule(newConnectionStats(), { payloadMax: 1024 }, 1e9, follower)
     module.attach({ baseRttNs: 0 } as QueuePair)
     fails(() => module.begin(control as unknown as CongestionControl, 1000), 'lets nothing out')
   }

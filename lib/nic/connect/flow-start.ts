@@ -113,7 +113,7 @@ export class FlowStart {
     const context = {
       lineRateBps: this.#settings.lineRateBps,
       baseRttNs,
-      mtuBytes: flow.peer.pathMtu,
+      mtuBytes: flow.peer.payloadMax,
       careful: this.#settings.start === 'careful',
     }
     const control = createCongestionControl(cc.name, context, cc.options)

@@ -49,8 +49,9 @@ const NO_WORDS = new Uint8Array(0)
 const OLDER_NEEDS: readonly needs.Need[] = [{ id: needs.NeedId.RECEIVING_PART, value: 0 }]
 
 /**
- * This end's words, for a REQ or a REP. A REQ without room for how often this end acknowledges leaves that out. Throws WEIR_BAD_ARGUMENT
- * if there is no room in a REQ for the application's data beside what the controller needs of the peer.
+ * This end's words, for a REQ or a REP. A REQ without room for all of them leaves out first that this end fills its packets, then that it
+ * does without ICRCs, then how often it acknowledges. Throws WEIR_BAD_ARGUMENT if there is no room in a REQ for the application's data beside what the controller needs of the
+ * peer.
  */
 export function ownWords(
   settings: NicSettings,
@@ -59,20 +60,28 @@ export function ownWords(
 ): Uint8Array {
   const { handshake } = flow
   const keyWords = ownKeyWords(settings, flow)
-  const said = saidBy(settings, flow, applicationData, keyWords)
+  const say = () => saidBy(settings, flow, applicationData, keyWords)
+  const said = say()
   const words = weirData.encode(said)
-  if (!handshake.active) {
-    if (handshake.wordsKey === null) return words
-    const exchange = exchangeOf(flow, words, flow.qp.remoteQpn, flow.qp.sndNxt)
-    return weirData.encode({ ...said, wordsProof: wordsProof(handshake.wordsKey, exchange) })
-  }
-  if (words.length <= REQ_USER_BYTES || said.ackEvery === 0) return requestOf(flow, words, applicationData)
-  handshake.hideAckEvery()
-  return requestOf(flow, weirData.encode(saidBy(settings, flow, applicationData, keyWords)), applicationData)
+  if (handshake.active) return requestOf(flow, words, () => weirData.encode(say()), applicationData)
+  if (handshake.wordsKey === null) return words
+  const exchange = exchangeOf(flow, words, flow.qp.remoteQpn, flow.qp.sndNxt)
+  return weirData.encode({ ...said, wordsProof: wordsProof(handshake.wordsKey, exchange) })
 }
 
-/** The words of a REQ, if they fit. */
-function requestOf({ handshake, cc }: Flow, words: Uint8Array, applicationData: Uint8Array): Uint8Array {
+/** The words of a REQ, as many as fit. @param again the words once the flow does without something */
+function requestOf(
+  { handshake, peer, cc }: Flow,
+  all: Uint8Array,
+  again: () => Uint8Array,
+  applicationData: Uint8Array,
+): Uint8Array {
+  let words = all
+  for (const leaveOut of [() => peer.fillsNone(), () => peer.keepsIcrc(), () => handshake.hideAckEvery()]) {
+    if (words.length <= REQ_USER_BYTES) break
+    leaveOut()
+    words = again()
+  }
   handshake.onRequestWords(words)
   const beyond = words.length - REQ_USER_BYTES
   if (beyond <= 0 || applicationData.length === 0) return words
@@ -93,6 +102,8 @@ function saidBy(
     version: VERSION,
     features: ownFeatures(settings, flow, offer),
     pathMtu: flow.peer.pathMtu,
+    filledPayload: flow.peer.filledPayload,
+    withoutIcrc: flow.peer.mayOmitIcrc,
     receiveBudgetBytes: settings.receiveBudgetBytes ?? 0,
     applicationData,
     keyWords,
@@ -246,7 +257,7 @@ export function heed(settings: NicSettings, flow: Flow, said: PeerSaid, words: P
     flow.peer.isPlain()
     return
   }
-  const { features, pathMtu, receiveBudgetBytes } = words
+  const { features, pathMtu, filledPayload, withoutIcrc, receiveBudgetBytes } = words
   const asked = readsNeeds(features) ? needs.decode(words.needs)! : OLDER_NEEDS
   const offer = offered(settings, flow)
   const given = asked.flatMap(need => grantedOf(offer, need) ?? [])
@@ -259,6 +270,8 @@ export function heed(settings: NicSettings, flow: Flow, said: PeerSaid, words: P
     takesRuns: (features & NO_RUNS) === 0,
     selectiveRepeat: (features & SELECTIVE_REPEAT) !== 0,
     pathMtu,
+    filledPayload,
+    withoutIcrc,
   })
   if (receiveBudgetBytes > 0) flow.sender.congestion.hostShare.budgetBytes = receiveBudgetBytes
 }

@@ -60,7 +60,7 @@ export class Flow implements QpObserver {
     this.#configuredCc = options.ccChoice
     this.#cc = options.ccChoice
     this.handshake = new Handshake(options.phase === 'connecting', options.fixedBaseRttNs)
-    this.peer = new Peer(options.udpPort, options.pathMtu, options.selectiveRepeat)
+    this.peer = new Peer(options)
     this.path = new FlowPath(options.pathSettings)
     this.sender = new Sender(options, this.peer, this.stats, this.windows)
     const echo = new TelemetryEcho(telemetry.hops === 'busiest', options.hostHop ?? null)
