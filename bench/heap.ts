@@ -3,6 +3,7 @@
  * process of its own: the heap of both ends after a forced collection, at 1 million packets and at 10
  * million, and what V8 allocated and collected in between.
  */
+
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
@@ -10,12 +11,12 @@ import { parseArgs } from 'node:util'
 import { WeirError } from '../lib/errors.js'
 import { libcFault } from '../lib/io/linux/libc.js'
 import type { PerfSettings } from '../lib/perf/settings.js'
+import { loopbackAddress } from '../test/support/loopback.js'
 import type { HeapReading, HeapReply, HeapRequest } from './support/heap-host.js'
 import { wholeNumber } from './support/whole-number.js'
 
-/** Addresses of 127.0.0.0/8 that nothing else is likely to use. */
-const ACTIVE = '127.77.3.1'
-const PASSIVE = '127.77.3.2'
+const ACTIVE = loopbackAddress()
+const PASSIVE = loopbackAddress()
 /** The first reading is after this part of all packets. */
 const FIRST_SHARE = 10
 

@@ -13,15 +13,11 @@ import { libcFault } from '../lib/io/linux/libc.js'
 import { rawFault } from '../lib/io/ports/raw-port.js'
 import { TRAFFIC_PORT } from '../lib/traffic/traffic-sink.js'
 import { HostAddress } from '../lib/wire/net/address.js'
+import { loopbackAddress } from '../test/support/loopback.js'
 import { WeirDaemon } from './support/weir-daemon.js'
 import { wholeNumber } from './support/whole-number.js'
 
-/**
- * Addresses in 127.0.0.0/8 that nothing else is likely to use. The last byte is that of the daemon or of the
- * client.
- */
-const NET = '127.77.1'
-const CONNECTOR = `${NET}.250`
+const CONNECTOR = loopbackAddress()
 const CONNECTIONS = 100
 /** Time for activity after the start: compiling, garbage collection. */
 const SETTLE_MS = 5000
@@ -76,7 +72,7 @@ export async function run(args: string[]): Promise<IdleResult> {
     for (const [io, fault] of faults) {
       if (fault !== null) continue
       for (const some of [0, connections]) {
-        const address = `${NET}.${idle.length + 1}`
+        const address = loopbackAddress()
         const name = `${io}-${some}`
         const daemon = await WeirDaemon.start(folder, name, { address, within: [] }, ['--io', io])
         idle.push({ io, connections: some, daemon })

@@ -3,17 +3,17 @@
  * offloads, otherwise two addresses of loopback. Everything is removed, however the process ends. If it is
  * killed, the next run removes the rest.
  */
+
 import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync } from 'node:fs'
 import { WeirError } from '../../lib/errors.js'
+import { loopbackAddress } from '../../test/support/loopback.js'
 import type { Place } from './weir-daemon.js'
 
 const VETH_MTU = 9000
 /** Names are PREFIX, the process's id, and the host. */
 const PREFIX = 'weirbench'
 const ADDRESSES = ['10.97.0.1', '10.97.0.2'] as const
-/** Addresses in 127.0.0.0/8 that nothing else is likely to use. */
-const LOOPBACK = ['127.77.0.1', '127.77.0.2'] as const
 
 const CARRIER_TRIES = 100
 const CARRIER_WAIT_MS = 20
@@ -74,7 +74,7 @@ function waitForCarrier(name: string): void {
 }
 
 export function onLoopback(note: string): TwoHosts {
-  const [a, b] = LOOPBACK.map(address => ({ address, within: [] }))
+  const [a, b] = [loopbackAddress(), loopbackAddress()].map(address => ({ address, within: [] }))
   return { kind: 'loopback', note, a: a!, b: b!, close: () => {} }
 }
 

@@ -14,9 +14,11 @@ import { tuneGarbageCollection } from '../../lib/daemon/tune-gc.js'
 import { onEndSignal } from '../../lib/end-signals.js'
 import { WeirError } from '../../lib/errors.js'
 import { createLog, LOG_LEVELS } from '../../lib/log.js'
-import { DSCP, PAYLOAD, UDP_PORT } from '../../lib/nic/nic-options.js'
+import { CLASS_SELECTORS, DSCP, PAYLOAD, UDP_PORT } from '../../lib/nic/nic-options.js'
+import { readDecimal } from '../../lib/options/decimal.js'
 import type { CommandOption, SettingsOf, ValueOption } from '../../lib/options/option.js'
 import { parseNumber, parseValue } from '../../lib/options/parse-options.js'
+import { isWithin } from '../../lib/options/read-value.js'
 import { TRANSPORT_OPTIONS, type TransportOptions } from '../../lib/qp/transport-options.js'
 import { CHUNK } from '../../lib/transfer/transfer-options.js'
 import { INT_FORMAT, INT_HOPS } from '../../lib/wire/telemetry/int-options.js'
@@ -167,6 +169,7 @@ async function runDaemon(flags: DaemonFlags): Promise<void> {
     share: flags.share,
     socketPath: flags.socket,
     ...values,
+    byFlags: true,
     ...transportOf(flags),
     cc: { name: cc!, options: parseCcOptions(cc!, flags.ccOption ?? []) },
     dscpOfPriority: dscpOfPriority === undefined ? undefined : parseDscps(dscpOfPriority),
@@ -239,16 +242,20 @@ function endpoint(name: string, text = ''): { address: string; port: number } {
 }
 
 function parseDscps(text: string): number[] {
-  const dscps = text.split(',').map(part => parseNumber('--dscp-of-priority', DSCP, part))
-  if (dscps.length === 8) return dscps
-  throw new WeirError('WEIR_BAD_ARGUMENT', `--dscp-of-priority is a list of 8 DSCPs, not "${text}"`)
+  const dscps = text.split(',').map(part => readDecimal(part.trim(), true))
+  if (dscps.length === 8 && dscps.every(dscp => isWithin(DSCP, dscp))) return dscps
+  const form = `a list of 8 DSCPs, each ${DSCP.min} to ${DSCP.max}, as in ${CLASS_SELECTORS.join(',')}`
+  throw new WeirError('WEIR_BAD_ARGUMENT', `--dscp-of-priority is ${form}, not "${text}"`)
 }
 
 /** Parses `--int`: `wide:5`. Throws WEIR_BAD_ARGUMENT. */
 export function parseTelemetry(text: string): { format: IntFormat; hops: number } {
   const [format = '', hops, ...more] = text.split(':')
   if (hops === undefined || more.length > 0) {
-    throw new WeirError('WEIR_BAD_ARGUMENT', `--int is FORMAT:HOPS, as in wide:5, not "${text}"`)
+    throw new WeirError(
+      'WEIR_BAD_ARGUMENT',
+      `--int is FORMAT:HOPS, as in wide:5, not "${text}"; formats: ${FORMAT_NAMES.join(', ')}`,
+    )
   }
   return {
     format: parseValue('--int: the format', INT_FORMAT, format) as IntFormat,

@@ -5,6 +5,7 @@ import { idleOptions, idleWords } from '../../lib/options/idle.js'
 import {
   type AnyOption,
   type CommandOption,
+  flagOf,
   keyOf,
   type SettingsOf,
   type ValueOption,
@@ -35,23 +36,36 @@ export function valuesOf<const Table extends readonly CommandOption[]>(
   table: Table,
   flags: object,
 ): Partial<SettingsOf<Table>> {
-  const texts = flags as Readonly<Record<string, Typed | undefined>>
+  const texts = flags as Texts
   const given: Record<string, unknown> = {}
   const defaults: Record<string, unknown> = {}
   for (const option of table) {
-    const registered = new Option(option.command.flag)
-    const typed = texts[registered.attributeName()]
-    if (typed !== undefined) given[keyOf(option)] = readTyped(registered.long!, option, typed)
+    const typed = typedOf(option, texts)
+    if (typed !== undefined) given[keyOf(option)] = readTyped(sourceOf(option, texts), option, typed)
     const standard = defaultOf(option)
     if (standard !== undefined) defaults[keyOf(option)] = standard
   }
-  const [idle] = idleOptions(table, given, flagOf)
+  const [idle] = idleOptions(table, given, option => sourceOf(option, texts))
   if (idle !== undefined) throw new WeirError('WEIR_BAD_ARGUMENT', idle.message)
   return { ...defaults, ...given } as Partial<SettingsOf<Table>>
 }
 
 /** What commander has of an option: the text behind it, or that it was there. */
 type Typed = string | boolean | readonly string[]
+
+type Texts = Readonly<Record<string, Typed | undefined>>
+
+function typedOf({ command }: CommandOption, texts: Texts): Typed | undefined {
+  return texts[new Option(command.flag).attributeName()]
+}
+
+/** What the user has set: the variable of the environment where the value is that one's, or else the flag. */
+function sourceOf(option: AnyOption, texts: Texts): string {
+  const { command } = option
+  const env = command?.env
+  const typed = command === undefined ? undefined : typedOf(option as CommandOption, texts)
+  return env !== undefined && typed !== undefined && process.env[env] === typed ? env : flagOf(option)
+}
 
 function readTyped(flag: string, option: CommandOption, typed: Typed): unknown {
   if (typeof typed === 'object') return typed.map(text => readTyped(flag, option, text))
@@ -83,11 +97,6 @@ function restOf(option: CommandOption, table: readonly CommandOption[]): string 
   ]
   const text = parts.filter(Boolean).join('; ')
   return text === '' ? '' : `(${text})`
-}
-
-/** `--ack-every`; the name of an option that is none of a command's own. */
-function flagOf(option: AnyOption): string {
-  return option.command === undefined ? option.name : new Option(option.command.flag).long!
 }
 
 function defaultOf(option: CommandOption): unknown {

@@ -223,9 +223,9 @@ export const CONFLICTS: readonly ConflictRow[] = [
   {
     group: 'telemetry',
     options: ['hostHop'],
-    when: 'io is dgram, raw or packet, which do not tell how much waits for this host',
-    said: ({ io }) => `io is ${io}, which does not tell how much waits for this host`,
-    mend: 'io to batch',
+    when: '--io is dgram, raw or packet, which do not tell how much waits for this host',
+    said: ({ io }) => `--io is ${io}, which does not tell how much waits for this host`,
+    mend: '--io to batch',
     only: 'commands',
     holds: ({ given, io = '' }) => given?.hostHop === true && MUTE_IO.includes(io),
   },

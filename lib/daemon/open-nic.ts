@@ -89,6 +89,8 @@ export interface NicOptions {
    * 'dgram'. The other ports can send from any.
    */
   sourcePorts?: number
+  /** The options were typed: messages call them as the command line does. Default false. */
+  byFlags?: boolean
   /** Network interface for io 'packet'. Default: the one that has the address. */
   interface?: string
   /** Rate of this host's link, bit/s. Default: the rate that its network card reports, else 40 Gbit/s. */

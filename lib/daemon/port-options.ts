@@ -2,10 +2,9 @@
  * Options of a daemon that decide by which port it sends, or that only some ports obey: the one table that its command line, the help and
  * `open-nic.ts` follow.
  */
-import { IFA_PROTOCOL } from '../frame/ifa-protocol.js'
-import { PRIORITY, SOURCE_PORTS } from '../nic/nic-options.js'
+import { CLASS_SELECTORS, PRIORITY, SOURCE_PORTS } from '../nic/nic-options.js'
 import { checkIdleOptions } from '../options/idle.js'
-import type { CommandOption, IdleRule } from '../options/option.js'
+import { type CommandOption, flagOf, type IdleRule } from '../options/option.js'
 import { IFA_OPTION } from '../wire/telemetry/int-options.js'
 import { IO_NAMES } from './io-names.js'
 
@@ -44,9 +43,10 @@ export const PORT_OPTIONS = [
   {
     name: 'dscpOfPriority',
     kind: 'text',
+    default: CLASS_SELECTORS.join(','),
     doc: 'the eight DSCPs of priorities 0 to 7, each 0 to 63',
     idle: NO_DSCP,
-    command: { flag: '--dscp-of-priority <list>', usual: '0,8,16,24,32,40,48,56' },
+    command: { flag: '--dscp-of-priority <list>' },
   },
   {
     ...IFA_OPTION,
@@ -76,21 +76,23 @@ export interface GivenPortOptions {
   dscpOfPriority?: readonly number[]
   ifaProtocol?: number
   icrc?: 'always' | 'none'
+  /** They were typed: messages call them as the command line does. Default false: as programs do. */
+  byFlags?: boolean
 }
 
 /** Throws WEIR_BAD_ARGUMENT for an option that the port does not obey. @param io the port that is taken, not `auto` */
 export function checkPortOptions(
   io: string,
-  { sourcePorts, interface: device, priority, dscpOfPriority, ifaProtocol, icrc }: GivenPortOptions,
+  { sourcePorts, interface: device, priority, dscpOfPriority, ifaProtocol, icrc, byFlags }: GivenPortOptions,
 ): void {
-  checkIdleOptions('daemon', PORT_OPTIONS, {
+  const given = {
     io,
     sourcePorts,
     interface: device,
-    // Defaults ask for nothing.
-    priority: priority || undefined,
-    dscpOfPriority,
-    ifaProtocol: ifaProtocol === IFA_PROTOCOL ? undefined : ifaProtocol,
-    icrc: icrc === 'always' ? undefined : icrc,
-  })
+    priority,
+    dscpOfPriority: dscpOfPriority?.join(','),
+    ifaProtocol,
+    icrc,
+  }
+  checkIdleOptions('daemon', PORT_OPTIONS, given, byFlags ? flagOf : undefined)
 }

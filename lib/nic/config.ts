@@ -17,7 +17,7 @@ import { PORT_ROCE } from '../wire/net/udp.js'
 import { INT_HOPS } from '../wire/telemetry/int-options.js'
 import { FORMAT_NAMES, formatOf, type IntFormat } from '../wire/telemetry/telemetry.js'
 import { checkSecret } from './keys/connection-key.js'
-import { DSCP, PRIORITY, SOURCE_PORTS, UDP_PORT } from './nic-options.js'
+import { CLASS_SELECTORS, DSCP, PRIORITY, SOURCE_PORTS, UDP_PORT } from './nic-options.js'
 import type { HostIntake } from './telemetry/host-hop.js'
 import type { Connecting, ConnectOptions } from './types.js'
 
@@ -183,8 +183,6 @@ export interface NicConfig {
 
 export { RECOVERIES, type Recovery, STARTS, type Start } from '../qp/transport-options.js'
 
-const CLASS_SELECTORS = [0, 8, 16, 24, 32, 40, 48, 56]
-
 /** A NIC's settings, checked, with defaults filled in. */
 export type NicSettings = Required<Omit<NicConfig, Optional | 'telemetry' | 'paths'>> &
   Pick<NicConfig, Optional> & { telemetry: TelemetrySettings; paths: PathSettings }
@@ -293,7 +291,7 @@ function check(settings: NicSettings): void {
   checkTransport('rnrRetryCount', settings.rnrRetry, 'rnrRetry')
   checkRow(PRIORITY, 'priority', settings.priority)
   if (settings.dscpOfPriority.length !== 8) {
-    throw bad('dscpOfPriority', 'a list of 8 DSCPs', settings.dscpOfPriority)
+    throw bad('dscpOfPriority', 'a list of 8 DSCPs, each 0 to 63', settings.dscpOfPriority)
   }
   for (const dscp of settings.dscpOfPriority) checkRow(DSCP, 'dscpOfPriority', dscp)
   checkTransport('recovery', settings.recovery)

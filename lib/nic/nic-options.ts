@@ -43,6 +43,9 @@ export const PRIORITY = {
   command: { flag: '--priority <number>' },
 } as const satisfies CommandOption
 
+/** DSCPs of priorities 0 to 7, where nothing else is said: class selectors (RFC 2474, section 4.2.2). */
+export const CLASS_SELECTORS: readonly number[] = [0, 8, 16, 24, 32, 40, 48, 56]
+
 /** One of the eight of `--dscp-of-priority`. */
 export const DSCP = {
   name: 'dscp',

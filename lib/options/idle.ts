@@ -31,8 +31,13 @@ export function idleOptions(
 }
 
 /** Throws WEIR_BAD_ARGUMENT for an option that is given and has no effect beside the others. @param topic first word of the message */
-export function checkIdleOptions(topic: string, options: readonly AnyOption[], given: Values): void {
-  const [first] = idleOptions(options, given)
+export function checkIdleOptions(
+  topic: string,
+  options: readonly AnyOption[],
+  given: Values,
+  nameOf?: Naming,
+): void {
+  const [first] = idleOptions(options, given, nameOf)
   if (first !== undefined) throw new WeirError('WEIR_BAD_ARGUMENT', `${topic}: ${first.message}`)
 }
 
@@ -61,11 +66,19 @@ export function isIdle(option: AnyOption, options: readonly AnyOption[], values:
   return idleRule(option, options, values) !== undefined
 }
 
-/** A flag that is false asks for nothing. */
+/** A flag that is false asks for nothing. Neither does the default of a command's option, but beside another one that stands for it. */
 function idleRule(option: AnyOption, options: readonly AnyOption[], values: Values): IdleRule | undefined {
   const { kind, idle = [] } = option
-  if (kind === 'flag' && Number(valueIn(values, option) ?? 1) === 0) return undefined
-  return idle.find(rule => holds(rule, options, values))
+  const value = valueIn(values, option)
+  if (kind === 'flag' && Number(value ?? 1) === 0) return undefined
+  const isDefault = option.command !== undefined && isStandard(option, value)
+  return idle.find(
+    rule => !(isDefault && !Object.values(rule.while).some(isPresence)) && holds(rule, options, values),
+  )
+}
+
+function isStandard({ default: standard }: AnyOption, value: unknown): boolean {
+  return value !== undefined && value !== null && standard !== null && isSame(value, standard as Value)
 }
 
 /** The reason and the way to mend it, for messages. */
@@ -135,7 +148,10 @@ function messageOf(name: string, rule: IdleRule, around: Around): string {
   }
   return idleText(name, {
     while: reasonOf(rule, around),
-    mend: rule.mend ?? `${otherName} to ${typeof condition === 'boolean' ? !condition : ''}`,
+    mend:
+      rule.mend === undefined
+        ? `${otherName} to ${typeof condition === 'boolean' ? !condition : ''}`
+        : called(rule.mend, around),
   })
 }
 
@@ -155,6 +171,14 @@ function conditionText([name, condition]: [string, Condition], { options, given,
   if (typeof condition !== 'object') return `${called} is ${condition}`
   if (given === null && 'not' in condition) return `${called} is not ${condition.not}`
   return `${called} is ${valueIn(given ?? {}, option) ?? option.default}`
+}
+
+/** A text in which options stand by name before "to" or "above", as users call them. */
+function called(text: string, { options, nameOf }: Around): string {
+  return text.replace(/(\w+)(?= (?:to|above) )/g, name => {
+    const option = options.find(one => one.name === name)
+    return option === undefined ? name : nameOf(option)
+  })
 }
 
 function nameIn({ options, nameOf }: Around, name: string): string {

@@ -108,6 +108,11 @@ export type CommandOption = Said & (ValueKind | TextKind) & { command: CommandFo
 /** An option of any table. */
 export type AnyOption = Option | CommandOption
 
+/** `--ack-every`; the name of an option that is none of a command's own. */
+export function flagOf(option: AnyOption): string {
+  return option.command?.flag.split(' ', 1)[0] ?? option.name
+}
+
 /** The name under which programs have the value: with the unit of bytes and ns at its end. */
 export function keyOf({ name, kind }: Pick<AnyOption, 'name' | 'kind'>): string {
   if (kind === 'bytes') return name.endsWith('Bytes') ? name : `${name}Bytes`

@@ -72,9 +72,9 @@ function bounds(option: NumberKind): string {
 }
 
 function exceptions(option: NumberKind): string {
-  return option.except === undefined
-    ? ''
-    : ` without ${option.except.map(value => textOf(option, value)).join(', ')}`
+  const texts = option.except?.map(value => textOf(option, value)) ?? []
+  if (texts.length === 0) return ''
+  return `, except ${[texts.slice(0, -1).join(', '), texts.at(-1)].filter(Boolean).join(' and ')}`
 }
 
 /** A value as files and command lines have it, exactly: `64KiB`, `1.5ms`. */

@@ -154,7 +154,7 @@ function parseQuantity(
   base: string,
   forms: string,
 ): number {
-  if (OTHER_FORM.test(text)) throw bad(text, DIGITS, forms)
+  if (OTHER_FORM.test(text)) throw bad(text, DIGITS + inDigits(text), forms)
   const match = QUANTITY.exec(text)
   if (match === null)
     throw bad(text, /^\s*-/.test(text) ? 'it is negative' : 'it is no number with a unit', forms)
@@ -171,6 +171,13 @@ function parseQuantity(
   if (!Number.isInteger(value)) throw bad(text, `it is no whole number of ${base}`, forms)
   if (value > Number.MAX_SAFE_INTEGER) throw bad(text, `it is too large (2^53 ${base} is the limit)`, forms)
   return value
+}
+
+/** `, as in 1000000`; empty where the text is no number, or one of more digits than anybody types. */
+function inDigits(text: string): string {
+  const [, number, unit = ''] = /^\s*([0-9.]+e[+-]?[0-9]+|0x[0-9a-f]+)\s*(\S*)\s*$/i.exec(text) ?? []
+  const digits = String(Number(number))
+  return /^[0-9.]+$/.test(digits) ? `, as in ${digits}${unit}` : ''
 }
 
 function formatScaled(value: number, units: readonly string[]): string {

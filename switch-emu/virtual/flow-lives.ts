@@ -237,7 +237,7 @@ export class FlowLives {
   }
 }
 
-/** Of a flow that was lost without an answer: with T given its data is the first thing that it sends. */
+/** The error of a flow that was lost without an answer names the path: with T given data is the first thing that a flow sends. */
 function withHint({ error, ackedBytes }: TrafficFlow): WeirError | null {
   if (error?.code !== 'WEIR_CONNECTION_LOST' || ackedBytes > 0) return error
   return new WeirError(error.code, `${error.message}; nothing of it has arrived: ${PATH_HINT}`)

@@ -100,7 +100,6 @@ t.test('settings without effect are refused with the reason', async t => {
     [['collect=probe', 'everyPackets=8'], /everyPackets has no effect while collect is probe/],
     [['everyBytes=64KB', 'everyPackets=8'], /everyPackets has no effect while everyBytes is above 0/],
     [['collect=probe', 'everyBytes=64KB'], /everyBytes has no effect while collect is probe/],
-    [['probeShare=5%'], /probeShare has no effect while collect is data/],
     [['subscribeEvery=2'], /subscribeEvery has no effect while subscribe is off/],
     [['subscribe=flag', 'subscribeDscp=26'], /subscribeDscp has no effect while subscribe is flag/],
   ] as const) {

@@ -97,7 +97,7 @@ t.test('ranges, choices, defaults and what does not go together have one form', 
     '(0 to 2h, default: 268ms)',
     'subscribeDscp=0 to 63, default 25: the DSCP that asks',
     'only while subscribe is dscp',
-    'telemetry plain, while every packet collects telemetry',
+    'telemetry plain, while everyPackets is 1 and cc is one that takes all telemetry, such as hpcc: every packet collects',
   ]) {
     t.ok(daemon.includes(text), text)
   }

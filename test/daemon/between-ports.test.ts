@@ -5,7 +5,7 @@
  */
 import t from 'tap'
 import { libcFault } from '../../lib/io/linux/libc.js'
-import { loopbackAddress } from '../support/daemon-process.js'
+import { loopbackAddress } from '../support/loopback.js'
 import { exchange, noRaw, start, testVeth } from './exchange.js'
 
 const notAlone = process.env.WEIR_IO !== 'raw' && 'raw sockets are tested alone, with WEIR_IO=raw'

@@ -11,7 +11,8 @@ import { pathSettings } from '../../lib/cc/path-settings.js'
 import { type TelemetrySettings, telemetrySettings } from '../../lib/cc/telemetry-settings.js'
 import { packageFile } from '../../lib/package-file.js'
 import { problemsOf } from '../scenario/problems-at.js'
-import { loopbackAddress, scratch } from '../support/daemon-process.js'
+import { scratch } from '../support/daemon-process.js'
+import { loopbackAddress } from '../support/loopback.js'
 
 addController({
   name: 'needs-probes',
@@ -91,7 +92,7 @@ const EXAMPLES: Readonly<Record<string, Example>> = {
       file: 'telemetry: {plain: true}',
     },
   'telemetry: no switch has telemetry.direct': { name: 'subscribe', file: 'telemetry: {subscribe: flag}' },
-  'telemetry: io is dgram, raw or packet, which do not tell how much waits for this host': {
+  'telemetry: --io is dgram, raw or packet, which do not tell how much waits for this host': {
     name: 'hostHop',
     typed: ['--io', 'dgram', '--telemetry', 'hostHop=true'],
   },

@@ -11,7 +11,8 @@ import { libcFault } from '../../lib/io/linux/libc.js'
 import { createLog } from '../../lib/log.js'
 import { pathMtuFor } from '../../lib/nic/flow/filled-payload.js'
 import { freePort, until } from '../io/helpers.js'
-import { loopbackAddress, scratch } from '../support/daemon-process.js'
+import { scratch } from '../support/daemon-process.js'
+import { loopbackAddress } from '../support/loopback.js'
 
 async function options(t: Test, more: Partial<DaemonOptions> = {}): Promise<DaemonOptions> {
   const folder = await scratch(t)

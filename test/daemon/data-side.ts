@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import type { Progress } from '../../lib/client/daemon-client.js'
 import { Daemon, type DaemonOptions } from '../../lib/daemon/daemon.js'
-import { loopbackAddress } from '../support/daemon-process.js'
+import { loopbackAddress } from '../support/loopback.js'
 import { errorOf, MB, pair } from './hosts.js'
 
 /** Tests it on a thread of its own, or on the same. */

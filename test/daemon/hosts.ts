@@ -5,7 +5,8 @@ import { connectDaemon, type DaemonClient } from '../../lib/client/daemon-client
 import { Daemon, type DaemonOptions } from '../../lib/daemon/daemon.js'
 import type { WeirError } from '../../lib/errors.js'
 import { createLog } from '../../lib/log.js'
-import { loopbackAddress, scratch } from '../support/daemon-process.js'
+import { scratch } from '../support/daemon-process.js'
+import { loopbackAddress } from '../support/loopback.js'
 
 /** A daemon, and a client of it. */
 export interface Host {

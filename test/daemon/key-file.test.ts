@@ -8,7 +8,8 @@ import { Daemon } from '../../lib/daemon/daemon.js'
 import { readKeyFile } from '../../lib/daemon/key-file.js'
 import { WeirError } from '../../lib/errors.js'
 import { createLog } from '../../lib/log.js'
-import { loopbackAddress, scratch } from '../support/daemon-process.js'
+import { scratch } from '../support/daemon-process.js'
+import { loopbackAddress } from '../support/loopback.js'
 
 const SECRET = 'a secret of more than 16 bytes'
 

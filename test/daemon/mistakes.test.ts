@@ -8,7 +8,8 @@ import { sendCommand } from '../../bin/commands/send.js'
 import { connectDaemon } from '../../lib/client/daemon-client.js'
 import { Daemon } from '../../lib/daemon/daemon.js'
 import { createLog } from '../../lib/log.js'
-import { loopbackAddress, scratch } from '../support/daemon-process.js'
+import { scratch } from '../support/daemon-process.js'
+import { loopbackAddress } from '../support/loopback.js'
 
 t.test('commands that cannot work say why', async t => {
   const folder = await scratch(t)
@@ -104,7 +105,7 @@ t.test('commands that cannot work say why', async t => {
     [
       ['--io', 'raw', '--icrc', 'none'],
       'WEIR_BAD_ARGUMENT',
-      /--icrc has no effect while io is raw, whose packets nothing else checks: .* set io to batch or dgram/,
+      /--icrc has no effect while io is raw, whose packets nothing else checks: .* set --io to batch or dgram/,
     ],
     [['--mtu', '1500'], 'WEIR_BAD_ARGUMENT', /--mtu is one of 256, 512/],
     [
@@ -115,12 +116,12 @@ t.test('commands that cannot work say why', async t => {
     [
       ['--io', 'dgram', '--telemetry', 'hostHop=true'],
       'WEIR_BAD_ARGUMENT',
-      /hostHop has no effect while io is dgram, which does not tell.*set io to batch/,
+      /hostHop has no effect while --io is dgram, which does not tell.*set --io to batch/,
     ],
     [
       ['--io', 'raw', '--source-ports', '8'],
       'WEIR_BAD_ARGUMENT',
-      /--source-ports has no effect while --io is raw: leave it out, or set io to batch or dgram/,
+      /--source-ports has no effect while --io is raw: leave it out, or set --io to batch or dgram/,
     ],
     [
       ['--io', 'packet', '--source-ports', '8'],
@@ -128,11 +129,11 @@ t.test('commands that cannot work say why', async t => {
       /--source-ports .* while --io is packet/,
     ],
     [['--io', 'batch', '--interface', 'lo'], 'WEIR_BAD_ARGUMENT', /--interface .* while --io is batch/],
-    [['--interface', 'lo'], 'WEIR_BAD_ARGUMENT', /--interface .*set io to packet/],
+    [['--interface', 'lo'], 'WEIR_BAD_ARGUMENT', /--interface .*set --io to packet/],
     [
       ['--io', 'dgram', '--priority', '3'],
       'WEIR_BAD_ARGUMENT',
-      /--priority .* while --io is dgram.*set io to batch, raw or packet/,
+      /--priority .* while --io is dgram.*set --io to batch, raw or packet/,
     ],
     [
       ['--io', 'dgram', '--dscp-of-priority', '0,8,16,24,32,40,48,57'],
@@ -142,12 +143,24 @@ t.test('commands that cannot work say why', async t => {
     [
       ['--io', 'raw', '--ifa-protocol', '131'],
       'WEIR_BAD_ARGUMENT',
-      /--ifa-protocol .* while --io is raw.*set io to packet/,
+      /--ifa-protocol .* while --io is raw.*set --io to packet/,
     ],
     [
       ['--ifa-protocol', '131'],
       'WEIR_BAD_ARGUMENT',
-      /(ifaProtocol|--ifa-protocol) has no effect while (--)?io is (batch|dgram|raw)/,
+      /--ifa-protocol has no effect while --io is (batch|dgram|raw)/,
+    ],
+    [
+      ['--dscp-of-priority', '0,8,16'],
+      'WEIR_BAD_ARGUMENT',
+      /--dscp-of-priority is a list of 8 DSCPs, each 0 to 63, as in 0,8,16,.*, not "0,8,16"/,
+    ],
+    [['--dscp-of-priority', '0,8,16,24,32,40,48,64'], 'WEIR_BAD_ARGUMENT', /a list of 8 DSCPs, each 0 to 63/],
+    [['--int', 'wide'], 'WEIR_BAD_ARGUMENT', /--int is FORMAT:HOPS.*, not "wide"; formats: wide, compact, /],
+    [
+      ['--cc', 'fixed-window', '--cc-option', 'window=1e6'],
+      'WEIR_BAD_ARGUMENT',
+      /window: '1e6' .* without an exponent or 0x, as in 1000000;/,
     ],
     [['--cc-option', 'eta'], 'WEIR_BAD_ARGUMENT', /NAME=VALUE/],
     [['--cc-option', 'eta=2'], 'WEIR_BAD_ARGUMENT', /eta is a number from 0\.1 to 1, not 2/],
@@ -163,7 +176,7 @@ t.test('commands that cannot work say why', async t => {
     [
       ['--ifa-protocol', '17'],
       'WEIR_BAD_ARGUMENT',
-      /--ifa-protocol is a whole number from 0 to 255 without 0, 1, 6, 17, 58, not 17/,
+      /--ifa-protocol is a whole number from 0 to 255, except 0, 1, 6, 17 and 58, not 17/,
     ],
     [['--overlay', 'vni=1'], 'WEIR_BAD_ARGUMENT', /ADDRESS:PORT/],
     [['--address', '192.0.2.1'], 'WEIR_BAD_ARGUMENT', /192\.0\.2\.1/],

@@ -6,7 +6,8 @@ import { join } from 'node:path'
 import t from 'tap'
 import { type ConnectAttempt, Reachability } from '../../lib/io/ports/reachability.js'
 import { freePort } from '../io/helpers.js'
-import { loopbackAddress, scratch } from '../support/daemon-process.js'
+import { scratch } from '../support/daemon-process.js'
+import { loopbackAddress } from '../support/loopback.js'
 import { errorOf, start } from './hosts.js'
 
 /** The watch over attempts does not keep the process alive. */

@@ -7,8 +7,9 @@ import type { Progress } from '../../lib/client/daemon-client.js'
 import { openPort } from '../../lib/daemon/open-port.js'
 import { FramePool } from '../../lib/frame/frame-pool.js'
 import { freePort } from '../io/helpers.js'
-import { loopbackAddress, scratch } from '../support/daemon-process.js'
+import { scratch } from '../support/daemon-process.js'
 import { long, usual } from '../support/long.js'
+import { loopbackAddress } from '../support/loopback.js'
 import { errorOf, type Host, start } from './hosts.js'
 
 const BYTES = 1e6

@@ -9,7 +9,7 @@ import {
   type MemoryRegion,
 } from '../../lib/index.js'
 import { workStatusName } from '../../lib/qp/queues/work-status.js'
-import { loopbackAddress } from '../support/daemon-process.js'
+import { loopbackAddress } from '../support/loopback.js'
 
 export const PORT = 7471
 export const ALL = Access.LOCAL_WRITE | Access.REMOTE_READ | Access.REMOTE_WRITE | Access.REMOTE_ATOMIC

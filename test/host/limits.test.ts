@@ -10,8 +10,9 @@ import { Queues } from '../../lib/host/queues.js'
 import { Access, Completion, Host, type SendWork, WorkOpcode } from '../../lib/index.js'
 import type { Connection } from '../../lib/nic/types.js'
 import { MemoryRegion } from '../../lib/qp/memory/memory.js'
-import { loopbackAddress, scratch } from '../support/daemon-process.js'
+import { scratch } from '../support/daemon-process.js'
 import { long, usual, variants } from '../support/long.js'
+import { loopbackAddress } from '../support/loopback.js'
 import { brief, connected, connectedBetween, memory, next, noThreads, open, PORT } from './hosts.js'
 
 const { SEND, RDMA_WRITE, RDMA_READ, FETCH_AND_ADD } = WorkOpcode

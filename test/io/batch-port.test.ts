@@ -1,4 +1,5 @@
 /** What the batch port does in addition to the others. */
+
 import t from 'tap'
 import type { Frame } from '../../lib/frame/frame.js'
 import { FramePool } from '../../lib/frame/frame-pool.js'
@@ -10,14 +11,15 @@ import { HostLoop } from '../../lib/io/loop/host-loop.js'
 import { BatchPort } from '../../lib/io/ports/batch-port.js'
 import { Random } from '../../lib/sim/random.js'
 import { NEVER } from '../../lib/time/nanos.js'
+import { loopbackAddress } from '../support/loopback.js'
 import { drawnSeed } from '../support/seeds.js'
 import { freePort, nextFrame, plainSocket, udpFrame4, until } from './helpers.js'
 
 const seed = drawnSeed(t)
 
-const A = '127.0.0.1'
-const B = '127.0.0.2'
-const C = '127.0.0.3'
+const A = loopbackAddress()
+const B = loopbackAddress()
+const C = loopbackAddress()
 const fault = libcFault()
 
 function open(address: string, rocePort: number, capacity = 512, more: object = {}) {

@@ -1,10 +1,11 @@
 import t from 'tap'
 import { FramePool } from '../../lib/frame/frame-pool.js'
 import { DgramPort } from '../../lib/io/ports/dgram-port.js'
+import { loopbackAddress } from '../support/loopback.js'
 import { freePort, udpFrame4, until } from './helpers.js'
 
-const A = '127.0.0.1'
-const B = '127.0.0.2'
+const A = loopbackAddress()
+const B = loopbackAddress()
 
 async function pair(capacity = 64, more: object = {}) {
   const rocePort = freePort()
@@ -59,7 +60,7 @@ t.test('a bounded number in flight: then it refuses, and says when it is over', 
   const rocePort = freePort()
   const c = await DgramPort.open({
     pool: poolA,
-    address: '127.0.0.3',
+    address: loopbackAddress(),
     rocePort,
     intPort: rocePort + 1,
     maxInFlight: 4,

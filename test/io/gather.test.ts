@@ -1,4 +1,5 @@
 /** Payloads that the batch port sends directly from their memory, and lends after arrival. */
+
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import t from 'tap'
@@ -20,13 +21,14 @@ import { HostAddress } from '../../lib/wire/net/address.js'
 import { parseFrame } from '../../lib/wire/parse.js'
 import * as intMd from '../../lib/wire/telemetry/int-md.js'
 import { App, memoryOf, PORT, pattern } from '../nic/pair.js'
+import { loopbackAddress } from '../support/loopback.js'
 import { drawnSeed } from '../support/seeds.js'
 import { freePort, nextFrame, udpFrame4, until } from './helpers.js'
 
 const seed = drawnSeed(t)
 
-const A = '127.0.0.1'
-const B = '127.0.0.2'
+const A = loopbackAddress()
+const B = loopbackAddress()
 const fault = libcFault()
 
 /** A frame to the INT port, with `head` and `tail` bytes around the payload, which is outside the slot. */

@@ -1,4 +1,5 @@
 /** What a host takes in: its rate, its queue, and which part of the kernel's memory is payload. */
+
 import t from 'tap'
 import { FramePool } from '../../lib/frame/frame-pool.js'
 import { RECEIVER_ROOM_BYTES } from '../../lib/io/linux/batch-receiver.js'
@@ -7,6 +8,7 @@ import { libcFault } from '../../lib/io/linux/libc.js'
 import { Intake } from '../../lib/io/loop/intake.js'
 import { StandingQueue } from '../../lib/io/loop/standing-queue.js'
 import { BatchPort } from '../../lib/io/ports/batch-port.js'
+import { loopbackAddress } from '../support/loopback.js'
 import { freePort, udpFrame4, until } from './helpers.js'
 
 const LINE_BPS = 40e9
@@ -134,8 +136,9 @@ t.test('a port tells what waits in its socket, of whatever size', { skip: libcFa
     const pool = new FramePool(256, undefined, RECEIVER_ROOM_BYTES)
     return { pool, port: new BatchPort({ pool, address, rocePort, intPort: rocePort + 1 }) }
   }
-  const a = open('127.0.0.1')
-  const b = open('127.0.0.2')
+  const [A, B] = [loopbackAddress(), loopbackAddress()]
+  const a = open(A)
+  const b = open(B)
   t.equal(b.port.waitingBytes(), 0)
   // Joined, and one by one, within the buffer that a user's socket has without privileges.
   for (const [destinationPort, bytes] of [
@@ -144,7 +147,7 @@ t.test('a port tells what waits in its socket, of whatever size', { skip: libcFa
     [4791, 1100],
     [4791, 3],
   ] as const) {
-    const fields = { source: '127.0.0.1', destination: '127.0.0.2', sourcePort: 4791, destinationPort }
+    const fields = { source: A, destination: B, sourcePort: 4791, destinationPort }
     for (let n = 0; n < 36; n++) {
       a.port.transmit(udpFrame4(a.pool, { ...fields, payload: new Uint8Array(bytes) }))
     }

@@ -6,10 +6,11 @@ import { FramePool } from '../../lib/frame/frame-pool.js'
 import { PortCounters } from '../../lib/io/port.js'
 import { DgramPort } from '../../lib/io/ports/dgram-port.js'
 import { PeerSockets } from '../../lib/io/ports/peer-sockets.js'
+import { loopbackAddress } from '../support/loopback.js'
 import { freePort, nextFrame, plainSocket, udpFrame4, until } from './helpers.js'
 
-const A = '127.0.0.1'
-const B = '127.0.0.2'
+const A = loopbackAddress()
+const B = loopbackAddress()
 
 /** A frame to the INT port that carries `number` and so many bytes behind it. */
 function numbered(pool: FramePool, destination: string, number: number, bytes: number) {
@@ -66,8 +67,8 @@ t.test('two ports cannot have one address and port', async t => {
 })
 
 t.test('a source port that somebody else has is left out; another one is taken where all are', async t => {
-  // An address where no other test has source ports.
-  const OWN = '127.61.7.9'
+  // An address where no other port has source ports.
+  const OWN = loopbackAddress()
   const rocePort = freePort()
   const options = { pool: new FramePool(4), address: OWN, rocePort, intPort: rocePort + 1, sourcePorts: 2 }
   const before = await DgramPort.open(options)

@@ -3,6 +3,8 @@ import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Test } from 'tap'
 import { long, usual } from '../support/long.js'
 import { cannotForbid, FORBIDDEN } from '../support/no-namespaces.js'
 import { networkOfMachine, noLabs, Place, SMALL } from './support.js'
@@ -21,17 +23,34 @@ function checkOf({ checks }: { checks: Check[] }, name: string): Check | undefin
   return checks.find(check => check.name === name)
 }
 
+/** Somebody who has the port for so many tries has it for good: a daemon, say. Another run of this test gives it back. */
+const TRIES = 200
+const TRY_MS = 100
+
+/** Has the port that the doctor looks at until the test ends. False: somebody else has it. */
+async function takePort(t: Test): Promise<boolean> {
+  for (let tries = 0; tries < TRIES; tries++) {
+    const socket = createSocket('udp4')
+    socket.bind({ address: '127.0.0.1', port: 4792, exclusive: true })
+    const isBound = await once(socket, 'listening').then(
+      () => true,
+      () => false,
+    )
+    if (isBound) {
+      t.teardown(() => socket.close())
+      return true
+    }
+    socket.close()
+    await sleep(TRY_MS)
+  }
+  return false
+}
+
 usual(
   'JSON: every check says what it found; what is wrong, as a port that somebody has, says how to mend it',
   async t => {
-    const socket = createSocket('udp4')
-    t.teardown(() => socket.close())
-    socket.bind({ address: '127.0.0.1', port: 4792, exclusive: true })
-    const bound = await Promise.race([
-      once(socket, 'listening').then(() => true),
-      once(socket, 'error').then(() => false),
-    ])
-    t.comment(bound ? 'the port is this test’s' : 'the port is somebody else’s')
+    const isOurs = await takePort(t as Test)
+    t.comment(isOurs ? 'the port is this test’s' : 'the port is somebody else’s')
     const place = new Place(t)
     const ended = await place.weir(['doctor', '--json'])
     t.equal(ended.code, 0, ended.stderr)

@@ -1,4 +1,5 @@
 /** Real sockets: a receiver that is slower than its sender, as a hop of the path and not as one. */
+
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import t from 'tap'
@@ -12,11 +13,14 @@ import { Random } from '../../lib/sim/random.js'
 import { TrafficFlow } from '../../lib/traffic/traffic-flow.js'
 import { HostAddress } from '../../lib/wire/net/address.js'
 import { freePort, until } from '../io/helpers.js'
+import { loopbackAddress } from '../support/loopback.js'
 import type { SlowReceiverReport, SlowReceiverSettings } from './slow-receiver.js'
 
 const BYTES = 16 << 20
 const LINE_BPS = 10e9
 const T_NS = 1_000_000
+const ACTIVE = loopbackAddress()
+const PASSIVE = loopbackAddress()
 
 interface Outcome extends SlowReceiverReport {
   retransmittedBytes: number
@@ -30,7 +34,7 @@ interface Outcome extends SlowReceiverReport {
 async function send(hostHop: boolean): Promise<Outcome> {
   const rocePort = freePort()
   const settings: SlowReceiverSettings = {
-    address: '127.0.0.2',
+    address: PASSIVE,
     rocePort,
     hostHop,
     lineRateBps: LINE_BPS,
@@ -41,11 +45,11 @@ async function send(hostHop: boolean): Promise<Outcome> {
   const worker = new Worker(new URL('./slow-receiver.js', import.meta.url), { workerData: settings })
   await once(worker, 'message')
   const pool = new FramePool(2048, undefined, RECEIVER_ROOM_BYTES)
-  const port = new BatchPort({ pool, address: '127.0.0.1', rocePort, intPort: rocePort + 1 })
+  const port = new BatchPort({ pool, address: ACTIVE, rocePort, intPort: rocePort + 1 })
   const random = new Random(1)
   // No receive budget is announced, so only the host's own record holds the sender.
   const nic = new Nic({
-    address: HostAddress.parse('127.0.0.1'),
+    address: HostAddress.parse(ACTIVE),
     pool,
     random: () => random.u32(),
     lineRateBps: LINE_BPS,
@@ -58,7 +62,7 @@ async function send(hostHop: boolean): Promise<Outcome> {
   })
   const loop = new HostLoop({ node: nic, port })
   loop.start()
-  const flow = new TrafficFlow(loop.now(), nic, HostAddress.parse('127.0.0.2'), {
+  const flow = new TrafficFlow(loop.now(), nic, HostAddress.parse(PASSIVE), {
     name: 'f',
     bytes: BYTES,
     storage: true,

@@ -1,4 +1,5 @@
 /** Daemons and commands as processes of their own, on loopback addresses that no other test uses. */
+
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
@@ -7,16 +8,9 @@ import { join } from 'node:path'
 import type { Test } from 'tap'
 import { connectDaemon, type TransferInfo } from '../../lib/client/daemon-client.js'
 import { weirProgram } from '../../lib/package-file.js'
+import { loopbackAddress } from './loopback.js'
 
 const WEIR = weirProgram()
-
-/** Addresses 127.a.b.1 to .250 of this process. Processes with near pids have other values of a and b. */
-const NET = `127.${64 + (process.pid % 128)}.${1 + (Math.floor(process.pid / 128) % 250)}`
-let lastHost = 0
-
-export function loopbackAddress(): string {
-  return `${NET}.${++lastHost}`
-}
 
 /** A folder that is removed at the end; its path is short, as a socket's has to be. */
 export async function scratch(t: Test): Promise<string> {

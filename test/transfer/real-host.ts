@@ -18,7 +18,7 @@ import { Share } from '../../lib/transfer/file/share.js'
 import { TransferService } from '../../lib/transfer/service.js'
 import { HostAddress } from '../../lib/wire/net/address.js'
 import { FaultPort } from '../io/fault-port.js'
-import { loopbackAddress } from '../support/daemon-process.js'
+import { loopbackAddress } from '../support/loopback.js'
 
 /** What happens to each packet that leaves, 0 to 1. */
 interface Faults {

@@ -1,0 +1,47 @@
+/** Options that only some ports obey: which are refused, and how messages call them. */
+import t from 'tap'
+import { valuesOf } from '../../bin/commands/value-options.js'
+import { checkPortOptions, IO, PORT_OPTIONS } from '../../lib/daemon/port-options.js'
+
+const DEFAULT_DSCPS = [0, 8, 16, 24, 32, 40, 48, 56]
+
+t.test('a default asks for nothing, so no port refuses it', async t => {
+  const given = { priority: 0, dscpOfPriority: DEFAULT_DSCPS, ifaProtocol: 253 }
+  for (const io of ['batch', 'dgram', 'raw', 'packet']) t.doesNotThrow(() => checkPortOptions(io, given), io)
+  const typed = { priority: '0', dscpOfPriority: DEFAULT_DSCPS.join(','), ifaProtocol: '253' }
+  for (const io of ['batch', 'dgram', 'raw', 'packet'])
+    t.match(valuesOf(PORT_OPTIONS, { io, ...typed }), { io, priority: 0, ifaProtocol: 253 })
+})
+
+t.test('another value is refused, by the name that a program or a command line has for it', async t => {
+  const dscpOfPriority = [...DEFAULT_DSCPS.slice(0, 7), 57]
+  for (const [io, given, name, flag] of [
+    ['dgram', { priority: 1 }, 'priority', '--priority'],
+    ['dgram', { dscpOfPriority }, 'dscpOfPriority', '--dscp-of-priority'],
+    ['batch', { ifaProtocol: 131 }, 'ifaProtocol', '--ifa-protocol'],
+  ] as const) {
+    const refused = (byFlags: boolean) => () => checkPortOptions(io, { ...given, byFlags })
+    t.throws(refused(false), {
+      code: 'WEIR_BAD_ARGUMENT',
+      message: new RegExp(`daemon: ${name} has no effect while io is ${io}: leave it out, or set io to `),
+    })
+    t.throws(refused(true), {
+      message: new RegExp(`${flag} has no effect while --io is ${io}: leave it out, or set --io to `),
+    })
+  }
+})
+
+t.test('a value that the environment has given is blamed on its variable', async t => {
+  const before = process.env.WEIR_IO
+  t.teardown(() => {
+    if (before === undefined) delete process.env.WEIR_IO
+    else process.env.WEIR_IO = before
+  })
+  process.env.WEIR_IO = 'pigeon'
+  t.throws(() => valuesOf([IO], { io: 'pigeon' }), { message: /^WEIR_IO is one of .*, not "pigeon"/ })
+  t.throws(() => valuesOf([IO], { io: 'dove' }), { message: /^--io is one of .*, not "dove"/ })
+  process.env.WEIR_IO = 'dgram'
+  t.throws(() => valuesOf(PORT_OPTIONS, { io: 'dgram', priority: '3' }), {
+    message: /^--priority has no effect while WEIR_IO is dgram: leave it out, or set WEIR_IO to batch/,
+  })
+})
