@@ -54,9 +54,9 @@ function write(pair: Pair, bytes: number, size = bytes) {
   pair.a.connect(begun, pair.b.address, PORT, left)
   const last = `completion ${bytes - size} SUCCESS`
   pair.until(() => left.closed > 0 || left.log.includes(last))
-  const { connection, error } = left
-  pair.network.runUntil(pair.network.now + 2 * SECOND)
   const tookNs = pair.network.now - begun
+  pair.network.runUntil(pair.network.now + 2 * SECOND)
+  const { connection, error } = left
   connection!.disconnect(pair.network.now)
   pair.network.runUntil(pair.network.now + 5 * SECOND)
   pair.b.unlisten(PORT)
@@ -71,7 +71,7 @@ t.test('the first connection ends with the reason, the next has packets that arr
       code: 'WEIR_CONNECTION_LOST',
       message: /packets of 1500 bytes do not arrive there, shorter ones do: connect again, .* of 1280 bytes/,
     })
-    t.ok(first.tookNs < 4 * SECOND, 'long before retransmissions are used up')
+    t.ok(first.tookNs < SECOND, 'long before retransmissions are used up')
     const second = write(pair, 100_000)
     t.equal(second.error, null)
     t.ok(second.ok)
