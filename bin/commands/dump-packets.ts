@@ -118,8 +118,9 @@ class PacketCounter {
     }
     const time = this.#prints ? formatTime(packet) : ''
     const { error, port } = this.#ports.parse(frame)
-    const isWrong = frame.bth >= 0 && checkIcrc(frame, port) === 'wrong'
-    const packets = isWrong ? this.#run.open(frame) : 1
+    const verdict = frame.bth < 0 ? 'right' : checkIcrc(frame, port)
+    // A run ends like its last packet: without ICRC, if its packets have none.
+    const packets = verdict === 'wrong' || verdict === 'unused' ? this.#run.open(frame) : 1
     if (packets === 1) {
       this.#count(time, frame, error, port, '')
       return

@@ -36,7 +36,7 @@ export class CapturedRun {
 
   /**
    * Returns the number of packets in the frame: 1 unless it is a run that was captured as one datagram. The
-   * frame has been parsed and its ICRC is wrong. It must not change while `take` is used.
+   * frame has been parsed and its ICRC is wrong, or 0. It must not change while `take` is used.
    */
   open(frame: Frame): number {
     this.#frame = frame

@@ -415,8 +415,8 @@ export class Nic implements Node, Verbs, RxEvents {
   /** The peer answers, but no probe of full size. A flow whose data does not arrive either ends. */
   #onShortPath(now: Nanos, flow: Flow): void {
     const { remote, qp } = flow
-    const tried = this.packetSizes.bytesTo(now, remote)
-    const bytes = this.packetSizes.shorten(now, remote)
+    const tried = flow.peer.packetBytes
+    const bytes = this.packetSizes.shorten(now, remote, tried)
     if (bytes === 0 || !qp.awaitsFull) return
     const what = `connection to ${remote}: packets of ${tried} bytes do not arrive there, shorter ones do: connect again, new connections have packets of ${bytes} bytes`
     this.#connections.fail(now, flow, new WeirError('WEIR_CONNECTION_LOST', what))

@@ -63,6 +63,22 @@ for (const [name, shape, lengths] of RUNS) {
   })
 }
 
+t.test('packets without ICRC; one of them is no run, whatever it carries', async t => {
+  for (const [name, shape, lengths] of RUNS) {
+    const packets = packetsOf(shape, lengths)
+    for (const { view, length } of packets) view.setUint32(length - icrc.BYTES, 0)
+    const run = new CapturedRun(70_000)
+    t.equal(run.open(runOf(packets)), lengths.length, name)
+    run.take(1)
+    t.equal(parseFrame(run.packet), WireError.OK)
+    t.equal(checkIcrc(run.packet), 'unused', name)
+    t.equal(run.open(packets[0]!), 1, name)
+  }
+  const zeros = packetsOf({ ...PLAIN, opcode: 0x07 }, [1024])[0]!
+  zeros.bytes.fill(0, zeros.payload, zeros.length)
+  t.equal(new CapturedRun(70_000).open(zeros), 1)
+})
+
 t.test('the last packet may have a shim without slots', async t => {
   const [long] = packetsOf({ ...PLAIN, opcode: 0x07, slots: 5 }, [256]) as [Frame]
   const [short] = packetsOf({ ...PLAIN, opcode: 0x07, slots: 0, seed: 4 }, [256]) as [Frame]

@@ -175,6 +175,36 @@ t.test('tables keep within their columns, whatever they hold', async t => {
   t.equal(transfersText([]), 'no transfers\n')
 })
 
+t.test('status says what packets carry, and why', async t => {
+  const status = {
+    ...{
+      address: '10.0.0.1',
+      inbox: '',
+      share: '',
+      io: 'batch',
+      drops: {},
+      connections: [],
+      connectionCount: 0,
+    },
+    ...{ congestionControl: 'auto', lineRateBps: 10e9, mtu: 1500, pathMtu: 1024, filledPayload: 1308 },
+    icrc: 'always',
+  } as unknown as StatusReply
+  const said = (more: object) => statusText({ ...status, ...more }, 200)
+  t.match(said({}), 'batch, MTU 1500: packets of 1308 bytes, 1024 to others than Weir hosts, controller auto')
+  t.match(said({ filledPayload: 0 }), 'batch, MTU 1500: packets of 1024 bytes, controller auto')
+  t.match(said({ icrc: 'none' }), 'without ICRC to Weir hosts that agree, controller')
+  const connection = {
+    peer: '10.0.0.2',
+    state: 'established',
+    feedbackRefused: [],
+    congestionControl: 'cubic',
+  }
+  const two = [true, false].map((withoutIcrc, i) => ({ ...connection, peer: `10.0.0.${i + 2}`, withoutIcrc }))
+  const text = said({ connections: two, connectionCount: 2 })
+  t.match(text, /^10\.0\.0\.2: packets have no ICRC, as both hosts say$/m)
+  t.notMatch(text, /^10\.0\.0\.3: packets/m)
+})
+
 t.test('small things', async t => {
   const transfers = ['send-1', 'send-12', 'get-1'].map(transferId => ({ transferId }) as TransferInfo)
   const found = (id: string) => findTransfers(id, transfers).map(({ transferId }) => transferId)

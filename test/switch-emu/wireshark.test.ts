@@ -170,25 +170,45 @@ traffic:
   t.equal(marks.length, 4)
 })
 
-/** A DREQ (IBA 12.6.10) with these private data. */
-function dreq(privateData: Uint8Array): Buffer {
+/** A message of the connection manager with these private data at that offset. */
+function message(attribute: number, offset: number, privateData: Uint8Array): Buffer {
   const packet = Buffer.alloc(bth.BYTES + deth.BYTES + mad.BYTES + icrc.BYTES)
   const view = new DataView(packet.buffer, packet.byteOffset)
   bth.write(view, 0, new bth.Bth({ opcode: Opcode.UD_SEND_ONLY, destQpn: deth.QPN_GSI, psn: 7 }))
   deth.write(view, bth.BYTES, deth.QKEY_GSI, deth.QPN_GSI)
   const at = bth.BYTES + deth.BYTES
   packet.set([1, 7, 2, 3], at)
-  view.setUint16(at + 16, Attribute.DREQ)
-  packet.set(privateData, at + 36)
+  view.setUint16(at + 16, attribute)
+  packet.set(privateData, at + offset)
   return packet
 }
+
+t.test('what a REP says of filled packets and of the ICRC (IBA 12.6.8)', { skip }, async t => {
+  const none = new Uint8Array(0)
+  const said = {
+    ...{ version: 1, features: 0, pathMtu: 1024, receiveBudgetBytes: 0, ackEvery: 0 },
+    ...{ applicationData: none, keyWords: none, needs: none, wordsProof: none },
+  }
+  const replies = [
+    { ...said, filledPayload: 1308, withoutIcrc: true },
+    { ...said, filledPayload: 0, withoutIcrc: false },
+  ]
+  const frames = replies.map(words =>
+    datagram(udp.PORT_ROCE, message(Attribute.REP, 60, weirData.encode(words))),
+  )
+  const fields = ['path_mtu', 'filled_payload', 'without_icrc', 'other'].map(name => `weir.words.${name}`)
+  t.same(tshark(captureOf(t, frames), fields), [
+    ['1024', '1308', '1', ''],
+    ['1024', '', '', ''],
+  ])
+})
 
 t.test('why a connection ends, and words that cannot be read', { skip }, async t => {
   const proof = Uint8Array.of(1, 2, 3, 4, 5, 6, 7, 8)
   const said = weirData.encodeRejection({ code: 'WEIR_FULL', message: 'no room', proof })
   const cut = Uint8Array.from(said)
   cut[4] = cut.length - 6
-  const frames = [said, cut].map(words => datagram(udp.PORT_ROCE, dreq(words)))
+  const frames = [said, cut].map(words => datagram(udp.PORT_ROCE, message(Attribute.DREQ, 36, words)))
   const fields = ['code', 'message', 'end_proof', 'malformed'].map(name => `weir.words.${name}`)
   const [whole, broken] = tshark(captureOf(t, frames), fields)
   t.same(whole, ['WEIR_FULL', 'no room', '0102030405060708', ''])

@@ -84,7 +84,7 @@ export class FlowStart {
 
   /** The length of packets is this host's choice, and no full one has been acknowledged yet. */
   #findsSize({ peer, stats }: Flow): boolean {
-    return this.#settings.packetBytesMax > 0 && stats.ackedBytes < peer.payloadMax
+    return peer.packetBytes > 0 && stats.ackedBytes < peer.payloadMax
   }
 
   /** A probe has been answered or given up: sends the next one, or begins. True if T has been measured. */

@@ -20,6 +20,8 @@ export interface FlowOptions {
   udpPort: number
   /** T, when it is given; 0 = to be measured. */
   fixedBaseRttNs: Nanos
+  /** Bytes of the longest IP packet that this end tries to send; 0 = a user has chosen the path MTU. */
+  packetBytes: number
   /** Path MTU of InfiniBand, towards any peer. */
   pathMtu: number
   /** Payload that fills a packet, towards a Weir host that fills its packets too; 0 = this end does not. */

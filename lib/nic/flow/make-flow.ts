@@ -65,6 +65,7 @@ export function makeFlow(
     phase,
     udpPort,
     fixedBaseRttNs: baseRttNs ?? settings.baseRttNs ?? 0,
+    packetBytes,
     pathMtu: mostPathMtu,
     filledPayload: filledPayloadOf(settings, {
       packetBytes,

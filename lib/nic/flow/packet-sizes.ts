@@ -24,9 +24,13 @@ export class PacketSizes {
     return known === undefined || known.untilNs <= now ? this.#most : known.bytes
   }
 
-  /** The longest packets do not arrive at that peer. Returns what new connections try instead; 0 = there is nothing shorter. */
-  shorten(now: Nanos, peer: HostAddress): number {
+  /**
+   * Packets of `tried` bytes do not arrive at that peer. Returns what new connections try instead; 0 = there is nothing shorter. Several
+   * connections may find out the same.
+   */
+  shorten(now: Nanos, peer: HostAddress, tried: number): number {
     const before = this.bytesTo(now, peer)
+    if (before < tried) return before
     const bytes = SHORTER_BYTES.find(shorter => shorter < before) ?? 0
     if (bytes === 0) return 0
     if (this.#shorter.size >= PEERS_MAX) this.#shorter.clear()

@@ -31,12 +31,17 @@ interface PeerFeatures {
 }
 
 /** What this end would do. */
-type OwnWays = Pick<FlowOptions, 'udpPort' | 'pathMtu' | 'filledPayload' | 'selectiveRepeat' | 'withoutIcrc'>
+type OwnWays = Pick<
+  FlowOptions,
+  'udpPort' | 'packetBytes' | 'pathMtu' | 'filledPayload' | 'selectiveRepeat' | 'withoutIcrc'
+>
 
 /** The other end of a connection: what both ends have agreed on, and by what it is known. */
 export class Peer {
   /** UDP port of RoCEv2 at the peer; 0 = the same as this host's. */
   readonly udpPort: number
+  /** Bytes of the longest IP packet that this end tries to send to it; 0 = a user has chosen the path MTU. */
+  readonly packetBytes: number
   #isWeir = false
   #answersPaths = false
   #numbersWindows = false
@@ -58,8 +63,9 @@ export class Peer {
   #repeatsNs: Nanos = 0
   #challenged = false
 
-  constructor({ udpPort, pathMtu, filledPayload, selectiveRepeat, withoutIcrc }: OwnWays) {
+  constructor({ udpPort, packetBytes, pathMtu, filledPayload, selectiveRepeat, withoutIcrc }: OwnWays) {
     this.udpPort = udpPort
+    this.packetBytes = packetBytes
     this.#pathMtu = pathMtu
     this.#filledPayload = filledPayload
     this.#mayOmitIcrc = withoutIcrc

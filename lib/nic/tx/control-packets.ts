@@ -3,7 +3,6 @@ import type { Frame } from '../../frame/frame.js'
 import type { Nanos } from '../../time/nanos.js'
 import * as immdt from '../../wire/ib/immdt.js'
 import * as reth from '../../wire/ib/reth.js'
-import * as feedbackTag from '../../wire/weir/feedback-tag.js'
 import { NeedId } from '../../wire/weir/needs.js'
 import type { Flow } from '../flow/flow.js'
 import type { Peer } from '../flow/peer.js'
@@ -203,7 +202,6 @@ export class ControlPackets {
 }
 
 /** What makes a probe as long as the longest packet with payload, where packets are filled: in place of its RETH and immediate. */
-function probePayload({ payloadMax, filledPayload, guard }: Peer): number {
-  if (filledPayload === 0) return payloadMax
-  return payloadMax + reth.BYTES + immdt.BYTES - (guard === null ? 0 : feedbackTag.BYTES)
+function probePayload({ payloadMax, filledPayload }: Peer): number {
+  return filledPayload === 0 ? payloadMax : payloadMax + reth.BYTES + immdt.BYTES
 }
