@@ -130,12 +130,8 @@ export function verifyIgnoringId(frame: Frame): boolean {
 export function verifyRun(frame: Frame, run: ReceivedRun, packets: number): boolean {
   const { view, at, packetBytes } = run
   const psnAt = frame.bth + bth.SEQUENCE - run.headerBytes
-  const covered = crc32.updateByTable(
-    AFTER_PREFIX,
-    scratchView,
-    0,
-    maskHeaders(frame) - (bth.BYTES - bth.SEQUENCE),
-  )
+  const masked = maskHeaders(frame)
+  const covered = crc32.updateByTable(AFTER_PREFIX, scratchView, 0, masked - bth.SEQUENCE_BYTES)
   const headers = crc32.updateByTable(0, view, at, at + psnAt)
   const each = crc32.shift(headers ^ covered, packetBytes - psnAt) ^ crc32.RESIDUE
   const state = crc32.updateByNative(0, run.firstBytes(packets))
