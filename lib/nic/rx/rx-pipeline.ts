@@ -98,13 +98,24 @@ export class RxPipeline {
   readonly #table: FlowTable
   readonly #events: RxEvents
   readonly #verify: ((frame: Frame) => boolean) | null
+  readonly #withoutIcrc: boolean
 
-  /** @param icrcMode 'off' in virtual time; 'ignore-id' on sockets that hide the IP identification */
-  constructor(local: HostAddress, table: FlowTable, events: RxEvents, icrcMode: IcrcMode) {
+  /**
+   * @param icrcMode 'off' in virtual time; 'ignore-id' on sockets that hide the IP identification
+   * @param withoutIcrc connections may agree that their packets have none
+   */
+  constructor(
+    local: HostAddress,
+    table: FlowTable,
+    events: RxEvents,
+    icrcMode: IcrcMode,
+    withoutIcrc = false,
+  ) {
     this.#local = local
     this.#table = table
     this.#events = events
     this.#verify = VERIFIERS[icrcMode]
+    this.#withoutIcrc = withoutIcrc
   }
 
   /** Handles one frame, and takes those packets of the run behind it that can be handled with it; the caller keeps the frame. */
@@ -125,7 +136,8 @@ export class RxPipeline {
       counters.malformed++
       return
     }
-    if (this.#verify !== null && frame.materialised && !this.#verify(frame)) {
+    const checks = this.#verify !== null && frame.materialised
+    if (checks && !(this.#withoutIcrc && this.#hasNone(frame)) && !this.#verify!(frame)) {
       counters.badIcrc++
       if (coversHiddenId(frame)) this.#events.onHiddenId(frame)
       return
@@ -137,6 +149,14 @@ export class RxPipeline {
     const qpn = bth.destQpn(frame.view, frame.bth)
     if (qpn === deth.QPN_GSI) this.#management(now, frame)
     else this.#connected(now, frame, run, qpn)
+  }
+
+  /** Its ICRC is 0, and both ends of its connection have agreed on that. One that has ended is not known any more. */
+  #hasNone(frame: Frame): boolean {
+    const qpn = bth.destQpn(frame.view, frame.bth)
+    if (qpn === deth.QPN_GSI || !icrc.isZero(frame)) return false
+    const flow = this.#findFlow(frame, qpn)
+    return flow === null || flow.peer.withoutIcrc
   }
 
   #management(now: Nanos, frame: Frame): void {
@@ -228,7 +248,7 @@ export class RxPipeline {
     if (this.sample.ecnEcho || telemetry.hasRecords(frame) || (collects && receiver.control !== null)) return
     const room = flow.qp.roomForRun(frame, run.count)
     const packets = room === 0 ? 0 : countAlike(frame, run, room)
-    if (packets === 0 || (this.#verify !== null && !icrc.verifyRun(frame, run, packets))) return
+    if (packets === 0 || !this.#areIntact(frame, run, packets, flow)) return
     flow.qp.onRun(frame, run, packets, asksForAck(frame, run, packets))
     run.take(packets)
     this.counters.frames += packets
@@ -237,6 +257,12 @@ export class RxPipeline {
     bth.setPsn(view, at, bth.psn(view, at) + packets)
     // The echo then says that it stands for several packets. Without records that is all that it says of them.
     if (collects) receiver.keep(frame)
+  }
+
+  /** The first `packets` of the run have the right ICRC, or none by agreement. */
+  #areIntact(frame: Frame, run: ReceivedRun, packets: number, flow: Flow): boolean {
+    if (this.#verify === null || (flow.peer.withoutIcrc && icrc.areZero(run, packets))) return true
+    return icrc.verifyRun(frame, run, packets)
   }
 
   /** Reads how the packet arrived that an acknowledgement covers, and makes it a plain one. False: it is dropped. */
@@ -347,12 +373,13 @@ export class RxPipeline {
   /** An acknowledgement has collected telemetry, of its own way or of the data's. */
   #takeReverse(now: Nanos, frame: Frame, flow: Flow): void {
     const { hops, reverseHops } = this.sample
-    const { reverse } = flow.peer
-    if (reverse === 'none') return
-    const ofData = reverse === 'data-way'
+    const { reverse, reverseAsked } = flow.peer
+    if (reverseAsked === 'none') return
+    const ofData = reverseAsked === 'data-way'
     // Each is to be what was asked for.
     if (telemetryHop.isReverse(frame) !== ofData) return
     flow.sender.promises.onGiven(NeedId.REVERSE_TELEMETRY)
+    if (reverse === 'none') return
     const into = ofData ? hops : reverseHops
     telemetry.read(frame, into)
     // The last hop of the data's way is the first that the acknowledgement passes.

@@ -149,6 +149,12 @@ export function setPsn(view: DataView, at: number, value: number): void {
   view.setUint32(at + PSN, ((view.getUint32(at + PSN) & 0xff00_0000) | (value & 0xffffff)) >>> 0)
 }
 
+/** Sets the PSN, modulo 2^24, and AckReq; the bits between them stay as they are. */
+export function setSequence(view: DataView, at: number, psn: number, ackRequest: boolean): void {
+  const kept = view.getInt32(at + PSN) & 0x7f00_0000
+  view.setInt32(at + PSN, kept | (psn & 0xffffff) | (ackRequest ? ACK_REQUEST : 0))
+}
+
 /** The fields of a BTH. On the packet path one object is changed and passed to `write` again and again. */
 export class Bth {
   opcode = 0

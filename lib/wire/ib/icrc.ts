@@ -52,9 +52,42 @@ export function write(frame: Frame): void {
   frame.view.setInt32(packetEnd(frame) - BYTES, computeSigned(frame), true)
 }
 
+/**
+ * Writes the ICRCs of a run: packets that differ from its head in PSN, AckReq and payload alone. The headers before those are
+ * taken in once.
+ */
+export class RunWriter {
+  /** The state behind the headers that all packets have. */
+  #state = 0
+
+  /** The next packets are like this one, which is materialised. Its payload follows its BTH. */
+  begin(head: Frame): void {
+    const masked = maskHeaders(head)
+    this.#state = crc32.updateByTable(AFTER_PREFIX, scratchView, 0, masked - bth.SEQUENCE_BYTES)
+  }
+
+  write(frame: Frame): void {
+    const { view, payload, payloadLength } = frame
+    const at = frame.bth + bth.SEQUENCE
+    const state = crc32.updateByTable(this.#state, view, at, at + bth.SEQUENCE_BYTES)
+    view.setInt32(payload + payloadLength, ~takeRest(state, frame, payload, payload + payloadLength), true)
+  }
+}
+
 /** Returns false if the end of the packet, and with it the ICRC, is not materialised. */
 export function isPresent(frame: Frame): boolean {
   return packetEnd(frame) <= frame.length
+}
+
+/** Returns true if the ICRC is 0, as in packets whose ends have agreed that they have none. One in 2^32 packets has 0 by right. */
+export function isZero(frame: Frame): boolean {
+  return isPresent(frame) && readSigned(frame) === 0
+}
+
+/** The same for each of the first `packets` of a run. */
+export function areZero({ view, at, packetBytes }: ReceivedRun, packets: number): boolean {
+  for (let n = 1; n <= packets; n++) if (view.getInt32(at + n * packetBytes - BYTES) !== 0) return false
+  return true
 }
 
 /** Returns the ICRC in the frame. */

@@ -72,6 +72,17 @@ export function hopBytes(format: number): number {
 }
 
 /**
+ * Bytes of telemetry in a packet, over IPv4 or IPv6, when all its hops have written theirs.
+ *
+ * @param hops 1 to 15
+ */
+export function fullBytes(format: number, hops: number): number {
+  const sent = senderBytes(format, hops)
+  const atSender = format === IOAM ? Math.max(sent, ioamIpv6.bytes(hops)) : sent
+  return atSender + hops * hopBytes(format)
+}
+
+/**
  * The sender's part: writes empty telemetry into a frame that has only Ethernet, IP and UDP headers.
  * Telemetry before UDP moves the UDP header. Returns the offset of the BTH.
  *
