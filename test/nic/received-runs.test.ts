@@ -73,22 +73,28 @@ function transfer(asRuns: boolean, { seed, family = 4, harm = 0, messages = 12, 
   }
 }
 
+/** The receiving end works out a window for each packet that collects telemetry, so none of these are in runs. */
+const WINDOWS_HERE = 'receiver-based HPCC++'
+
 const NICS: [string, Partial<NicConfig>][] = [
   ['HPCC++', { ackEveryPackets: 1 }],
   ['go-back-N', { ackEveryPackets: 1, recovery: 'goBackN' }],
   ['CUBIC', { ackEveryPackets: 1, cc: { name: 'cubic', options: {} } }],
   ['filled packets', { ackEveryPackets: 1, packetBytesMax: 600 }],
-  ['receiver-based HPCC++', { ackEveryPackets: 1, cc: { name: 'rx-hpcc', options: {} } }],
+  ['packets without ICRC', { ackEveryPackets: 1, withoutIcrc: true }],
+  [WINDOWS_HERE, { ackEveryPackets: 1, cc: { name: 'rx-hpcc', options: {} } }],
 ]
 
 for (const [name, nic] of NICS) {
   for (const family of [4, 6] as const) {
     t.test(`an ACK each: runs are the same as single packets to the byte; ${name}, IPv${family}`, async t => {
       const seed = drawnSeed(t)
-      for (const harm of [0, 0.03]) {
+      // Without an ICRC nobody notices a bit that has turned.
+      for (const harm of nic.withoutIcrc ? [0] : [0, 0.03]) {
         const single = transfer(false, { seed, family, harm, nic })
         const runs = transfer(true, { seed, family, harm, nic })
         t.ok(runs.memory.equals(runs.expected), 'all bytes are right')
+        t.equal(runs.wire.taken > 0, name !== WINDOWS_HERE, `${runs.wire.taken} packets in runs`)
         t.same(runs.right, single.right, 'the receiving application learns the same')
         t.same(runs.left, single.left, 'and so does the sending one')
         t.same(runs.counters, single.counters)

@@ -248,7 +248,7 @@ export class RxPipeline {
     if (this.sample.ecnEcho || telemetry.hasRecords(frame) || (collects && receiver.control !== null)) return
     const room = flow.qp.roomForRun(frame, run.count)
     const packets = room === 0 ? 0 : countAlike(frame, run, room)
-    if (packets === 0 || !this.#isSound(frame, run, packets, flow)) return
+    if (packets === 0 || !this.#areIntact(frame, run, packets, flow)) return
     flow.qp.onRun(frame, run, packets, asksForAck(frame, run, packets))
     run.take(packets)
     this.counters.frames += packets
@@ -259,9 +259,9 @@ export class RxPipeline {
     if (collects) receiver.keep(frame)
   }
 
-  /** All packets of the run have the right ICRC, or all have none, as both ends have agreed. */
-  #isSound(frame: Frame, run: ReceivedRun, packets: number, { peer }: Flow): boolean {
-    if (this.#verify === null || (peer.withoutIcrc && icrc.isZeroInRun(run, packets))) return true
+  /** The first `packets` of the run have the right ICRC, or none by agreement. */
+  #areIntact(frame: Frame, run: ReceivedRun, packets: number, flow: Flow): boolean {
+    if (this.#verify === null || (flow.peer.withoutIcrc && icrc.areZero(run, packets))) return true
     return icrc.verifyRun(frame, run, packets)
   }
 

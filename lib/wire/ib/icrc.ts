@@ -84,6 +84,12 @@ export function isZero(frame: Frame): boolean {
   return isPresent(frame) && readSigned(frame) === 0
 }
 
+/** The same for each of the first `packets` of a run. */
+export function areZero({ view, at, packetBytes }: ReceivedRun, packets: number): boolean {
+  for (let n = 1; n <= packets; n++) if (view.getInt32(at + n * packetBytes - BYTES) !== 0) return false
+  return true
+}
+
 /** Returns the ICRC in the frame. */
 export function read(frame: Frame): number {
   return readSigned(frame) >>> 0
@@ -157,17 +163,12 @@ export function verifyIgnoringId(frame: Frame): boolean {
 export function verifyRun(frame: Frame, run: ReceivedRun, packets: number): boolean {
   const { view, at, packetBytes } = run
   const psnAt = frame.bth + bth.SEQUENCE - run.headerBytes
-  const covered = crc32.updateByTable(AFTER_PREFIX, scratchView, 0, maskHeaders(frame) - bth.SEQUENCE_BYTES)
+  const masked = maskHeaders(frame)
+  const covered = crc32.updateByTable(AFTER_PREFIX, scratchView, 0, masked - bth.SEQUENCE_BYTES)
   const headers = crc32.updateByTable(0, view, at, at + psnAt)
   const each = crc32.shift(headers ^ covered, packetBytes - psnAt) ^ crc32.RESIDUE
   const state = crc32.updateByNative(0, run.firstBytes(packets))
   return state === crc32.repeated(each, packetBytes, packets)
-}
-
-/** Returns true if the first `packets` of a run all have the ICRC 0. */
-export function isZeroInRun({ view, at, packetBytes }: ReceivedRun, packets: number): boolean {
-  for (let n = 1; n <= packets; n++) if (view.getInt32(at + n * packetBytes - BYTES) !== 0) return false
-  return true
 }
 
 /** Number of bytes from the IP header on that the ICRC covers. */
