@@ -35,10 +35,10 @@ const LIMITS = {
   retransmittedMost: 1.2,
 }
 /**
- * Payload bytes and all bytes of a packet at MTU 1500: with Weir's path MTU, and of TCP's segments with time
+ * Payload bytes and all bytes of a packet at MTU 1500: filled by Weir, and of TCP's segments with time
  * stamps.
  */
-const WEIR_PACKET: Packet = { payloadBytes: 1024, bytes: 1090 }
+const WEIR_PACKET: Packet = { payloadBytes: 1308, bytes: 1374 }
 const TCP_PACKET: Packet = { payloadBytes: 1448, bytes: 1514 }
 /** Where packets are lost at random, rounds differ by chance. */
 const ROUNDS_OF_RANDOM_LOSS = 3

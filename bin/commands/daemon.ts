@@ -14,8 +14,8 @@ import { tuneGarbageCollection } from '../../lib/daemon/tune-gc.js'
 import { onEndSignal } from '../../lib/end-signals.js'
 import { WeirError } from '../../lib/errors.js'
 import { createLog, LOG_LEVELS } from '../../lib/log.js'
-import { DSCP, UDP_PORT } from '../../lib/nic/nic-options.js'
-import type { CommandOption, ValueOption } from '../../lib/options/option.js'
+import { DSCP, PAYLOAD, UDP_PORT } from '../../lib/nic/nic-options.js'
+import type { CommandOption, SettingsOf, ValueOption } from '../../lib/options/option.js'
 import { parseNumber, parseValue } from '../../lib/options/parse-options.js'
 import { TRANSPORT_OPTIONS, type TransportOptions } from '../../lib/qp/transport-options.js'
 import { CHUNK } from '../../lib/transfer/transfer-options.js'
@@ -45,6 +45,8 @@ interface DaemonFlags {
   untilStdinEnds?: boolean
 }
 
+type DaemonTransport = Omit<TransportOptions, 'pathMtu'> & SettingsOf<[typeof PAYLOAD]>
+
 const CC_ABOUT = 'congestion control; auto: HPCC++ where switches write telemetry, else CUBIC'
 
 const LOG_LEVEL = {
@@ -56,7 +58,12 @@ const LOG_LEVEL = {
   command: { flag: '--log-level <level>' },
 } as const satisfies CommandOption
 
-const [, SOURCE_PORTS, INTERFACE, PRIORITY, DSCPS, IFA] = PORT_OPTIONS
+/** Those of the transport. A scenario has no interfaces whose packets could be filled. */
+const TRANSPORT = commandOptions(TRANSPORT_OPTIONS).map(
+  (option): CommandOption => (option.name === PAYLOAD.name ? PAYLOAD : option),
+)
+
+const [, SOURCE_PORTS, INTERFACE, PRIORITY, DSCPS, IFA, ICRC] = PORT_OPTIONS
 /** They know of each other, wherever the help has them. */
 const OPTIONS = [...PORT_OPTIONS, UDP_PORT, LINE_RATE, BASE_RTT, CHUNK] as const
 
@@ -111,7 +118,8 @@ function withFiles(command: Command): Command {
 function withTransport(command: Command): Command {
   command.optionsGroup('Network and transport:')
   addValueOptions(command, [LINE_RATE, BASE_RTT, PRIORITY, DSCPS], OPTIONS)
-  addValueOptions(command, commandOptions(TRANSPORT_OPTIONS))
+  addValueOptions(command, TRANSPORT)
+  addValueOptions(command, [ICRC], OPTIONS)
   return command.option(
     '--key-file <path>',
     'file of mode 0600 with a secret of 16 to 1024 bytes, the same on all hosts: hosts refuse connections without it ' +
@@ -193,8 +201,7 @@ async function runDaemon(flags: DaemonFlags): Promise<void> {
 
 /** Returns settings of the transport by the names of a daemon's options. */
 function transportOf(flags: DaemonFlags) {
-  const table = commandOptions(TRANSPORT_OPTIONS)
-  const { ackEvery, ...others }: Partial<TransportOptions> = valuesOf(table, flags)
+  const { ackEvery, ...others } = valuesOf(TRANSPORT, flags) as Partial<DaemonTransport>
   return { ...others, ackEveryPackets: ackEvery }
 }
 

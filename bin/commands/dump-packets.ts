@@ -29,6 +29,8 @@ export interface DumpSummary {
    */
   icrcOkAsMeant?: number
   icrcBad: number
+  /** ICRCs of 0, of connections that use none. Absent: none. */
+  icrcUnused?: number
   /** Packets that violate their format. */
   malformed: number
   /** Packets that were captured too short to be identified. Absent: none. */
@@ -49,6 +51,7 @@ const FRAME_BYTES = PACKET_BYTES_MAX + FRAME_EXTRA_BYTES
 const VERDICTS = {
   right: ', icrc ok',
   'as-meant': ', icrc ok (IP id taken as 0)',
+  unused: ', icrc not used',
   wrong: ', icrc BAD',
   'not-captured': ', icrc not captured',
 } as const
@@ -158,6 +161,7 @@ class PacketCounter {
     this.#opcodes.set(name, (this.#opcodes.get(name) ?? 0) + 1)
     const verdict = checkIcrc(frame, port)
     if (verdict === 'wrong') summary.icrcBad++
+    if (verdict === 'unused') summary.icrcUnused = (summary.icrcUnused ?? 0) + 1
     if (verdict === 'right' || verdict === 'as-meant') summary.icrcOk++
     if (verdict === 'as-meant') summary.icrcOkAsMeant = (summary.icrcOkAsMeant ?? 0) + 1
     return VERDICTS[verdict]

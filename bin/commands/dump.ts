@@ -54,13 +54,25 @@ function writeOut(text: string): Promise<void> {
 }
 
 function printSummary(summary: DumpSummary): string {
-  const { packets, roce, icrcOk, icrcOkAsMeant, icrcBad, malformed, cutShort, runs, fault } = summary
-  const missing = roce - icrcOk - icrcBad
+  const {
+    packets,
+    roce,
+    icrcOk,
+    icrcOkAsMeant,
+    icrcBad,
+    icrcUnused = 0,
+    malformed,
+    cutShort,
+    runs,
+    fault,
+  } = summary
+  const missing = roce - icrcOk - icrcBad - icrcUnused
   const parts = [
     `${packets} packets`,
     `${roce} RoCEv2`,
     `${icrcOk} ICRCs right${icrcOkAsMeant === undefined ? '' : ` (${icrcOkAsMeant} with IP id 0)`}`,
     `${icrcBad} wrong`,
+    ...(icrcUnused > 0 ? [`${icrcUnused} not used`] : []),
     ...(missing > 0 ? [`${missing} not captured`] : []),
     `${malformed} malformed`,
     ...(cutShort === undefined ? [] : [`${cutShort} captured too short to tell`]),

@@ -108,12 +108,12 @@ function histogramText({ histogram }: PerfReport, barWidth: number): string {
 function remarks(reports: readonly PerfReport[]): string {
   const last = reports.at(-1)
   if (last === undefined) return ''
-  const { op, io, qps, depth, pathMtu, baseRttUs, controller, controllerReason } = last
+  const { op, io, qps, depth, mtu, pathMtu, baseRttUs, controller, controllerReason } = last
   const retransmitted = reports.reduce((sum, report) => sum + report.retransmittedBytes, 0)
   const what = last.test === 'bw' ? `${op}, ${qps} x ${depth} in flight` : `${op}, ${halfOrWhole(op)}`
   return (
     reports.map(unmeasured).join('') +
-    ` ${what}; io ${io}, path MTU ${pathMtu}, base RTT ${formatDuration(baseRttUs * 1000)}; ` +
+    ` ${what}; io ${io}, MTU ${mtu}: packets of ${pathMtu} bytes, base RTT ${formatDuration(baseRttUs * 1000)}; ` +
     `CPU ${cpuText(last)}${reports.length > 1 ? ` at ${last.size} bytes` : ''}; retransmitted ${formatBytes(retransmitted)}\n` +
     ` controlled by ${controller}: ${controllerReason}\n`
   )

@@ -37,7 +37,9 @@ export interface PerfReport {
   cpuSecondsPerGB: { local: number; remote: number } | null
   /** The other end's figures, if bidirectional. */
   remote: { messages: number; bytes: number; goodputBps: number | null } | null
+  /** Payload of a full packet, and the longest IP packet of this host's interface. */
   pathMtu: number
+  mtu: number
   baseRttUs: number
   /** The controller of what this end sends, and why it was chosen. */
   controller: string
@@ -59,7 +61,8 @@ interface LatencyUs {
 
 export function reportOf(request: PerfRequest, reply: PerfReply): PerfReport {
   const { test, op, host, size, qps, bidirectional } = request
-  const { messages, bytes, seconds, retransmittedBytes, spuriousRetransmissions, depth, pathMtu, io } = reply
+  const { messages, bytes, seconds, retransmittedBytes, spuriousRetransmissions, depth, pathMtu, mtu, io } =
+    reply
   const { remoteMessages, remoteBytes } = reply
   const isKnown = messages > 0 && seconds > 0
   const isRemoteKnown = remoteMessages > 0
@@ -106,6 +109,7 @@ export function reportOf(request: PerfRequest, reply: PerfReply): PerfReport {
         }
       : null,
     pathMtu,
+    mtu,
     baseRttUs: us(reply.baseRttNs),
     controller: reply.controller,
     controllerReason: reply.controllerReason,

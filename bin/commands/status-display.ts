@@ -18,8 +18,7 @@ export function statusText(status: StatusReply, columns: number = columnsOf(proc
 
 function headText(status: StatusReply, columns: number): string {
   const { version, pid, uptimeSeconds, residentBytes, address, port, intPort, io, share, inbox } = status
-  const { congestionControl, lineRateBps, pathMtu, transfers, sentBytes, receivedBytes, damagedChunks } =
-    status
+  const { congestionControl, lineRateBps, transfers, sentBytes, receivedBytes, damagedChunks } = status
   const lines: [string, string][] = [
     [
       'daemon',
@@ -28,7 +27,7 @@ function headText(status: StatusReply, columns: number): string {
     ['address', `${address}, UDP ports ${port} (RoCEv2) and ${intPort} (telemetry)`],
     [
       'io',
-      `${io}, packets of ${pathMtu} bytes, controller ${congestionControl}, up to ${formatRate(lineRateBps)}`,
+      `${io}, ${packetsText(status)}, controller ${congestionControl}, up to ${formatRate(lineRateBps)}`,
     ],
     ['inbox', printable(inbox)],
     ['share', share === '' ? 'nothing' : printable(share)],
@@ -42,6 +41,13 @@ function headText(status: StatusReply, columns: number): string {
     .join('')
 }
 
+/** Formats the length of packets and where it comes from: `MTU 1500: packets of 1308 bytes, 1024 to others than Weir hosts`. */
+function packetsText({ mtu, pathMtu, filledPayload, icrc }: StatusReply): string {
+  const packets =
+    filledPayload > 0 ? `${filledPayload} bytes, ${pathMtu} to others than Weir hosts` : `${pathMtu} bytes`
+  return `MTU ${mtu}: packets of ${packets}${icrc === 'none' ? ', without ICRC to Weir hosts that agree' : ''}`
+}
+
 function connectionsText({ connections, connectionCount, port }: StatusReply, columns: number): string {
   if (connectionCount === 0) return 'no connections\n'
   const head = ['control', 'RTT', 'base', 'window', 'rate', 'retrans', 'peer']
@@ -53,7 +59,8 @@ function connectionsText({ connections, connectionCount, port }: StatusReply, co
   const left = columns - (isBeside ? used : widths[0]! + GAP_COLUMNS)
   const rows = figures.map((row, i) => [...row, fit(peers[i]!, left)])
   const more = connectionCount - connections.length
-  const text = connectionTable(head, rows, columns) + refusalsText(connections, columns)
+  const text =
+    connectionTable(head, rows, columns) + refusalsText(connections, columns) + icrcText(connections, columns)
   return more > 0 ? `${text}and ${more} more connections\n` : text
 }
 
@@ -65,6 +72,14 @@ function refusalsText(connections: readonly ConnectionInfo[], columns: number): 
       : [`${peer} does not give ${refused.join(', ')}: ${control || 'no controller'} goes on without`],
   )
   return [...new Set(lines)].map(line => `${fold(line, columns, GAP_COLUMNS)}\n`).join('')
+}
+
+/** Formats a line for each peer with a connection without ICRC. */
+function icrcText(connections: readonly ConnectionInfo[], columns: number): string {
+  const without = connections.filter(({ withoutIcrc }) => withoutIcrc).map(({ peer }) => peer)
+  return [...new Set(without)]
+    .map(peer => `${fold(`${peer}: packets have no ICRC, as both hosts say`, columns, GAP_COLUMNS)}\n`)
+    .join('')
 }
 
 /**

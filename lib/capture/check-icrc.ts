@@ -10,9 +10,9 @@ const DONT_FRAGMENT = 0x4000
 /**
  * `as-meant`: right for the IPv4 header as the sender assumed it. A sender on an ordinary socket computes the
  * ICRC with identification 0 and "don't fragment". The kernel may then number the packets or clear the flag.
- * Receivers on such sockets see neither field.
+ * Receivers on such sockets see neither field. `unused`: it is 0, as two Weir hosts agree by `--icrc none`.
  */
-type IcrcCheck = 'right' | 'as-meant' | 'wrong' | 'not-captured'
+type IcrcCheck = 'right' | 'as-meant' | 'unused' | 'wrong' | 'not-captured'
 
 /**
  * Checks the ICRC of a captured RoCEv2 packet from any sender. A wrong bit in any other field makes it wrong.
@@ -22,7 +22,8 @@ type IcrcCheck = 'right' | 'as-meant' | 'wrong' | 'not-captured'
 export function checkIcrc(frame: Frame, port = udp.destinationPort(frame.view, frame.l4)): IcrcCheck {
   if (!icrc.isPresent(frame)) return 'not-captured'
   if (icrc.verify(frame) || isRightFor(frame, port)) return 'right'
-  return isRightAsMeant(frame) ? 'as-meant' : 'wrong'
+  if (isRightAsMeant(frame)) return 'as-meant'
+  return icrc.isZero(frame) ? 'unused' : 'wrong'
 }
 
 /**

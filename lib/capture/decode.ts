@@ -70,7 +70,8 @@ function faultOf(frame: Frame, error: WireError): string | null {
 /** Returns the verdict on the ICRC of a parsed frame that has a BTH. */
 function icrcVerdict(frame: Frame): IcrcVerdict {
   if (!icrc.isPresent(frame)) return 'absent'
-  return icrc.verifyOrWithZeroId(frame) ? 'right' : 'wrong'
+  if (icrc.verifyOrWithZeroId(frame)) return 'right'
+  return icrc.isZero(frame) ? 'unused' : 'wrong'
 }
 
 function decodeEthernet({ view, length }: Frame): EthernetHeader | null {

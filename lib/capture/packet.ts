@@ -48,7 +48,7 @@ export interface Packet {
  * `right`: also if it fits an IPv4 identification of zero, with which hosts on ordinary sockets compute it.
  * `absent`: the packet was cut before it (`snapBytes`).
  */
-export type IcrcVerdict = 'right' | 'wrong' | 'absent'
+export type IcrcVerdict = 'right' | 'unused' | 'wrong' | 'absent'
 
 export interface EthernetHeader {
   /** `02:00:00:00:00:01` */

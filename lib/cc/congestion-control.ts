@@ -140,7 +140,10 @@ export const NO_RATE = Number.POSITIVE_INFINITY
  */
 export interface CongestionControl {
   readonly name: string
-  /** A packet of `bytes` payload has left. Default: no reaction. */
+  /**
+   * A packet of `bytes` payload has left. Where packets are written together, a run has: `seq` is its last transmission, and `bytes`
+   * the payload of all. Default: no reaction.
+   */
   onSent?(now: Nanos, seq: number, bytes: number): void
   /** An acknowledgement arrived, with or without telemetry. */
   onAck(now: Nanos, sample: AckSample): void

@@ -122,6 +122,11 @@ export function offerOf(receivingParts: readonly number[], abilities: Abilities)
   }
 }
 
+/** The same without a word on how often it acknowledges: a peer that needs to know asks in its packets. */
+export function withoutAckEvery({ features }: FeedbackOffer): FeedbackOffer {
+  return { features: (features & ~bitOf(NeedId.ACK_EVERY)) >>> 0, ackEvery: 0 }
+}
+
 /** A peer that is no Weir host: RoCEv2 has CNPs, at an interval of its own. */
 export const PLAIN_OFFER: FeedbackOffer = { features: bitOf(NeedId.CNPS) | bitOf(NeedId.MARKS), ackEvery: 0 }
 

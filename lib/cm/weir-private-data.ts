@@ -19,12 +19,12 @@ export const APPLICATION_BYTES_MAX = 20
 const KEY_WORDS_MAX = 16
 /**
  * Most bytes of needs. A REQ has room for 5 beside 20 bytes of an application. It has room for 2, which those of Weir's own controllers
- * take, beside 16 and the words of a key, where the receive budget is below 256 MiB. `ackEvery` is below 128 in both.
+ * take, beside 16 and the words of a key, where the receive budget is below 256 MiB. A REQ without room for `ackEvery` leaves it out.
  */
 const NEEDS_MAX = 40
 /** Length of the proof of a REP's words. */
 const WORDS_PROOF_BYTES = 16
-/** Field 12, of that length: tag and length of the last field. */
+/** Field 12, of that length: tag and length of the field that stands last, behind those of higher numbers. */
 const WORDS_PROOF_TAG = [(12 << 3) | 2, WORDS_PROOF_BYTES]
 const END_PROOF_MAX = 16
 const VERSION_MAX = 127
@@ -48,6 +48,10 @@ export interface ConnectParameters {
   needs: Uint8Array
   /** The sender acknowledges for no fewer packets at a time, 2 to 65535; 0 = as often as asked. */
   ackEvery: number
+  /** Payload bytes that fill a packet of the sender's, a multiple of 4 from 256 to 4096; 0 = it does not fill them. */
+  filledPayload: number
+  /** The sender would do without ICRCs. */
+  withoutIcrc: boolean
   /** 16 bytes, in a REP: both ends have written what the other has read. Empty: there is no key, or the peer is older. */
   wordsProof: Uint8Array
 }
@@ -81,20 +85,31 @@ export function encode(parameters: ConnectParameters): Uint8Array {
   within('keyWords.length', parameters.keyWords.length, 0, KEY_WORDS_MAX)
   within('needs.length', parameters.needs.length, 0, NEEDS_MAX)
   within('ackEvery', parameters.ackEvery, 0, ACK_EVERY_MAX)
-  within('wordsProof.length', parameters.wordsProof.length, 0, WORDS_PROOF_BYTES)
+  if (parameters.wordsProof.length !== 0) {
+    within('wordsProof.length', parameters.wordsProof.length, WORDS_PROOF_BYTES, WORDS_PROOF_BYTES)
+  }
   if (mtuCode(parameters.pathMtu) === 0) {
     throw new WeirError(
       'WEIR_BAD_ARGUMENT',
       `pathMtu is 256, 512, 1024, 2048 or 4096, not ${parameters.pathMtu}`,
     )
   }
-  const { keyWords, needs, ackEvery, wordsProof, ...others } = parameters
+  if (!isFilledPayload(parameters.filledPayload)) {
+    throw new WeirError(
+      'WEIR_BAD_ARGUMENT',
+      `filledPayload is 0 or a multiple of 4 from 256 to 4096, not ${parameters.filledPayload}`,
+    )
+  }
+  const { keyWords, needs, ackEvery, filledPayload, withoutIcrc, wordsProof, ...others } = parameters
   const message: Partial<ConnectParameters> = others
   if (keyWords.length > 0) message.keyWords = keyWords
   if (needs.length > 0) message.needs = needs
   if (ackEvery > 0) message.ackEvery = ackEvery
-  if (wordsProof.length > 0) message.wordsProof = wordsProof
-  return framed(parametersCodec.encode(message))
+  if (filledPayload > 0) message.filledPayload = filledPayload
+  if (withoutIcrc) message.withoutIcrc = true
+  const words = parametersCodec.encode(message)
+  if (wordsProof.length === 0) return framed(words)
+  return framed(Uint8Array.from([...words, ...WORDS_PROOF_TAG, ...wordsProof]))
 }
 
 /**
@@ -112,8 +127,13 @@ export function decode(privateData: Uint8Array): ConnectParameters | null | 'mal
     parameters.keyWords.length <= KEY_WORDS_MAX &&
     parameters.needs.length <= NEEDS_MAX &&
     parameters.ackEvery <= ACK_EVERY_MAX &&
+    isFilledPayload(parameters.filledPayload) &&
     parameters.wordsProof.length <= WORDS_PROOF_BYTES
   return sound ? parameters : 'malformed'
+}
+
+function isFilledPayload(value: number): boolean {
+  return value === 0 || (value >= 256 && value <= 4096 && value % 4 === 0)
 }
 
 /** The words of private data that `decode` can read, without the padding. */

@@ -182,6 +182,12 @@ export interface StatusReply {
   connectionCount: number
   /** Counts by layer and reason, such as `port.kernelFull`. */
   drops: Record<string, number>
+  /** Bytes of the longest IP packet that the interface takes. */
+  mtu: number
+  /** Payload of a full packet towards a Weir host that fills its packets too. 0: `pathMtu`. */
+  filledPayload: number
+  /** always, or none: towards Weir hosts that say the same. */
+  icrc: string
 }
 
 /** A connection of the daemon's NIC. */
@@ -219,6 +225,10 @@ export interface ConnectionInfo {
   sourcePort: number
   refusedFeedback: number
   implausibleTelemetry: number
+  /** Payload of a full packet. */
+  pathMtu: number
+  /** Both ends leave out the ICRC of packets. */
+  withoutIcrc: boolean
 }
 
 /** The result of a send or a get. */
@@ -299,6 +309,8 @@ export interface PerfReply {
   io: string
   controller: string
   controllerReason: string
+  /** Bytes of the longest IP packet that this end's interface takes. */
+  mtu: number
 }
 
 /** Times, ns. */

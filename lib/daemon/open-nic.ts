@@ -5,6 +5,7 @@ import type { OptionValues } from '../cc/options.js'
 import { type PathSettings, pathSettings } from '../cc/path-settings.js'
 import { type TelemetrySettings, telemetrySettings } from '../cc/telemetry-settings.js'
 import { FramePool } from '../frame/frame-pool.js'
+import { RUN_PACKETS_MAX } from '../frame/frame-run.js'
 import { interfaceRateBps } from '../io/interfaces/interface.js'
 import { HostLoop } from '../io/loop/host-loop.js'
 import { Intake } from '../io/loop/intake.js'
@@ -107,8 +108,11 @@ export interface NicOptions {
   anyCc?: boolean
   /** Work requests of each queue of a connection. Default 128. */
   queueDepth?: number
-  /** Payload bytes of a packet. Default: the most that fits the interface. */
-  pathMtu?: number
+  /**
+   * Payload bytes of a full packet: 256, 512, 1024, 2048 or 4096; or 'fill': as many as fit into the packets that the interface takes,
+   * towards Weir hosts that fill theirs as well, and the greatest of those numbers that fits towards others. Default 'fill'.
+   */
+  pathMtu?: number | 'fill'
   /** Base RTT (T) of every path, ns. Default: the smallest round trip of the last 10 s. */
   baseRttNs?: Nanos
   /**
@@ -133,6 +137,11 @@ export interface NicOptions {
   dscpOfPriority?: readonly number[]
   /** Telemetry of data packets: its format, and the hops that may write it. Default wide, 5. */
   int?: { format: IntFormat; hops: number }
+  /**
+   * 'none': connections with Weir hosts that say the same carry packets without ICRC. The checksum of UDP, which sockets check, and the digests
+   * of transfers find damaged bytes then; with io 'raw' and 'packet' nothing would check packets, so they refuse it. Default 'always'.
+   */
+  icrc?: 'always' | 'none'
   /** IP protocol number of IFA, the same in the whole network, 0 to 255. Default 253. */
   ifaProtocol?: number
   /** How telemetry is collected and returned. */
@@ -265,7 +274,8 @@ function createNic(
   options: NicOptions & { lineRateBps: number },
   { address, pool, port, link, intake, onConnecting, onContained }: NicParts,
 ): Nic {
-  const { cc = DEFAULT_CC, start = DEFAULT_START, lineRateBps, pathMtu = pathMtuFor(port.mtu) } = options
+  const { cc = DEFAULT_CC, start = DEFAULT_START, lineRateBps, pathMtu: asked = 'fill' } = options
+  const pathMtu = asked === 'fill' ? pathMtuFor(port.mtu) : asked
   checkController(cc, lineRateBps, pathMtu)
   const { telemetry = {} } = options
   const settings = telemetrySettings(telemetry)
@@ -287,6 +297,8 @@ function createNic(
     random: systemRandom(),
     lineRateBps,
     pathMtu,
+    withoutIcrc: options.icrc === 'none',
+    packetBytesMax: asked === 'fill' ? port.mtu : 0,
     cc,
     start,
     baseRttNs: options.baseRttNs,
@@ -321,6 +333,7 @@ function createNic(
     onDefect: onContained,
     slackNs: SLACK_NS,
     pacingRunNs: PACING_RUN_NS,
+    runPackets: RUN_PACKETS_MAX,
     cm: CM_PATIENCE,
   })
 }

@@ -7,6 +7,7 @@ import type { Loose, PerfReply, PerfRequest } from '../control/messages.js'
 import type { Handler, RequestContext } from '../control/server.js'
 import { WeirError } from '../errors.js'
 import type { HostLoop } from '../io/loop/host-loop.js'
+import type { Port } from '../io/port.js'
 import type { ConnectOptions } from '../nic/types.js'
 import { PerfRun } from '../perf/perf-run.js'
 import { PerfServer } from '../perf/server.js'
@@ -91,7 +92,7 @@ async function measure(
   request: PerfRequest,
   context: RequestContext,
 ): Promise<Loose<PerfReply>> {
-  const { nic, loop, io } = host
+  const { nic, loop, port, io } = host
   const settings = settingsOf(request)
   if (request.host === '') throw new WeirError('WEIR_BAD_ARGUMENT', 'perf: the request names no host')
   const remote = await resolveHost(request.host, nic.address)
@@ -123,7 +124,7 @@ async function measure(
     if (context.signal.aborted) cancel()
     if (!over.signal.aborted) await once(over.signal, 'abort')
     if (run.error) throw run.error
-    return { ...replyOf(run), io }
+    return { ...replyOf(run, port), io }
   } finally {
     context.signal.removeEventListener('abort', cancel)
     clearInterval(tick)
@@ -158,7 +159,7 @@ function connectOptions(
   }
 }
 
-function replyOf(run: PerfRun): Loose<PerfReply> {
+function replyOf(run: PerfRun, { mtu }: Port): Loose<PerfReply> {
   const { tally, remote, cpuUs, remoteCpuUs, retransmittedBytes, spuriousRetransmissions, depth } =
     run.outcome
   const { mode, op } = run.settings
@@ -182,6 +183,7 @@ function replyOf(run: PerfRun): Loose<PerfReply> {
     baseRttNs: run.path.baseRttNs,
     controller: run.path.controller,
     controllerReason: run.path.controllerReason,
+    mtu,
   }
 }
 

@@ -53,6 +53,19 @@ export const PORT_OPTIONS = [
     doc: 'IP protocol of IFA in this network, none of another use here',
     idle: NO_IFA,
   },
+  {
+    name: 'icrc',
+    kind: 'choice',
+    choices: ['always', 'none'],
+    default: 'always',
+    doc: 'packets have an ICRC always, or none between Weir hosts that both say none: the checksum of UDP and the digests of transfers find damaged bytes then',
+    idle: ['raw', 'packet'].map(io => ({
+      while: { io },
+      why: `io is ${io}, whose packets nothing else checks`,
+      mend: 'io to batch or dgram',
+    })),
+    command: { flag: '--icrc <when>' },
+  },
 ] as const satisfies readonly CommandOption[]
 
 /** What a daemon is given of them. */
@@ -62,12 +75,13 @@ export interface GivenPortOptions {
   priority?: number
   dscpOfPriority?: readonly number[]
   ifaProtocol?: number
+  icrc?: 'always' | 'none'
 }
 
 /** Throws WEIR_BAD_ARGUMENT for an option that the port does not obey. @param io the port that is taken, not `auto` */
 export function checkPortOptions(
   io: string,
-  { sourcePorts, interface: device, priority, dscpOfPriority, ifaProtocol }: GivenPortOptions,
+  { sourcePorts, interface: device, priority, dscpOfPriority, ifaProtocol, icrc }: GivenPortOptions,
 ): void {
   checkIdleOptions('daemon', PORT_OPTIONS, {
     io,
@@ -77,5 +91,6 @@ export function checkPortOptions(
     priority: priority || undefined,
     dscpOfPriority,
     ifaProtocol: ifaProtocol === IFA_PROTOCOL ? undefined : ifaProtocol,
+    icrc: icrc === 'always' ? undefined : icrc,
   })
 }

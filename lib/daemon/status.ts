@@ -1,6 +1,7 @@
 /** The status of a daemon. */
 import type { ConnectionInfo, Loose, StatusReply } from '../control/messages.js'
 import type { Flow } from '../nic/flow/flow.js'
+import { usualFilledPayload } from '../nic/flow/make-flow.js'
 import { dropCounts } from './drop-counts.js'
 import type { HostParts } from './host-parts.js'
 import { packageVersion } from './package-version.js'
@@ -11,7 +12,7 @@ const CONNECTIONS_MAX = 200
 
 /** @param startedMs when the daemon started, ms since 1970 */
 export function statusOf(host: HostParts, startedMs: number): Loose<StatusReply> {
-  const { address, udpPort, io, inbox, share, nic, transfers } = host
+  const { address, udpPort, io, inbox, share, nic, port, transfers } = host
   const { rx, feedback } = nic.counters
   return {
     version: VERSION,
@@ -36,6 +37,9 @@ export function statusOf(host: HostParts, startedMs: number): Loose<StatusReply>
     connections: connectionsOf(nic.table.flows, udpPort),
     connectionCount: nic.table.count,
     drops: dropCounts(host),
+    mtu: port.mtu,
+    filledPayload: usualFilledPayload(nic.settings),
+    icrc: nic.settings.withoutIcrc ? 'none' : 'always',
   }
 }
 
@@ -77,5 +81,7 @@ function connectionInfo(flow: Flow, ownPort: number): ConnectionInfo {
     sourcePort: stats.sourcePort,
     refusedFeedback: stats.refusedFeedback,
     implausibleTelemetry: stats.implausibleTelemetry,
+    pathMtu: peer.payloadMax,
+    withoutIcrc: peer.withoutIcrc,
   }
 }

@@ -105,6 +105,11 @@ export class FramePool {
     this.#free[this.#freeCount++] = frame.slot
   }
 
+  /** Frames that `take` returns before it returns null. */
+  get available(): number {
+    return this.capacity - this.inUse
+  }
+
   /** Frames that somebody owns now: 0 when everything has been handed back. */
   get inUse(): number {
     return this.#made - this.#freeCount

@@ -63,6 +63,11 @@ export class Frame {
   udpPort = 0
   /** Must leave as a packet of its own: its receiver cannot take runs, see `Port.takesRuns`. */
   alone = false
+  /**
+   * Number of the run that the frame belongs to, 0 = none. Frames of one run have the same headers up to the BTH and the same
+   * length, and their payloads have the same. So a port that has looked at one of them need not look at the next.
+   */
+  run = 0
   /** IP protocol that IFA has in this network; see FramePool. */
   ifaProtocol = IFA_PROTOCOL
   /** Kept by FramePool: true while somebody owns the frame. */
@@ -122,6 +127,29 @@ export class Frame {
     this.outside = null
     this.udpPort = 0
     this.alone = false
+    this.run = 0
+  }
+
+  /**
+   * Makes this frame the next one of `head`'s run: all of its headers, lengths and offsets, without payload, pad and ICRC. The
+   * frame is as the pool gives it.
+   */
+  follow(head: Frame): void {
+    const { view, payload } = head
+    // The words that are copied may reach into the payload, which is not there yet.
+    for (let i = 0; i < payload; i += 4) this.view.setInt32(i, view.getInt32(i))
+    this.length = head.length
+    this.wireLength = head.wireLength
+    this.l3 = head.l3
+    this.l4 = head.l4
+    this.shim = head.shim
+    this.intFormat = head.intFormat
+    this.bth = head.bth
+    this.payload = payload
+    this.payloadLength = head.payloadLength
+    this.udpPort = head.udpPort
+    this.alone = head.alone
+    this.run = head.run
   }
 
   /** Makes this frame a copy of `other`: bytes, lengths and offsets. All of the copy is in its slot. */
@@ -131,6 +159,7 @@ export class Frame {
     this.outside = null
     this.udpPort = other.udpPort
     this.alone = other.alone
+    this.run = other.run
     this.length = other.length
     this.wireLength = other.wireLength
     this.port = other.port

@@ -1,5 +1,6 @@
 import type { Nanos } from '../time/nanos.js'
 import type { Frame } from './frame.js'
+import type { ReceivedRun } from './received-run.js'
 
 /**
  * What a host's NIC and a switch have in common: a state machine that is handed frames and the time, and
@@ -9,8 +10,12 @@ import type { Frame } from './frame.js'
  * then reads `nextTimeout`.
  */
 export interface Node {
-  /** A frame has arrived whole on `port`. The node owns it from here on and must hand it on or give it back. */
-  onFrame(now: Nanos, port: number, frame: Frame): void
+  /**
+   * A frame has arrived whole on `port`. The node owns it from here on and must hand it on or give it back.
+   *
+   * @param run packets right behind it, of which the node may take some from the front; the others come as frames
+   */
+  onFrame(now: Nanos, port: number, frame: Frame, run?: ReceivedRun | null): void
   /** The time that `nextTimeout` named has come; harmless when called early. */
   onTimeout(now: Nanos): void
   /** When `onTimeout` or `pollTransmit` next has something to do, or NEVER. */

@@ -1,4 +1,5 @@
 import type { Frame } from '../frame/frame.js'
+import type { ReceivedRun } from '../frame/received-run.js'
 import type { Waiter } from './waiter.js'
 
 /**
@@ -48,6 +49,11 @@ export interface Port {
    * before that (`Frame.bringIn`). Such a frame has been parsed already.
    */
   receive(): Frame | null
+  /**
+   * Packets that arrived together with the frame that `receive` returned last, or null. The caller may take packets from the front
+   * before it calls `receive` again, which returns the others one by one. A port without this property returns all packets one by one.
+   */
+  readonly run?: ReceivedRun | null
   /** False while as many frames as the port allows are on their way out. */
   canTransmit(): boolean
   /** Sends a frame and owns it from then on. If `canTransmit` is false, it drops the frame and counts it. */

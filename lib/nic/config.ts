@@ -6,6 +6,7 @@ import { type TelemetrySettings, telemetrySettings } from '../cc/telemetry-setti
 import type { CmOptions } from '../cm/options.js'
 import { WeirError } from '../errors.js'
 import type { FramePool } from '../frame/frame-pool.js'
+import { RUN_PACKETS_MAX } from '../frame/frame-run.js'
 import { checkValue } from '../options/check-options.js'
 import type { ValueOption } from '../options/option.js'
 import { type Recovery, type Start, transportOption } from '../qp/transport-options.js'
@@ -49,6 +50,11 @@ export interface NicConfig {
   macOfPeer?: (peer: HostAddress) => MacAddress
   /** Payload bytes of a full packet: 256, 512, 1024, 2048 or 4096. Default 1024. */
   pathMtu?: number
+  /**
+   * Bytes of the longest IP packet that the way to peers takes, 576 to 65535. Two hosts that both have it agree on a payload that fills such
+   * packets, where that is more than `pathMtu` (`flow/filled-payload.ts`). Default 0: full packets have `pathMtu`.
+   */
+  packetBytesMax?: number
   /** Controller of connections that do not name their own. Default hpcc. */
   cc?: { name: string; options: OptionValues }
   /** Telemetry of data packets, when the controller wants it, and for how many hops. Default wide, 5. */
@@ -121,10 +127,15 @@ export interface NicConfig {
    * dropped. Default throw.
    */
   defects?: 'throw' | 'end'
-  /** Called with each defect that is counted. Default: nobody. */
+  /** Called with each defect that is counted. What it throws counts as one more defect, and ends nothing. Default: nobody. */
   onDefect?: (defect: unknown) => void
   /** How ICRCs are made and checked. Default whole. */
   icrc?: IcrcMode
+  /**
+   * Connections with Weir hosts that have it too carry packets without ICRC: the field is 0, and nobody checks it. Something else has to
+   * find damaged packets, such as the UDP checksum of sockets. Default false.
+   */
+  withoutIcrc?: boolean
   /** UDP ports that the port can send from, 1 to 64 of them: connections draw from these. Default: any, 0xc000 to 0xffff. */
   sourcePorts?: readonly number[]
   /** The port sends payloads from where they lie, see `Port.gathers`. Default false. */
@@ -160,6 +171,12 @@ export interface NicConfig {
    * and are no longer than a turn. Default 0: each leaves at its own time, as in virtual time.
    */
   pacingRunNs?: Nanos
+  /**
+   * Consecutive packets of one work request are written together as far as window and pacing let them leave at once, so many at
+   * most, 1 to 64, and no more than one UDP datagram holds. They are the same packets as without runs. Default 1: each is
+   * written as it leaves, as in virtual time.
+   */
+  runPackets?: number
   /** Timeouts and bounds of the connection manager. Default: as Linux. */
   cm?: Partial<Omit<CmOptions, 'caGuid' | 'addresses' | 'udpPort' | 'random'>>
 }
@@ -190,6 +207,7 @@ export function nicSettings(config: NicConfig): NicSettings {
     udpPort: PORT_ROCE,
     reachesOtherPorts: false,
     pathMtu: 1024,
+    packetBytesMax: 0,
     cc: { name: 'hpcc', options: {} },
     int: { format: 'wide', hops: 5 },
     intHopsMax: 1,
@@ -211,6 +229,7 @@ export function nicSettings(config: NicConfig): NicSettings {
     defects: 'throw',
     onDefect: () => {},
     icrc: 'whole',
+    withoutIcrc: false,
     gathers: false,
     takesRuns: true,
     seesMarks: true,
@@ -219,6 +238,7 @@ export function nicSettings(config: NicConfig): NicSettings {
     dscpOfPriority: CLASS_SELECTORS,
     slackNs: 0,
     pacingRunNs: 0,
+    runPackets: 1,
     cm: {},
     ...(given as unknown as NicConfig),
     telemetry: telemetrySettings(config.telemetry),
@@ -261,6 +281,7 @@ function check(settings: NicSettings): void {
   }
   checkRow(LINE_RATE, 'lineRateBps', settings.lineRateBps)
   checkTransport('pathMtu', settings.pathMtu)
+  if (settings.packetBytesMax !== 0) whole('packetBytesMax', settings.packetBytesMax, 576, 65_535)
   oneOf('defects', settings.defects, ['throw', 'end'])
   oneOf('icrc', settings.icrc, ['off', 'whole', 'ignore-id'])
   oneOf('int.format', settings.int.format, FORMAT_NAMES)
@@ -286,6 +307,7 @@ function check(settings: NicSettings): void {
   checkTransport('ackTimeout', settings.ackTimeoutNs, 'ackTimeoutNs')
   between('slackNs', settings.slackNs, 0, SLACK_MAX_NS)
   between('pacingRunNs', settings.pacingRunNs, 0, SLACK_MAX_NS)
+  whole('runPackets', settings.runPackets, 1, RUN_PACKETS_MAX)
   checkBaseRtt(settings.baseRttNs)
   between('baseRttWindowNs', settings.baseRttWindowNs, 1, NEVER)
   if (settings.secret !== undefined) checkSecret(settings.secret)

@@ -1,5 +1,6 @@
 /** Settings of a NIC that users give on command lines: ranges and meaning, for its checks and for the help. */
 import type { CommandOption, ValueOption } from '../options/option.js'
+import { PATH_MTUS, transportOption } from '../qp/transport-options.js'
 import { PORT_ROCE } from '../wire/net/udp.js'
 
 /** A UDP port: packets with telemetry use the next one. */
@@ -11,6 +12,16 @@ export const UDP_PORT = {
   default: PORT_ROCE,
   doc: 'UDP port of RoCEv2; packets with telemetry use the next one',
   command: { flag: '--port <port>' },
+} as const satisfies CommandOption
+
+/** What full packets carry. */
+export const PAYLOAD = {
+  ...transportOption('pathMtu'),
+  kind: 'choice',
+  choices: [...PATH_MTUS, 'fill'],
+  default: 'fill',
+  doc: 'payload bytes of a full packet; fill: as many as fit into the packets that the interface takes, between Weir hosts',
+  command: { flag: '--mtu <bytes>' },
 } as const satisfies CommandOption
 
 export const SOURCE_PORTS = {

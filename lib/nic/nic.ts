@@ -2,6 +2,7 @@ import type { AckSample } from '../cc/congestion-control.js'
 import { WeirError } from '../errors.js'
 import type { Frame } from '../frame/frame.js'
 import type { Node } from '../frame/node.js'
+import type { ReceivedRun } from '../frame/received-run.js'
 import { MemoryTable } from '../qp/memory/memory.js'
 import { TxKind } from '../qp/queue-pair.js'
 import { Completion } from '../qp/queues/completion-queue.js'
@@ -73,6 +74,8 @@ export class Nic implements Node, Verbs, RxEvents {
   readonly #isDirty: Uint8Array
   #dispatching = false
   readonly #completion = new Completion()
+  /** The priority of the packets of a run that have not been handed out. */
+  #runPriority = 0
   /** When the host's link is free again, or a frame is to be asked for again. */
   #linkBusyUntil: Nanos = 0
 
@@ -92,7 +95,7 @@ export class Nic implements Node, Verbs, RxEvents {
       pool: config.pool,
       icrc: this.settings.icrc !== 'off',
     })
-    this.#rx = new RxPipeline(config.address, this.table, this, this.settings.icrc)
+    this.#rx = new RxPipeline(config.address, this.table, this, this.settings.icrc, this.settings.withoutIcrc)
     this.readRoom = new ReadRoom(this.settings.receiveBudgetBytes)
     this.#connections = new Connections(this)
     this.pfc = new PfcReceiver(this.settings.lineRateBps)
@@ -173,11 +176,11 @@ export class Nic implements Node, Verbs, RxEvents {
 
   // ---- Node
 
-  onFrame(now: Nanos, _port: number, frame: Frame): void {
+  onFrame(now: Nanos, _port: number, frame: Frame, run: ReceivedRun | null = null): void {
     // A switch that forwards a frame has parsed it; a frame straight off the wire may be meant for the port itself.
     try {
       if (frame.l3 < 0 && this.pfc.receive(now, frame)) this.#updateHeld(now)
-      else this.#rx.receive(now, frame)
+      else this.#rx.receive(now, frame, run)
     } catch (defect) {
       // It is of no connection: those are ended where it shows. The frame is dropped.
       this.countDefect(defect)
@@ -194,7 +197,8 @@ export class Nic implements Node, Verbs, RxEvents {
   }
 
   nextTimeout(): Nanos {
-    const send = this.#hasControl() || this.readRoom.calls ? 0 : this.#scheduler.nextTimeout(0)
+    const send =
+      this.#goesOn() || this.#hasControl() || this.readRoom.calls ? 0 : this.#scheduler.nextTimeout(0)
     const ready = send === NEVER ? NEVER : Math.max(send, this.#linkBusyUntil)
     return Math.min(ready, this.pfc.nextTimeout(), this.#timers.firstTime(), this.#connections.nextTimeout())
   }
@@ -203,7 +207,7 @@ export class Nic implements Node, Verbs, RxEvents {
     if (this.#linkBusyUntil > now) return null
     if (this.pfc.held !== 0) this.#updateHeld(now)
     const missed = this.#tx.counters.noFrame
-    const frame = this.#nextFrame(now)
+    const frame = this.#goesOn() ? this.#tx.run.shift() : this.#nextFrame(now)
     if (frame === null) {
       // Nothing reports when frames are given back: without this wait the driver would call again at once, for ever.
       if (this.#tx.counters.noFrame > missed) this.#linkBusyUntil = now + NO_FRAME_RETRY_NS
@@ -215,6 +219,11 @@ export class Nic implements Node, Verbs, RxEvents {
     frame.port = 0
     frame.departNs = this.#linkBusyUntil
     return frame
+  }
+
+  /** The next packet has been written already, and may leave: the run that it belongs to goes on. */
+  #goesOn(): boolean {
+    return this.#tx.run.size > 0 && !this.pfc.isHeld(this.#runPriority)
   }
 
   #nextFrame(now: Nanos): Frame | null {
@@ -248,10 +257,15 @@ export class Nic implements Node, Verbs, RxEvents {
   #data(now: Nanos, flow: Flow): Frame | null {
     let frame: Frame | null = null
     try {
-      frame = this.#tx.data(now, flow)
-      if (frame !== null) flow.sentFrames++
+      const { run } = this.#tx
+      // One that the switch has paused stays as it is, and what others send meanwhile leaves without runs.
+      const mayRun = run.size === 0
+      frame = this.#tx.data(now, flow, mayRun)
+      const packets = mayRun ? 1 + run.size : 1
+      if (packets > 1) this.#runPriority = flow.path.priority
+      if (frame !== null) flow.sentFrames += packets
       this.#considerSent(now, flow)
-      this.#scheduler.sent(flow, now)
+      this.#scheduler.sent(flow, now, packets)
       this.#afterSend(now, flow)
     } catch (defect) {
       this.onDefect(now, flow, defect)
@@ -395,7 +409,12 @@ export class Nic implements Node, Verbs, RxEvents {
     this.#tx.recover()
     if (this.settings.defects === 'throw') throw defect
     this.#defects++
-    this.settings.onDefect(defect)
+    try {
+      this.settings.onDefect(defect)
+    } catch {
+      // There is nobody else to tell.
+      this.#defects++
+    }
   }
 
   /** As FlowStart. */
@@ -406,7 +425,7 @@ export class Nic implements Node, Verbs, RxEvents {
   /** The flow has new work, a new state or news of its packets: schedules it, and its handler's events. */
   flowChanged(now: Nanos, flow: Flow): void {
     const { sender, path, ending } = flow
-    if (sender.brokenNeeds !== 0) this.#start.onNeedsBroken(flow)
+    if (flow.promisesChanged) this.#start.agreeAgain(flow)
     if (sender.needsBaseRtt()) this.startProbe(flow)
     if (path.peerSourcePort !== path.sourcePort && path.peerSourcePort !== 0) this.#paths.follow(now, flow)
     this.#choosePath(now, flow)

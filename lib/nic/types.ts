@@ -43,7 +43,10 @@ export interface ConnectOptions {
   telemetry?: Partial<TelemetrySettings>
   /** How this end chooses the connection's path, and whether it is admitted; what is not given is the NIC's. */
   paths?: Partial<PathSettings>
-  /** Bytes, 256, 512, 1024, 2048 or 4096; the smaller of both ends' counts. Default: the NIC's. */
+  /**
+   * Payload bytes of a full packet, 256, 512, 1024, 2048 or 4096; the smaller of both ends' counts. Default: the NIC's, or as many as fill
+   * a packet (`NicConfig.packetBytesMax`).
+   */
   pathMtu?: number
   /** T, when it is known; otherwise idle probes measure it after the handshake. */
   baseRttNs?: Nanos
@@ -110,6 +113,7 @@ export interface Connection {
   /** What the peer said at connect. */
   readonly peerPrivateData: Uint8Array
   readonly established: boolean
+  /** Payload bytes of a full packet. */
   readonly pathMtu: number
   /**
    * False when the send queue is full: try again after a completion. False, too, once the connection is closed.

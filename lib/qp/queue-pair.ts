@@ -1,5 +1,7 @@
 import { WeirError } from '../errors.js'
 import type { Frame } from '../frame/frame.js'
+import type { FrameRun } from '../frame/frame-run.js'
+import type { ReceivedRun } from '../frame/received-run.js'
 import type { Nanos } from '../time/nanos.js'
 import * as bth from '../wire/ib/bth.js'
 import { isKnown, isRequest, Opcode } from '../wire/ib/opcode.js'
@@ -20,6 +22,8 @@ import { onResponse } from './requester/on-response.js'
 import { nextTimeout, onTimeout } from './requester/on-timeout.js'
 import { Requester } from './requester/requester.js'
 import { requestPayloadBytes, transmitRequest } from './requester/transmit-request.js'
+import { middlesNext, transmitRun } from './requester/transmit-run.js'
+import { executeRun, roomForRun } from './responder/execute-run.js'
 import { Responder } from './responder/responder.js'
 import {
   ackIsNext,
@@ -319,6 +323,26 @@ export class QueuePair {
     }
   }
 
+  /**
+   * How many packets of a run, 0 to `most`, `onRun` could carry out. `onPacket` has just handled `frame`, the packet before
+   * them, and they differ from it in payload and PSN only.
+   */
+  roomForRun(frame: Frame, most: number): number {
+    const context = this.#context
+    if (!context.took || !context.responds) return 0
+    return roomForRun(this.#responder.inbound, frame, bth.opcode(frame.view, frame.bth), most)
+  }
+
+  /**
+   * Carries out the first `packets` of a run, at most `roomForRun`, with the right ICRC, as `onPacket` would one by one. One
+   * acknowledgement stands for all of them.
+   *
+   * @param asksForAck one of them asks for an acknowledgement
+   */
+  onRun(frame: Frame, run: ReceivedRun, packets: number, asksForAck: boolean): void {
+    executeRun(this.#responder.inbound, frame, run, packets, asksForAck)
+  }
+
   /** Call at the time of `nextTimeout`; harmless when called early. */
   onTimeout(now: Nanos): void {
     onTimeout(this.#requester, now)
@@ -392,6 +416,26 @@ export class QueuePair {
       default:
         return kind
     }
+  }
+
+  /**
+   * Packets that may follow the one that `pollTransmit` has just written, and differ from it in PSN and AckReq alone; 0 unless that
+   * was a new request, and another one is next.
+   */
+  get runPackets(): number {
+    const { inbound } = this.#responder
+    if (ackIsNext(inbound) || inbound.table.pending !== null) return 0
+    const requester = this.#requester
+    if (this.lastTransmittedWasRetransmission || this.lastTransmittedSeq !== requester.outbound.sendSeq - 1)
+      return 0
+    return middlesNext(requester)
+  }
+
+  /** Writes so many of them, `runPackets` at most, into frames that are copies of that packet: PSN, AckReq and payload. */
+  transmitRun(now: Nanos, run: FrameRun, packets: number): void {
+    transmitRun(this.#requester, now, run, packets)
+    this.lastTransmittedSeq += packets
+    this.#requester.outbound.check()
   }
 
   /**

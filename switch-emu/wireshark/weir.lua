@@ -580,6 +580,8 @@ local w = {
   need = ProtoField.uint8("weir.words.need", "Needs", base.DEC, NEEDS, 0xf8),
   need_value = ProtoField.uint32("weir.words.need.value", "Value"),
   ack_every = ProtoField.uint64("weir.words.ack_every", "Packets for which it grants one ACK at most"),
+  filled = ProtoField.uint64("weir.words.filled_payload", "Payload that fills a packet (B)"),
+  without_icrc = ProtoField.uint64("weir.words.without_icrc", "Packets have no ICRC"),
   proof = ProtoField.bytes("weir.words.proof", "Proof of the words of both ends"),
   code = ProtoField.string("weir.words.code", "Code"),
   message = ProtoField.string("weir.words.message", "Reason"),
@@ -637,7 +639,7 @@ end
 
 -- By message and field number: how numbers and how bytes are shown.
 local PARAMETERS = {
-  numbers = { [1] = w.version, [3] = w.mtu, [7] = w.budget, [11] = w.ack_every },
+  numbers = { [1] = w.version, [3] = w.mtu, [7] = w.budget, [11] = w.ack_every, [13] = w.filled, [14] = w.without_icrc },
   bytes = { [8] = raw(w.data), [9] = raw(w.key), [10] = add_needs, [12] = raw(w.proof) },
 }
 local REJECTION = { numbers = {}, bytes = { [1] = raw(w.code), [2] = raw(w.message), [3] = raw(w.end_proof) } }

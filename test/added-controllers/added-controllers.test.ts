@@ -545,7 +545,7 @@ t.test(
 type Lie = (receiver: Receiver, pair: Pair) => void
 
 const says = (name: keyof Receiver, value: unknown) => (receiver: Receiver) =>
-  void Object.defineProperty(receiver, name, { get: () => value })
+  void Object.defineProperty(receiver, name, { configurable: true, get: () => value })
 
 const swallows =
   (name: string): Lie =>
@@ -562,6 +562,11 @@ const hidesHops: Lie = receiver => {
 const keepsNothing: Lie = receiver => {
   receiver.keep = () => {}
 }
+
+const speaksTrue =
+  (name: keyof Receiver): Lie =>
+  receiver =>
+    void Reflect.deleteProperty(receiver, name)
 
 const LIES: [what: string, name: string, lie: Lie, broken: string[], controller: string][] = [
   ['time stamps', 'stamps', says('stamps', false), ['time stamps', 'hop counts'], 'cubic'],
@@ -607,6 +612,33 @@ for (const [what, name, lie, broken, controller] of LIES) {
       t.equal(pair.pool.inUse, 0)
     },
   )
+}
+
+/** A lie of the list above, and how it ends. */
+const ENDING_LIES: [name: string, lie: Lie, end: Lie][] = [
+  ['stamps', says('stamps', false), speaksTrue('stamps')],
+  ['hpcc', keepsNothing, speaksTrue('keep')],
+  ['way-back', says('reverse', 'none'), speaksTrue('reverse')],
+  ['data-way', says('reverse', 'none'), speaksTrue('reverse')],
+]
+
+for (const [name, lie, end] of ENDING_LIES) {
+  t.test(`a peer gives what ${name} needs again: it counts as granted, and ${name} returns`, async t => {
+    const pair = makePair({ a: chosen(name), b: { ...chosen('fixed-window'), ackEveryPackets: 4 } })
+    const { left } = connected(pair)
+    const { stats } = left.connection!
+    const granted = [...stats.feedbackGranted]
+    const { receiver } = pair.b.table.flows.find(flow => flow !== null)!
+    lie(receiver, pair)
+    for (let id = 1; id <= 8; id++) t.ok(moves(pair, left, id), 'data moves')
+    t.ok(stats.feedbackRefused.length > 0)
+    end(receiver, pair)
+    for (let id = 9; id <= 24; id++) t.ok(moves(pair, left, id), 'data moves')
+    t.same(stats.feedbackRefused, [])
+    t.same(stats.feedbackGranted, granted)
+    t.match(stats, { controller: name, controllerReason: 'as configured' })
+    t.equal(pair.pool.inUse, 0)
+  })
 }
 
 t.test(

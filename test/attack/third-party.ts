@@ -177,6 +177,8 @@ export function request(pair: Pair, tap: Wiretap, port: number, id: number, from
     keyWords: new Uint8Array(0),
     needs: new Uint8Array(0),
     ackEvery: 0,
+    filledPayload: 0,
+    withoutIcrc: false,
     wordsProof: new Uint8Array(0),
   })
   sendMessage(pair, tap, 'REQ', [id, 0], { port, qpn: id }, from, BigInt(id), words)

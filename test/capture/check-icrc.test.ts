@@ -39,6 +39,16 @@ t.test('what an ordinary socket sends is right, whatever its kernel writes into 
   t.equal(checkIcrc(bySocket({ ...PLAIN, family: 6 }, 0, true)), 'right', 'IPv6 has none of it')
 })
 
+t.test('an ICRC of 0 is not used, unless it is right', async t => {
+  for (const shape of SHAPES) {
+    const frame = bySocket(shape, 0, true)
+    frame.view.setUint32(frame.length - icrc.BYTES, 0)
+    t.equal(checkIcrc(frame), 'unused')
+    frame.view.setUint32(frame.length - icrc.BYTES, 1)
+    t.equal(checkIcrc(frame), 'wrong')
+  }
+})
+
 t.test('any damaged bit that counts makes it wrong', async t => {
   for (const shape of SHAPES) {
     const frame = bySocket(shape, 18766, true)

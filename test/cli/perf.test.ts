@@ -156,6 +156,7 @@ usual('a sum of which one part is not known is not known', t => {
   const rest = {
     depth: 1,
     pathMtu: 4096,
+    mtu: 9000,
     baseRttNs: 1000,
     io: 'x',
     controller: 'cubic',

@@ -23,6 +23,8 @@ const PARAMETERS: ConnectParameters = {
   keyWords: new Uint8Array(0),
   needs: new Uint8Array(0),
   ackEvery: 0,
+  filledPayload: 0,
+  withoutIcrc: false,
   wordsProof: new Uint8Array(0),
 }
 
@@ -63,6 +65,8 @@ t.test('the largest values fit into a REQ', async t => {
     keyWords: new Uint8Array(0),
     needs: new Uint8Array(5).fill(0xff),
     ackEvery: 127,
+    filledPayload: 0,
+    withoutIcrc: false,
     wordsProof: NONE,
   }
   const bytes = encode(largest)
@@ -98,6 +102,8 @@ t.test('with the words of a key a REQ has room for 16 bytes of an application', 
     keyWords: new Uint8Array(16).fill(2),
     needs: new Uint8Array(40).fill(3),
     ackEvery: 300,
+    filledPayload: 1408,
+    withoutIcrc: true,
     wordsProof: new Uint8Array(16).fill(5),
   }
   const reply = padded(encode(inRep), 196)
@@ -117,9 +123,11 @@ t.test('what is encoded is decoded, in a REQ and in a REP', async t => {
       receiveBudgetBytes: fc.maxSafeNat(),
       applicationData: fc.uint8Array({ maxLength: 20 }),
       keyWords: fc.constant(new Uint8Array(0)),
-      needs: fc.uint8Array({ maxLength: 5 }),
+      needs: fc.uint8Array({ maxLength: 1 }),
       ackEvery: fc.constantFrom(0, 2, 127),
       wordsProof: fc.constant(new Uint8Array(0)),
+      filledPayload: fc.constantFrom(0, 256, 1308, 4096),
+      withoutIcrc: fc.boolean(),
     }),
     fc.constantFrom(56, 196),
     (parameters, length) => {
@@ -173,6 +181,10 @@ t.test('values out of range are named', async t => {
     { version: 128 },
     { features: -1 },
     { pathMtu: 1500 },
+    { filledPayload: 252 },
+    { filledPayload: 1410 },
+    { filledPayload: 4100 },
+    { wordsProof: new Uint8Array(15) },
     { receiveBudgetBytes: 2 ** 53 },
     { applicationData: new Uint8Array(21) },
     { keyWords: new Uint8Array(17) },

@@ -101,6 +101,11 @@ t.test('commands that cannot work say why', async t => {
       'WEIR_BAD_ARGUMENT',
       /for the control socket: .*; choose .* --socket/,
     ],
+    [
+      ['--io', 'raw', '--icrc', 'none'],
+      'WEIR_BAD_ARGUMENT',
+      /--icrc has no effect while io is raw, whose packets nothing else checks: .* set io to batch or dgram/,
+    ],
     [['--mtu', '1500'], 'WEIR_BAD_ARGUMENT', /--mtu is one of 256, 512/],
     [
       ['--no-host-hop', '--telemetry', 'hostHop=true'],

@@ -90,6 +90,49 @@ t.test('runs of any sizes and destinations arrive whole and in order', { skip: f
   }
 })
 
+t.test(
+  'the caller takes packets of a run, and gets the others as frames',
+  { skip: fault ?? false },
+  async t => {
+    const rocePort = freePort()
+    const [a, b] = [open(A, rocePort), open(B, rocePort)]
+    const random = new Random(seed)
+    const bytes = 500
+    for (let n = 0; n < 60; n++) a.port.transmit(frameOf(a.pool, B, 4792, numbered(n, bytes)))
+    a.port.transmit(frameOf(a.pool, B, 4792, numbered(60, 300)))
+    a.port.flush()
+    const got: number[] = []
+    let taken = 0
+    const arrived = () => {
+      for (let frame = b.port.receive(); frame !== null; frame = b.port.receive()) {
+        got.push(frame.view.getUint32(42))
+        const { run } = b.port
+        if (frame.length === 42 + 300) t.equal(run, null, 'the last one is shorter, and no part of a run')
+        b.pool.give(frame)
+        if (run === null) continue
+        t.same([run.packetBytes, run.headerBytes], [bytes, 42])
+        const packets = Math.floor(random.next() * (run.count + 1))
+        for (let n = 0; n < packets; n++) got.push(run.view.getUint32(run.at + n * bytes))
+        t.equal(run.firstBytes(packets).length, packets * bytes)
+        run.take(packets)
+        taken += packets
+      }
+      return got.length === 61
+    }
+    await until(arrived)
+    t.same(
+      got,
+      Array.from({ length: 61 }, (_, n) => n),
+    )
+    t.equal(b.port.waitingBytes(), 0)
+    t.equal(b.port.counters.rxFrames, 61)
+    t.equal(b.port.counters.rxBytes, 60 * 542 + 342)
+    t.comment(`${taken} taken`)
+    await Promise.all([a.port.close(), b.port.close()])
+    t.equal(b.pool.inUse, 0)
+  },
+)
+
 t.test('who cannot take runs gets single datagrams: the kernel cuts', { skip: fault ?? false }, async t => {
   const plain = await plainSocket(B)
   const sizes: number[] = []

@@ -4,6 +4,7 @@ import { connect, createServer, type Socket } from 'node:net'
 import t from 'tap'
 import { Backing } from '../../lib/frame/backing.js'
 import { FramePool } from '../../lib/frame/frame-pool.js'
+import type { ReceivedRun } from '../../lib/frame/received-run.js'
 import { RECEIVER_ROOM_BYTES } from '../../lib/io/linux/batch-receiver.js'
 import { BatchSender } from '../../lib/io/linux/batch-sender.js'
 import { libcFault } from '../../lib/io/linux/libc.js'
@@ -186,8 +187,12 @@ function host(address: string, rocePort: number, random: Random, loses: number) 
     if (frame.payloadLength > 0 && random.next() * loses < 1) pool.give(frame)
     else transmit.call(port, frame)
   }
+  let run: ReceivedRun | null = null
   port.receive = () => {
+    // What the NIC has taken from a run, it has taken from where the kernel put it.
+    lent.frames += run?.taken ?? 0
     const frame = receive.call(port)
+    run = port.run
     if (frame !== null && frame.outside !== null) lent.frames++
     return frame
   }

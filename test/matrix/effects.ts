@@ -124,12 +124,16 @@ export const NIC_EFFECTS: Readonly<
   onDefect: 'of NICs with a defect: test/nic/defects',
   gathers: 'of sockets: test/nic/gather',
   takesRuns: 'of sockets: test/nic/runs',
+  runPackets:
+    'of loops that take many packets at once, and it changes none of them: test/nic/written-together',
   seesMarks: 'of sockets: test/nic/agreement',
   seesHops: 'of sockets: test/nic/agreement',
   slackNs: 'of loops that wake late: test/nic/pacing',
   cm: 'of handshakes, which end before data begins: test/cm',
   lineRateBps: [{ value: 5e9, seen: less('rateMax') }],
   pathMtu: [256, 512, 2048, 4096].map(value => ({ value, seen: is('payloadMax', value) })),
+  withoutIcrc: 'of packets that are checked on their way in: test/nic/without-icrc.test.ts',
+  packetBytesMax: [{ value: 1500, seen: more('payloadMax') }],
   int: [
     ...FORMAT_NAMES.slice(1).map(format => ({ value: { format, hops: 5 }, seen: differs('formats') })),
     { value: { format: 'wide', hops: 2 }, seen: differs('headerBytes', 'pathHopsMax') },

@@ -416,7 +416,7 @@ class World {
 
   #checkQueue({ queueMax, windowMax }: Figures): void {
     const { plan, config } = this.#run
-    const mtu = config.pathMtu ?? 1024
+    const mtu = Math.max(config.pathMtu ?? 1024, config.packetBytesMax ?? 0)
     // READ responses have no window of their own.
     const responses = plan.flows.length * 12_000
     const windows = plan.flows.length * (Math.max(windowMax, this.#inFlightMax) + 2 * mtu) + responses
@@ -435,7 +435,8 @@ class World {
       0,
     )
     if (refused > 0) return
-    const mtu = this.#run.config.pathMtu ?? 1024
+    const { pathMtu = 1024, packetBytesMax = 0 } = this.#run.config
+    const mtu = Math.max(pathMtu, packetBytesMax)
     const probes = this.#tailProbes()
     if (retransmittedBytes > probes * mtu) {
       this.#fail(

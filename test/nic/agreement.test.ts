@@ -4,7 +4,7 @@
  */
 import t from 'tap'
 import { ownOffer } from '../../lib/cc/catalogue.js'
-import { grantedOf } from '../../lib/cc/needs.js'
+import { grantedOf, offerOfPeer } from '../../lib/cc/needs.js'
 import type { ConnectParameters } from '../../lib/cm/weir-private-data.js'
 import type { Frame } from '../../lib/frame/frame.js'
 import * as icrc from '../../lib/wire/ib/icrc.js'
@@ -13,7 +13,7 @@ import * as ipv6 from '../../lib/wire/net/ipv6.js'
 import { NeedId } from '../../lib/wire/weir/needs.js'
 import { say, works } from '../attack/third-party.js'
 import { takeWordsOut } from '../support/plain-peer.js'
-import { connected, frameName, makePair, type PairOptions } from './pair.js'
+import { App, connected, frameName, makePair, type PairOptions } from './pair.js'
 
 function agreedStats(options: PairOptions, change: (frame: Frame, name: string) => void = () => {}) {
   const pair = makePair(options)
@@ -199,3 +199,34 @@ t.test(
     }
   },
 )
+
+t.test('a REQ without room for how often its host acknowledges leaves that out: the peer asks', async t => {
+  const secret = Buffer.alloc(32, 7)
+  const host = { secret, receiveBudgetBytes: 2 ** 28 - 1, ...cc('rx-hpcc') }
+  for (const [bytes, leavesOut] of [
+    [15, false],
+    [16, true],
+  ] as const) {
+    const pair = makePair({ a: { ...host, ackEveryPackets: 128 }, b: { secret } })
+    let said: ConnectParameters | undefined
+    pair.tap.watch = (frame, _now, fromA) => {
+      if (fromA && frameName(frame) === 'REQ') {
+        say(frame, words => {
+          said = words
+          return words
+        })
+      }
+      return true
+    }
+    const data = Buffer.alloc(bytes, 5)
+    const left = new App(pair.a)
+    pair.b.listen(9, { accept: () => new App(pair.b) })
+    pair.a.connect(0, pair.b.address, 9, left, { privateData: data })
+    pair.settle()
+    t.ok(left.log.includes('established'), `${bytes} bytes`)
+    t.same(said!.applicationData, data)
+    t.equal(said!.ackEvery, leavesOut ? 0 : 128)
+    const need = { id: NeedId.ACK_EVERY, value: 16 }
+    t.same(grantedOf(offerOfPeer(said!), need), leavesOut ? null : { ...need, value: 128 })
+  }
+})

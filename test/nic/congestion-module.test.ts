@@ -66,7 +66,7 @@ class Restless implements CongestionControl {
 function build(control: CongestionControl) {
   const stats = newConnectionStats()
   const obeyed: number[] = []
-  const module = new CongestionModule(stats, { pathMtu: 1024 }, 100e9, {
+  const module = new CongestionModule(stats, { payloadMax: 1024 }, 100e9, {
     onWindow: (_control, windowBytes) => void obeyed.push(windowBytes),
     onBaseRtt() {},
   })

@@ -175,6 +175,36 @@ for (const handler of HANDLERS) {
   })
 }
 
+t.test('whoever hears of defects throws: that counts as one more, and nothing else ends', async t => {
+  const heard: unknown[] = []
+  const onDefect = (defect: unknown) => {
+    heard.push(defect)
+    throw new Error('the hearer is broken too')
+  }
+  const pair = makePair({ a: { defects: 'end', onDefect } })
+  const { broken, whole, qp } = twoConnections(pair)
+  const { onPacket } = qp
+  qp.onPacket = () => {
+    qp.onPacket = onPacket
+    return fail()
+  }
+  post(pair, broken, 1, WorkOpcode.SEND)
+  t.ok(
+    pair.until(() => broken.closed === 1),
+    'it ends',
+  )
+  t.match(broken.error?.message, 'broken by the test')
+  t.match(heard, [{ code: 'WEIR_INTERNAL' }])
+  t.equal(pair.a.counters.defects, 2)
+  post(pair, whole, 2, WorkOpcode.SEND)
+  t.ok(
+    pair.until(() => completions(whole).length === 1),
+    'the other one carries on',
+  )
+  whole.connection!.disconnect(pair.network.now)
+  clean(t, pair)
+})
+
 /** A request of a to b, of whose handlers `taking` is the passive one. */
 function request(pair: Pair, taking: App, accept = () => taking): App {
   const asking = new App(pair.a)
@@ -361,7 +391,7 @@ t.test('assertions: what each sees', async t => {
       observe() {},
     }
     const follower = { onWindow() {}, onBaseRtt() {} }
-    const module = new CongestionModule(newConnectionStats(), { pathMtu: 1024 }, 1e9, follower)
+    const module = new CongestionModule(newConnectionStats(), { payloadMax: 1024 }, 1e9, follower)
     module.attach({ baseRttNs: 0 } as QueuePair)
     fails(() => module.begin(control as unknown as CongestionControl, 1000), 'lets nothing out')
   }

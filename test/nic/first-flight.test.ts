@@ -80,3 +80,34 @@ t.test('the answer is late: nothing is sent twice', async t => {
     { retransmittedBytes: 0, spuriousBytes: 0, timeouts: 0 },
   )
 })
+
+t.test('a question was lost: packets that later arrive twice are counted all the same', async t => {
+  const pair = makePair({ a: { baseRttNs: RTT_NS, pathMtu: MTU }, delayNs: DELAY_NS })
+  const { left } = connected(pair)
+  const { connection } = left
+  const [source, target] = [memoryOf(pair.a, pattern(1, MTU)), memoryOf(pair.b, Buffer.alloc(MTU))]
+  const remote = { remoteAddress: target.address, rkey: target.key }
+  let lost = (_opcode: number, _isQuestion: boolean, _fromA: boolean) => false
+  pair.tap.watch = ({ view, bth: at, payloadLength }, _now, fromA) =>
+    !lost(bth.opcode(view, at), payloadLength === 0, fromA)
+  const write = (id: number) => {
+    const work = { id, opcode: WorkOpcode.RDMA_WRITE, region: source, offset: 0, length: MTU, ...remote }
+    connection!.postSend(pair.network.now, work)
+    t.ok(pair.until(() => left.log.includes(`completion ${id} SUCCESS`)))
+    pair.settle()
+  }
+  // The first packet is lost, and so is the first question about it.
+  let packets = 0
+  let questions = 0
+  lost = (opcode, isQuestion, fromA) =>
+    fromA && opcode === Opcode.RC_RDMA_WRITE_ONLY && (isQuestion ? questions++ : packets++) === 0
+  write(1)
+  t.same([packets, questions], [2, 2])
+  write(2)
+  t.equal(connection!.stats.spuriousBytes, 0)
+  // The acknowledgement is lost: the tail probe is needless.
+  let acks = 0
+  lost = (opcode, _isQuestion, fromA) => !fromA && opcode === Opcode.RC_ACKNOWLEDGE && acks++ === 0
+  write(3)
+  t.equal(connection!.stats.spuriousBytes, MTU)
+})

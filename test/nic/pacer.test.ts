@@ -31,7 +31,7 @@ t.test('without runs every packet has its own time', async t => {
 
 t.test('the packets of a run leave together, and the next run when they have taken their time', async t => {
   const pacer = new Pacer(0, MS)
-  pacer.inRuns = true
+  pacer.runPackets = TURN_PACKETS
   const times = departures(pacer, rateOf(MS / 4), 12)
   const begins = (n: number) => 5 * MS + n * MS
   t.same(times, [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2].map(begins))
@@ -39,7 +39,7 @@ t.test('the packets of a run leave together, and the next run when they have tak
 
 t.test('a run is no longer than a turn of the scheduler', async t => {
   const pacer = new Pacer(0, MS)
-  pacer.inRuns = true
+  pacer.runPackets = TURN_PACKETS
   const times = departures(pacer, rateOf(1000), 3 * TURN_PACKETS)
   for (const [n, at] of times.entries())
     t.equal(at, 5 * MS + Math.floor(n / TURN_PACKETS) * TURN_PACKETS * 1000)
@@ -47,17 +47,17 @@ t.test('a run is no longer than a turn of the scheduler', async t => {
 
 t.test('packets that take as long as a run leave one by one', async t => {
   const pacer = new Pacer(0, MS)
-  pacer.inRuns = true
+  pacer.runPackets = TURN_PACKETS
   t.same(departures(pacer, rateOf(2 * MS), 3), [5 * MS, 7 * MS, 9 * MS])
   const other = new Pacer(0, MS)
-  other.inRuns = true
+  other.runPackets = TURN_PACKETS
   const due = [0, 0.9, 1.8].map(ms => 5 * MS + ms * MS)
   t.same(departures(other, rateOf(0.9 * MS), 3), due, 'two would take longer than a run')
 })
 
 t.test('a rate that falls in the middle of a run ends it', async t => {
   const pacer = new Pacer(0, MS)
-  pacer.inRuns = true
+  pacer.runPackets = TURN_PACKETS
   departures(pacer, rateOf(MS / 8), 2)
   t.equal(pacer.nextSendNs(rateOf(4 * MS)), 5 * MS + MS / 8 + 4 * MS)
 })

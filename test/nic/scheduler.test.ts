@@ -16,7 +16,7 @@ class StubFlow {
   nextAt = 0
   readonly gapNs: number
   readonly path = { priority: 0 }
-  readonly sender = { nextSendNs: () => this.nextAt }
+  readonly sender = { nextSendNs: () => this.nextAt, turnPackets: TURN_PACKETS }
 
   constructor(index: number, gapNs: number) {
     this.index = index
@@ -94,7 +94,7 @@ t.test('who may send more at once does so in its turn, and no longer', async t =
     const stub = stubs[scheduler.nextReady(0)!.index]!
     order.push(stub.index)
     stub.send(0)
-    scheduler.sent(asFlow(stub), 0)
+    scheduler.sent(asFlow(stub), 0, 1)
     // An update of any other flow does not change whose turn it is.
     for (const other of stubs) scheduler.update(asFlow(other), 0)
   }

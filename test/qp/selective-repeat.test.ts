@@ -720,3 +720,49 @@ t.test('an end by error gives back what is kept', async t => {
   pair.b.qp.modify(0, 6)
   t.equal(pair.b.reorderPool.inUse, 0)
 })
+
+t.test(
+  'a packet that was kept, and shows a defect when its turn comes, is given back with the others',
+  async t => {
+    for (const opcode of [WorkOpcode.RDMA_WRITE, WorkOpcode.RDMA_READ]) {
+      const isRead = opcode === WorkOpcode.RDMA_READ
+      const pair = two()
+      pair.a.qp.postSend(0, work(pair, opcode, 20))
+      const sent = requests(pair)
+      for (const { frame } of sent) if (isRead) pair.b.qp.onPacket(0, frame)
+      const [taker, region] = isRead ? [pair.a, pair.source] : [pair.b, pair.target]
+      const packets = isRead ? drain(pair.b, FIRST_PSN) : sent
+      for (const { n, frame } of packets) if (n !== 2) taker.qp.onPacket(0, frame)
+      t.equal(taker.reorderPool.inUse, 17)
+      const { allows } = region
+      let packetsBefore = 1
+      region.allows = rights => {
+        if (packetsBefore-- === 0) throw new Error('broken by the test')
+        return allows.call(region, rights)
+      }
+      t.throws(() => taker.qp.onPacket(0, packets[2]!.frame), { message: 'broken by the test' })
+      taker.qp.modify(0, 6)
+      t.equal(taker.reorderPool.inUse, 0)
+    }
+  },
+)
+
+t.test('a SEND that is kept and finds no receive is refused once each time it arrives', async t => {
+  const pair = two()
+  const { qp } = pair.b
+  const receive = (id: number) => qp.postReceive({ id, region: pair.target, offset: 0, length: MTU })
+  for (const id of [1, 2, 3]) pair.a.qp.postSend(0, { ...work(pair, WorkOpcode.SEND, 1), id })
+  const sent = requests(pair)
+  receive(1)
+  for (const n of [1, 2, 0]) qp.onPacket(0, sent[n]!.frame)
+  t.equal(qp.counters.rnrNaksSent, 1)
+  qp.onPacket(0, sent[1]!.frame)
+  t.equal(qp.counters.rnrNaksSent, 2)
+  t.equal(pair.b.reorderPool.inUse, 2)
+  receive(2)
+  receive(3)
+  qp.onPacket(0, sent[1]!.frame)
+  t.equal(qp.counters.rnrNaksSent, 2)
+  t.equal(pair.b.receiveCq.pending, 3)
+  t.equal(pair.b.reorderPool.inUse, 0)
+})

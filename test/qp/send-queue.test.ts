@@ -63,7 +63,8 @@ t.test('a queue pair that may have no READs outstanding', async t => {
 
 t.test('settings out of range', async t => {
   const wrong: Partial<QpConfig>[] = [
-    { pathMtu: 1500 },
+    { pathMtu: 1402 },
+    { pathMtu: 252 },
     { sendQueueDepth: 0 },
     { receiveQueueDepth: 65_537 },
     { retryCount: 8 },

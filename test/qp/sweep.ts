@@ -15,7 +15,8 @@ import { Traffic } from './traffic.js'
 
 const MESSAGES = 120
 const STEPS_MAX = 200_000
-const MTUS = [256, 512, 1024, 2048, 4096]
+/** Two Weir hosts may agree on any multiple of 4. */
+const MTUS = [256, 512, 1024, 1308, 2048, 4096]
 const FAULTLESS = { loss: 0, duplicate: 0, reorder: 0, delayNs: 1000 }
 const FAULTS: [string, Partial<Faults>][] = [
   ['nothing', {}],

@@ -327,7 +327,7 @@ class Tail {
   }
 
   news(now: number, timed: boolean, awaited = false): void {
-    this.tail.onNews(now, this.trips.onNews(now, timed), awaited, NEVER)
+    this.tail.onNews(now, this.trips.onNews(now, timed, 0), awaited, NEVER)
   }
 }
 

@@ -97,6 +97,16 @@ export class BatchReceiver {
     return true
   }
 
+  /** Datagrams of the same length, sender and class that lie right behind the one that `next` found. */
+  get following(): number {
+    return Math.floor((this.#endAt - this.#segmentAt) / this.#segmentBytes)
+  }
+
+  /** `next` is not to return the next `count` datagrams, at most `following`. */
+  skip(count: number): void {
+    this.#segmentAt += count * this.#segmentBytes
+  }
+
   #nextMessage(): boolean {
     for (;;) {
       if (this.#message === this.#count && !this.#read()) return this.#isEmpty()

@@ -25,7 +25,7 @@ interface HostLoopOptions {
   intake?: Intake
 }
 
-/** Most frames received, and most frames sent, in one round. Then the event loop runs. */
+/** Most frames received, but for the rest of a run, and most frames sent, in one round. Then the event loop runs. */
 const BATCH_FRAMES = 64
 /**
  * Rounds for which deadlines wait until all arrived frames are taken in. A deadline means silence, and the
@@ -101,17 +101,22 @@ export class HostLoop implements Driven {
     this.#intake?.begin(now)
     let received = 0
     let bytes = 0
-    for (; received < BATCH_FRAMES; received++) {
+    while (received < BATCH_FRAMES) {
       const frame = this.#port.receive()
       if (frame === null) break
-      bytes += frame.length
+      const { length } = frame
+      const run = this.#port.run ?? null
       // A new reading of the clock: the frame may have arrived while the frames before it were handled, or
-      // while other processes ran. With the older time its round trip would be too short.
+      // while other processes ran. With the older time its round trip would be too short. What follows the
+      // frame in its run has arrived with it.
       now = this.now()
-      this.#node.onFrame(now, 0, frame)
+      this.#node.onFrame(now, 0, frame, run)
+      const packets = run === null ? 1 : 1 + run.taken
+      received += packets
+      bytes += packets * length
     }
     this.#intake?.took(bytes, this.#port.waitingBytes())
-    this.#keepDeadlines(now, received === BATCH_FRAMES)
+    this.#keepDeadlines(now, received >= BATCH_FRAMES)
     let sent = 0
     while (sent < BATCH_FRAMES && this.#port.canTransmit()) {
       const frame = this.#node.pollTransmit(now)
@@ -121,7 +126,7 @@ export class HostLoop implements Driven {
     }
     this.#port.flush()
     if (this.#intake?.wantsEnd) this.#intake.end(this.now())
-    return sent === BATCH_FRAMES || received === BATCH_FRAMES
+    return sent === BATCH_FRAMES || received >= BATCH_FRAMES
   }
 
   #keepDeadlines(now: Nanos, moreWaits: boolean): void {

@@ -1,6 +1,7 @@
 import { Backing } from '../../frame/backing.js'
 import type { Frame } from '../../frame/frame.js'
 import type { FramePool } from '../../frame/frame-pool.js'
+import { ReceivedRun } from '../../frame/received-run.js'
 import { WireError } from '../../wire/bytes/wire-error.js'
 import { HostAddress } from '../../wire/net/address.js'
 import * as udp from '../../wire/net/udp.js'
@@ -72,7 +73,11 @@ export class BatchPort implements Port {
   /** The pool's memory, and the part of it into which the receivers read. */
   readonly #arena: DataView
   readonly #room: Backing
+  /** What lies behind the frame that was returned last. */
+  readonly #run: ReceivedRun
   readonly #family: 4 | 6
+  /** Bytes of a frame before its UDP payload. */
+  readonly #headerBytes: number
   readonly #sockets: UdpSocket[] = []
   readonly #roce: Receiving
   readonly #int: Receiving
@@ -97,6 +102,7 @@ export class BatchPort implements Port {
     const local = HostAddress.parse(address)
     this.#pool = pool
     this.#family = local.family
+    this.#headerBytes = local.family === 4 ? HEADER_BYTES_V4 : HEADER_BYTES_V6
     this.#headers4 = new HeaderWriter4(local.ipv4)
     this.#headers6 = new HeaderWriter6(local.gid)
     this.mtu = options.mtu ?? interfaceMtu(address)
@@ -114,6 +120,7 @@ export class BatchPort implements Port {
       const room = pool.reserve(RECEIVER_ROOM_BYTES)
       this.#arena = new DataView(pool.arena.buffer)
       this.#room = new Backing(pool.arena.subarray(room, room + RECEIVER_ROOM_BYTES))
+      this.#run = new ReceivedRun(this.#room)
       this.#roce = new Receiving(new BatchReceiver(pool, roce, room), udp.PORT_ROCE)
       this.#int = new Receiving(new BatchReceiver(pool, int, room), udp.PORT_INT)
       this.#current = this.#int
@@ -132,18 +139,25 @@ export class BatchPort implements Port {
     return this.#senders.ports
   }
 
+  get run(): ReceivedRun | null {
+    return this.#run.count > 0 ? this.#run : null
+  }
+
   waitingBytes(): number {
+    this.#skipTaken()
     return this.#closed ? 0 : this.#roce.receiver.waitingBytes() + this.#int.receiver.waitingBytes()
   }
 
   receive(): Frame | null {
     if (this.#closed) return null
+    this.#skipTaken()
     for (;;) {
       const from = this.#current
       if (from.receiver.next()) {
         const frame = this.#take(from)
-        if (frame !== null) return frame
-        continue
+        if (frame === null) continue
+        this.#beginRun(from.receiver)
+        return frame
       }
       // The other socket is next. After the second one nothing is left for now.
       this.#current = from === this.#int ? this.#roce : this.#int
@@ -201,7 +215,7 @@ export class BatchPort implements Port {
     const { drops } = this.counters
     this.#countLost()
     const { bytes } = receiver
-    const start = this.#family === 4 ? HEADER_BYTES_V4 : HEADER_BYTES_V6
+    const start = this.#headerBytes
     if (start + bytes > this.#pool.slotBytes) {
       drops.tooLong++
       return null
@@ -245,6 +259,22 @@ export class BatchPort implements Port {
     frame.outside = this.#room
     frame.outsideBase = at - start - (this.#room.bytes.byteOffset - this.#pool.arena.byteOffset)
     return true
+  }
+
+  #beginRun(receiver: BatchReceiver): void {
+    const at = receiver.at + receiver.bytes - (this.#room.bytes.byteOffset - this.#pool.arena.byteOffset)
+    this.#run.begin(at, receiver.bytes, this.#headerBytes, receiver.following)
+  }
+
+  /** The caller has taken packets of the run. */
+  #skipTaken(): void {
+    const { taken, packetBytes } = this.#run
+    if (taken > 0) {
+      this.#current.receiver.skip(taken)
+      this.counters.rxFrames += taken
+      this.counters.rxBytes += taken * (this.#headerBytes + packetBytes)
+    }
+    this.#run.begin(0, 0, 0, 0)
   }
 
   #countLost(): void {

@@ -18,6 +18,7 @@ import { isLast, isReadResponse } from '../../wire/ib/opcode.js'
 import { HostAddress } from '../../wire/net/address.js'
 import * as ipv4 from '../../wire/net/ipv4.js'
 import { checkConnectOptions, type NicSettings, priorityOfDscp, timeoutExponent } from '../config.js'
+import { filledPayload, PAYLOAD_MAX } from '../flow/filled-payload.js'
 import type { Flow } from '../flow/flow.js'
 import { type Beginning, type FlowHost, makeFlow } from '../flow/make-flow.js'
 import { ConcurrentFlows } from '../rx/concurrent-flows.js'
@@ -43,7 +44,6 @@ import {
 import { connectingOf, otherThanOwn } from './udp-ports.js'
 
 const READS_OUTSTANDING = 16
-const PATH_MTU_MAX = 4096
 /** When no place is free, a connection gives way that has not been confirmed for so long. */
 const CONFIRM_WITHIN_NS = 100 * MILLISECOND
 /** Packets of small messages are more than their bytes say. */
@@ -142,7 +142,8 @@ export class Connections {
     const udpPort = otherThanOwn(this.#nic.settings, options.udpPort)
     this.#makeRoom(now)
     const beginning = { remote, handler, phase: 'connecting' as const, udpPort, baseRttNs, pathMtu }
-    const flow = this.#makeFlow({ ...beginning, cc, telemetry, paths })
+    const fills = pathMtu === undefined
+    const flow = this.#makeFlow({ ...beginning, fills, cc, telemetry, paths })
     try {
       this.#request(now, flow, port, options)
       flow.handler.onCreated?.(now, flow.connection)
@@ -387,7 +388,7 @@ export class Connections {
       const handler = listener.accept(now, { remote, udpPort, port, privateData })
       // A Weir host says the same twice. With a key nobody on the path can change its words.
       const pathMtu = words?.pathMtu ?? (request.pathMtu || undefined)
-      const beginning = { remote, handler, phase: 'accepting' as const, pathMtu, cc: undefined }
+      const beginning = { remote, handler, phase: 'accepting' as const, pathMtu, fills: true, cc: undefined }
       const theirPort = otherThanOwn(this.#nic.settings, udpPort)
       flow = this.#makeFlow({ ...beginning, udpPort: theirPort, baseRttNs: undefined })
     } catch (error) {
@@ -509,7 +510,7 @@ export class Connections {
     flow.qp.modify(now, QpState.RTR, {
       remoteQpn: peer.qpn,
       receivePsn: flow.handshake.receivePsn,
-      pathMtu: flow.peer.pathMtu,
+      pathMtu: flow.peer.payloadMax,
       responderResources: Math.min(READS_OUTSTANDING, peer.responderResources),
       selectiveRepeat: flow.peer.selectiveRepeat,
       ackEveryPackets: flow.receiver.ackEveryPackets,
@@ -596,9 +597,10 @@ export class Connections {
   }
 }
 
-/** Room for a full packet of this host's path MTU with all its headers. */
-function keptBytes({ pathMtu, pool }: NicSettings): number {
-  return Math.min(pool.slotBytes, pathMtu + SLOT_BYTES - PATH_MTU_MAX)
+/** Room for a full packet of this host with all its headers. */
+function keptBytes({ pathMtu, packetBytesMax, address, pool }: NicSettings): number {
+  const payload = Math.max(pathMtu, filledPayload(packetBytesMax, address, null))
+  return Math.min(pool.slotBytes, payload + SLOT_BYTES - PAYLOAD_MAX)
 }
 
 /** An application's own error, as the end of a connection reports it. */
@@ -616,5 +618,5 @@ function asWeirError(error: unknown): WeirError {
 function grantedPackets({ receiveBudgetBytes, packetsInFlightMax }: NicSettings, flow: Flow): number {
   const bytes =
     (receiveBudgetBytes ?? Number.POSITIVE_INFINITY) + flow.sender.congestion.hostShare.budgetBytes
-  return Math.min(packetsInFlightMax, Math.max(GRANTED_LEAST, Math.ceil(bytes / flow.peer.pathMtu)))
+  return Math.min(packetsInFlightMax, Math.max(GRANTED_LEAST, Math.ceil(bytes / flow.peer.payloadMax)))
 }

@@ -97,12 +97,9 @@ export class FlowStart {
     return true
   }
 
-  /** The peer does not give what it has granted: the controller goes on without, or gives way as its entry says. */
-  onNeedsBroken(flow: Flow): void {
-    const { sender } = flow
-    const gaveWay = flow.onBroken(sender.brokenNeeds)
-    sender.onNeedsRefused()
-    if (gaveWay) this.#equip(flow, flow.stats.baseRttNs)
+  /** The peer has ceased to give what it has granted: the controller goes on without, or gives way as its entry says. Or it gives it again. */
+  agreeAgain(flow: Flow): void {
+    if (flow.agreeAgain()) this.#equip(flow, flow.stats.baseRttNs)
   }
 
   /** T is known: the flow gets its controller, and what brings it telemetry. */
@@ -116,7 +113,7 @@ export class FlowStart {
     const context = {
       lineRateBps: this.#settings.lineRateBps,
       baseRttNs,
-      mtuBytes: flow.peer.pathMtu,
+      mtuBytes: flow.peer.payloadMax,
       careful: this.#settings.start === 'careful',
     }
     const control = createCongestionControl(cc.name, context, cc.options)

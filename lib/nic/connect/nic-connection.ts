@@ -39,7 +39,7 @@ export class NicConnection implements Connection {
   }
 
   get pathMtu(): number {
-    return this.flow.peer.pathMtu
+    return this.flow.peer.payloadMax
   }
 
   get stats(): ConnectionStats {

@@ -1,6 +1,13 @@
 /** What two Weir hosts say beyond the standard, in the private data of REQ and REP, and of REJ and DREQ. */
 import { ccNeeds, needTexts, ownOffer } from '../../cc/catalogue.js'
-import { type FeedbackOffer, grantedOf, offerOfPeer, PLAIN_OFFER, readsNeeds } from '../../cc/needs.js'
+import {
+  type FeedbackOffer,
+  grantedOf,
+  offerOfPeer,
+  PLAIN_OFFER,
+  readsNeeds,
+  withoutAckEvery,
+} from '../../cc/needs.js'
 import { probesPaths } from '../../cc/path-settings.js'
 import type { Disconnected, Rejected } from '../../cm/events.js'
 import { REQ_USER_BYTES } from '../../cm/options.js'
@@ -42,36 +49,68 @@ const NO_WORDS = new Uint8Array(0)
 const OLDER_NEEDS: readonly needs.Need[] = [{ id: needs.NeedId.RECEIVING_PART, value: 0 }]
 
 /**
- * This end's words, for a REQ or a REP. Throws WEIR_BAD_ARGUMENT if there is no room in a REQ for the application's data beside what
- * the controller needs of the peer.
+ * This end's words, for a REQ or a REP. A REQ without room for all of them leaves out first that this end fills its packets, then that it
+ * does without ICRCs, then how often it acknowledges. Throws WEIR_BAD_ARGUMENT if there is no room in a REQ for the application's data beside what the controller needs of the
+ * peer.
  */
-export function ownWords(settings: NicSettings, flow: Flow, applicationData?: Uint8Array): Uint8Array {
-  const data = applicationData ?? NO_WORDS
-  const said: weirData.ConnectParameters = {
-    version: VERSION,
-    features: ownFeatures(settings, flow),
-    pathMtu: flow.peer.pathMtu,
-    receiveBudgetBytes: settings.receiveBudgetBytes ?? 0,
-    applicationData: data,
-    keyWords: ownKeyWords(settings, flow),
-    needs: needs.encode(ccNeeds(flow.cc.name)),
-    ackEvery: offered(settings).ackEvery,
-    wordsProof: NO_WORDS,
-  }
-  const words = weirData.encode(said)
+export function ownWords(
+  settings: NicSettings,
+  flow: Flow,
+  applicationData: Uint8Array = NO_WORDS,
+): Uint8Array {
   const { handshake } = flow
-  if (!handshake.active) {
-    if (handshake.wordsKey === null) return words
-    const exchange = exchangeOf(flow, words, flow.qp.remoteQpn, flow.qp.sndNxt)
-    return weirData.encode({ ...said, wordsProof: wordsProof(handshake.wordsKey, exchange) })
+  const keyWords = ownKeyWords(settings, flow)
+  const say = () => saidBy(settings, flow, applicationData, keyWords)
+  const said = say()
+  const words = weirData.encode(said)
+  if (handshake.active) return requestOf(flow, words, () => weirData.encode(say()), applicationData)
+  if (handshake.wordsKey === null) return words
+  const exchange = exchangeOf(flow, words, flow.qp.remoteQpn, flow.qp.sndNxt)
+  return weirData.encode({ ...said, wordsProof: wordsProof(handshake.wordsKey, exchange) })
+}
+
+/** The words of a REQ, as many as fit. @param again the words once the flow does without something */
+function requestOf(
+  { handshake, peer, cc }: Flow,
+  all: Uint8Array,
+  again: () => Uint8Array,
+  applicationData: Uint8Array,
+): Uint8Array {
+  let words = all
+  for (const leaveOut of [() => peer.fillsNone(), () => peer.keepsIcrc(), () => handshake.hideAckEvery()]) {
+    if (words.length <= REQ_USER_BYTES) break
+    leaveOut()
+    words = again()
   }
   handshake.onRequestWords(words)
   const beyond = words.length - REQ_USER_BYTES
-  if (beyond <= 0 || data.length === 0) return words
+  if (beyond <= 0 || applicationData.length === 0) return words
   throw new WeirError(
     'WEIR_BAD_ARGUMENT',
-    `privateData of ${data.length} bytes is ${beyond} too long beside what ${flow.cc.name} needs of the peer${flow.handshake.keyWords.length > 0 ? ' and the key' : ''}`,
+    `privateData of ${applicationData.length} bytes is ${beyond} too long beside what ${cc.name} needs of the peer${handshake.keyWords.length > 0 ? ' and the key' : ''}`,
   )
+}
+
+function saidBy(
+  settings: NicSettings,
+  flow: Flow,
+  applicationData: Uint8Array,
+  keyWords: Uint8Array,
+): weirData.ConnectParameters {
+  const offer = offered(settings, flow)
+  return {
+    version: VERSION,
+    features: ownFeatures(settings, flow, offer),
+    pathMtu: flow.peer.pathMtu,
+    filledPayload: flow.peer.filledPayload,
+    withoutIcrc: flow.peer.mayOmitIcrc,
+    receiveBudgetBytes: settings.receiveBudgetBytes ?? 0,
+    applicationData,
+    keyWords,
+    needs: needs.encode(ccNeeds(flow.cc.name)),
+    ackEvery: offer.ackEvery,
+    wordsProof: NO_WORDS,
+  }
 }
 
 /** What both ends have said, as this end knows it. @param reply words of the REP, without their proof */
@@ -91,17 +130,22 @@ function exchangeOf(
   }
 }
 
-function ownFeatures(settings: NicSettings, { peer: { selectiveRepeat }, path }: Flow): number {
+function ownFeatures(
+  settings: NicSettings,
+  { peer: { selectiveRepeat }, path }: Flow,
+  offer: FeedbackOffer,
+): number {
   const keepsPort = probesPaths(path.settings) ? 0 : KEEPS_PORT
-  const always = PATH_ANSWERS | WINDOW_NUMBERS | offered(settings).features
+  const always = PATH_ANSWERS | WINDOW_NUMBERS | offer.features
   return (
     (always | (selectiveRepeat ? SELECTIVE_REPEAT : 0) | (settings.takesRuns ? 0 : NO_RUNS) | keepsPort) >>> 0
   )
 }
 
-/** What this host grants its peers. */
-function offered(settings: NicSettings): FeedbackOffer {
-  return ownOffer(settings)
+/** What this host grants the peer. */
+function offered(settings: NicSettings, { handshake }: Flow): FeedbackOffer {
+  const offer = ownOffer(settings)
+  return handshake.hidesAckEvery ? withoutAckEvery(offer) : offer
 }
 
 /** What the other end grants this one. */
@@ -213,9 +257,10 @@ export function heed(settings: NicSettings, flow: Flow, said: PeerSaid, words: P
     flow.peer.isPlain()
     return
   }
-  const { features, pathMtu, receiveBudgetBytes } = words
+  const { features, pathMtu, filledPayload, withoutIcrc, receiveBudgetBytes } = words
   const asked = readsNeeds(features) ? needs.decode(words.needs)! : OLDER_NEEDS
-  const given = asked.flatMap(need => grantedOf(offered(settings), need) ?? [])
+  const offer = offered(settings, flow)
+  const given = asked.flatMap(need => grantedOf(offer, need) ?? [])
   flow.receiver.serve(given)
   if (readsNeeds(features)) flow.stats.feedbackGiven = needTexts(given)
   flow.peer.agree({
@@ -225,6 +270,8 @@ export function heed(settings: NicSettings, flow: Flow, said: PeerSaid, words: P
     takesRuns: (features & NO_RUNS) === 0,
     selectiveRepeat: (features & SELECTIVE_REPEAT) !== 0,
     pathMtu,
+    filledPayload,
+    withoutIcrc,
   })
   if (receiveBudgetBytes > 0) flow.sender.congestion.hostShare.budgetBytes = receiveBudgetBytes
 }

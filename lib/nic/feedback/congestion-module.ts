@@ -21,7 +21,7 @@ const DEADLINES_MAX = 64
 /** What the two ends have agreed on. */
 interface Agreed {
   /** Payload bytes of a full packet. */
-  readonly pathMtu: number
+  readonly payloadMax: number
 }
 
 /** What obeys the module. */
@@ -96,7 +96,9 @@ export class CongestionModule {
   /** What may be in flight, bytes, or NO_WINDOW: the window, within this flow's share of what the receiving host can take at once. */
   allowedBytes(): number {
     const bytes = Math.min(this.#control!.windowBytes(), this.hostShare.bytes)
-    return this.#baseRtt === null ? bytes : Math.min(bytes, this.#baseRtt.windowBytes(this.#agreed.pathMtu))
+    return this.#baseRtt === null
+      ? bytes
+      : Math.min(bytes, this.#baseRtt.windowBytes(this.#agreed.payloadMax))
   }
 
   /** The rate that paces the flow, bit/s. A flow without a controller starts at line rate, as every flow does. */
@@ -111,7 +113,7 @@ export class CongestionModule {
 
   // ---- What it hears
 
-  /** A packet of `bytes` payload has left. @param number of its transmission */
+  /** A packet of `bytes` payload has left, or a run of packets with so many in all. @param number of the last transmission */
   onSent(now: Nanos, number: number, bytes: number): void {
     this.#control!.onSent?.(now, number, bytes)
   }

@@ -20,7 +20,10 @@ export interface FlowOptions {
   udpPort: number
   /** T, when it is given; 0 = to be measured. */
   fixedBaseRttNs: Nanos
+  /** Path MTU of InfiniBand, towards any peer. */
   pathMtu: number
+  /** Payload that fills a packet, towards a Weir host that fills its packets too; 0 = this end does not. */
+  filledPayload: number
   ccChoice: { name: string; options: OptionValues }
   intFormat: number
   intSlots: number
@@ -34,8 +37,12 @@ export interface FlowOptions {
   slackNs: Nanos
   /** Time, at the flow's rate, of the packets that leave together where nothing measures the queue that they make. */
   pacingRunNs: Nanos
+  /** Packets that are written together at most, 1 to 64. */
+  runPackets: number
   lineRateBps: number
   selectiveRepeat: boolean
+  /** This end would do without ICRCs. */
+  withoutIcrc: boolean
   /** Packets for which one acknowledgement stands, unless the peer asks otherwise; 0 = only those that ask are acknowledged. */
   ackEveryPackets: number
 }

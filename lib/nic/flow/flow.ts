@@ -60,7 +60,7 @@ export class Flow implements QpObserver {
     this.#configuredCc = options.ccChoice
     this.#cc = options.ccChoice
     this.handshake = new Handshake(options.phase === 'connecting', options.fixedBaseRttNs)
-    this.peer = new Peer(options.udpPort, options.pathMtu, options.selectiveRepeat)
+    this.peer = new Peer(options)
     this.path = new FlowPath(options.pathSettings)
     this.sender = new Sender(options, this.peer, this.stats, this.windows)
     const echo = new TelemetryEcho(telemetry.hops === 'busiest', options.hostHop ?? null)
@@ -86,10 +86,15 @@ export class Flow implements QpObserver {
     this.#settle()
   }
 
-  /** The peer has granted these needs, and does not give them. True if another controller takes over. @param needs bits by id */
-  onBroken(needs: number): boolean {
+  /** The peer has begun or ceased to give what it has granted, and the flow does not go by that yet. */
+  get promisesChanged(): boolean {
+    return this.sender.promises.broken !== this.#broken
+  }
+
+  /** Goes by what the peer gives. True if another controller takes over. */
+  agreeAgain(): boolean {
     const { name } = this.#cc
-    this.#broken |= needs
+    this.#broken = this.sender.promises.broken
     this.#settle()
     return this.#cc.name !== name
   }

@@ -12,6 +12,7 @@ export class Handshake {
   #receivePsn = 0
   #roundTripNs: Nanos = 0
   #answerHidden = false
+  #hidesAckEvery = false
   #keyWords: Uint8Array = NO_BYTES
   #wordsKey: Uint8Array | null = null
   #request: Uint8Array = NO_BYTES
@@ -41,6 +42,11 @@ export class Handshake {
   /** The peer has answered, by datagrams that this host's socket does not let it verify. */
   get answerHidden(): boolean {
     return this.#answerHidden
+  }
+
+  /** This end has not said how often it acknowledges: its REQ has no room for that. */
+  get hidesAckEvery(): boolean {
+    return this.#hidesAckEvery
   }
 
   /** Key words that this end sent at connect; empty without a secret. */
@@ -86,6 +92,10 @@ export class Handshake {
   /** The REQ has these words of Weir's. */
   onRequestWords(words: Uint8Array): void {
     this.#request = words
+  }
+
+  hideAckEvery(): void {
+    this.#hidesAckEvery = true
   }
 
   onRoundTrip(rttNs: Nanos): void {

@@ -1,3 +1,4 @@
+import { ccWantsTelemetry } from '../../cc/catalogue.js'
 import type { MemoryTable } from '../../qp/memory/memory.js'
 import { QueuePair } from '../../qp/queue-pair.js'
 import { CompletionQueue } from '../../qp/queues/completion-queue.js'
@@ -7,6 +8,7 @@ import type { HostAddress } from '../../wire/net/address.js'
 import { intFormat, type NicSettings } from '../config.js'
 import type { HostHop } from '../telemetry/host-hop.js'
 import type { ConnectionHandler, ConnectOptions } from '../types.js'
+import { filledPayload } from './filled-payload.js'
 import { Flow } from './flow.js'
 import type { FlowPhase } from './flow-ending.js'
 import type { FlowTable } from './flow-table.js'
@@ -33,6 +35,8 @@ export interface Beginning {
   baseRttNs: number | undefined
   /** Undefined: the NIC's. */
   pathMtu: number | undefined
+  /** It may fill its packets, as far as the NIC does. */
+  fills: boolean
   cc: ConnectOptions['cc']
   telemetry?: ConnectOptions['telemetry']
   paths?: ConnectOptions['paths']
@@ -42,10 +46,12 @@ export interface Beginning {
 export function makeFlow(
   { settings, table, memory, hostHop, readRoom, pathLengths }: FlowHost,
   reorderPool: ReorderPool,
-  { remote, handler, phase, udpPort, baseRttNs, pathMtu, cc, telemetry, paths }: Beginning,
+  { remote, handler, phase, udpPort, baseRttNs, pathMtu, fills, cc, telemetry, paths }: Beginning,
 ): Flow {
   const { index, qpn } = table.reserve()
   const collected = telemetry === undefined ? settings.telemetry : { ...settings.telemetry, ...telemetry }
+  const ccChoice = cc ?? settings.cc
+  const intSlots = pathLengths.slotsTo(remote)
   const completions = new CompletionQueue(2 * settings.queueDepth)
   const flow = new Flow({
     index,
@@ -57,17 +63,20 @@ export function makeFlow(
     udpPort,
     fixedBaseRttNs: baseRttNs ?? settings.baseRttNs ?? 0,
     pathMtu: Math.min(settings.pathMtu, pathMtu ?? settings.pathMtu),
-    ccChoice: cc ?? settings.cc,
+    filledPayload: fills ? filledPayloadOf(settings, ccChoice.name, intSlots) : 0,
+    ccChoice,
     intFormat: intFormat(settings),
-    intSlots: pathLengths.slotsTo(remote),
+    intSlots,
     telemetry: collected,
     hostHop: collected.hostHop ? hostHop : null,
     pathSettings: paths === undefined ? settings.paths : { ...settings.paths, ...paths },
     packetsInFlightMax: settings.packetsInFlightMax,
     slackNs: settings.slackNs,
     pacingRunNs: settings.pacingRunNs,
+    runPackets: settings.runPackets,
     lineRateBps: settings.lineRateBps,
     selectiveRepeat: settings.recovery === 'selective',
+    withoutIcrc: settings.withoutIcrc,
     ackEveryPackets: settings.ackEveryPackets,
   })
   const qp = new QueuePair(
@@ -94,4 +103,17 @@ export function makeFlow(
   )
   flow.attach(qp)
   return flow
+}
+
+/** The payload that fills packets which may collect telemetry of `hops` switches; 0 where it would be no more than the path MTU. */
+function filledPayloadOf(settings: NicSettings, controller: string, hops: number): number {
+  const { packetBytesMax, address, pathMtu } = settings
+  const collected = ccWantsTelemetry(controller) ? { format: intFormat(settings), hops } : null
+  const payload = filledPayload(packetBytesMax, address, collected)
+  return payload > pathMtu ? payload : 0
+}
+
+/** The payload of full packets towards Weir hosts, as it is for most of them; 0 = the path MTU. */
+export function usualFilledPayload(settings: NicSettings): number {
+  return filledPayloadOf(settings, settings.cc.name, settings.int.hops)
 }

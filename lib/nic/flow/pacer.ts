@@ -1,5 +1,4 @@
 import type { Nanos } from '../../time/nanos.js'
-import { TURN_PACKETS } from './turn.js'
 
 /**
  * The pacing clock of a flow: the next packet may leave when the last one's bytes have taken their time at the
@@ -7,8 +6,8 @@ import { TURN_PACKETS } from './turn.js'
  * their time: sender, switches and receiver wake once for several packets, and the rate is the same.
  */
 export class Pacer {
-  /** Packets may leave in runs. */
-  inRuns = false
+  /** Packets that may leave in a run; 1 = each leaves at its own time. */
+  runPackets = 1
   readonly #slackNs: Nanos
   readonly #runNs: Nanos
   /** Not a whole number of nanoseconds. */
@@ -20,7 +19,7 @@ export class Pacer {
 
   /**
    * @param slackNs lateness that is made up for, ns
-   * @param runNs time at the current rate that the packets of a run take at most, ns; a run is no longer than a turn of the scheduler
+   * @param runNs time at the current rate that the packets of a run take at most, ns
    */
   constructor(slackNs: Nanos, runNs: Nanos) {
     this.#slackNs = slackNs
@@ -31,7 +30,7 @@ export class Pacer {
     const due = this.#exactNs(rateBps)
     // The next packet is taken to be as long as the last one.
     const runEnds = due + (this.#bytes * 8e9) / rateBps
-    const goesOn = this.inRuns && this.#runLeft > 0 && runEnds <= this.#runFromNs + this.#runNs
+    const goesOn = this.runPackets > 1 && this.#runLeft > 0 && runEnds <= this.#runFromNs + this.#runNs
     return goesOn ? this.#runFromNs : Math.ceil(due)
   }
 
@@ -52,6 +51,16 @@ export class Pacer {
       return
     }
     this.#runFromNs = now
-    this.#runLeft = this.inRuns ? TURN_PACKETS - 1 : 0
+    this.#runLeft = this.runPackets - 1
+  }
+
+  /**
+   * As many further packets of so many bytes leave together as may leave now, at most `packets`; returns how many. The clock moves
+   * as it does when they leave one by one.
+   */
+  onRun(now: Nanos, rateBps: number, wireBytes: number, packets: number): number {
+    let sent = 0
+    for (; sent < packets && this.nextSendNs(rateBps) <= now; sent++) this.onSent(now, rateBps, wireBytes)
+    return sent
   }
 }

@@ -3,6 +3,7 @@ import { type Need, NeedId, ReverseTelemetry } from '../../wire/weir/needs.js'
 import type { EndProof } from '../keys/end-proof.js'
 import type { FeedbackGuard } from '../keys/feedback-guard.js'
 import type { SwitchGuard } from '../keys/switch-guard.js'
+import type { FlowOptions } from './flow-options.js'
 
 /** What acknowledgements collect: telemetry of no way, their own, or that of the data. */
 export type Reverse = 'none' | 'own-way' | 'data-way'
@@ -23,7 +24,14 @@ interface PeerFeatures {
   selectiveRepeat: boolean
   /** Longest payload of its packets, bytes. */
   pathMtu: number
+  /** The payload that fills its packets, 0 = it does not fill them. */
+  filledPayload: number
+  /** It would do without ICRCs. */
+  withoutIcrc: boolean
 }
+
+/** What this end would do. */
+type OwnWays = Pick<FlowOptions, 'udpPort' | 'pathMtu' | 'filledPayload' | 'selectiveRepeat' | 'withoutIcrc'>
 
 /** The other end of a connection: what both ends have agreed on, and by what it is known. */
 export class Peer {
@@ -36,21 +44,25 @@ export class Peer {
   #takesRuns = true
   #stamps = false
   #reverse: Reverse = 'none'
+  #reverseAsked: Reverse = 'none'
   #reportsMarks = true
   #acksEnough = true
   #granted = 0
   #selectiveRepeat: boolean
   #pathMtu: number
+  #filledPayload: number
+  #mayOmitIcrc: boolean
   #guard: FeedbackGuard | null = null
   #switchGuard: SwitchGuard | null = null
   #ends: EndProof | null = null
   #repeatsNs: Nanos = 0
   #challenged = false
 
-  /** @param pathMtu bytes that this end would send in a packet; @param selectiveRepeat this end would repeat selectively */
-  constructor(udpPort: number, pathMtu: number, selectiveRepeat: boolean) {
+  constructor({ udpPort, pathMtu, filledPayload, selectiveRepeat, withoutIcrc }: OwnWays) {
     this.udpPort = udpPort
     this.#pathMtu = pathMtu
+    this.#filledPayload = filledPayload
+    this.#mayOmitIcrc = withoutIcrc
     this.#selectiveRepeat = selectiveRepeat
   }
 
@@ -84,9 +96,14 @@ export class Peer {
     return this.#stamps
   }
 
-  /** What its acknowledgements collect, as this end has asked. */
+  /** What its acknowledgements collect, as this end has asked and the peer has granted. */
   get reverse(): Reverse {
     return this.#reverse
+  }
+
+  /** What they were asked to collect, whether or not they do. */
+  get reverseAsked(): Reverse {
+    return this.#reverseAsked
   }
 
   /** It reports CE marks, as this end has asked: packets may be marked instead of dropped. */
@@ -109,9 +126,39 @@ export class Peer {
     return this.#selectiveRepeat
   }
 
-  /** Payload bytes of a full packet. Before the handshake this end's, after it what both have. */
+  /** Path MTU as InfiniBand knows it. Before the handshake this end's, after it what both have. */
   get pathMtu(): number {
     return this.#pathMtu
+  }
+
+  /** Payload that fills a packet. Before the handshake this end's, after it what both have; 0 = packets are not filled. */
+  get filledPayload(): number {
+    return this.#filledPayload
+  }
+
+  /** Payload bytes of a full packet, once the handshake has settled them. */
+  get payloadMax(): number {
+    return this.#filledPayload || this.#pathMtu
+  }
+
+  /** This end fills no packets of the connection. */
+  fillsNone(): void {
+    this.#filledPayload = 0
+  }
+
+  /** Packets may have no ICRC. Before the handshake this end would do so, after it both do. */
+  get mayOmitIcrc(): boolean {
+    return this.#mayOmitIcrc
+  }
+
+  /** Both ends have agreed that the connection's packets have no ICRC. */
+  get withoutIcrc(): boolean {
+    return this.#isWeir && this.#mayOmitIcrc
+  }
+
+  /** The connection's packets have ICRCs. */
+  keepsIcrc(): void {
+    this.#mayOmitIcrc = false
   }
 
   /** Authenticates feedback, both ways; null without a shared secret. */
@@ -146,6 +193,7 @@ export class Peer {
     // What comes unasked from now on is dropped, but what was asked for may be on its way.
     this.#stamps ||= needs.some(({ id }) => id === NeedId.TIME_STAMPS || id === NeedId.HOP_COUNT)
     this.#reverse = reverseOf(needs)
+    this.#reverseAsked = this.#reverse === 'none' ? reverseOf(refused) : this.#reverse
     this.#reportsMarks = !refuses(NeedId.MARKS)
     this.#acksEnough = !refuses(NeedId.ACK_EVERY)
   }
@@ -159,11 +207,16 @@ export class Peer {
     this.#takesRuns = said.takesRuns
     this.#selectiveRepeat &&= said.selectiveRepeat
     this.#pathMtu = Math.min(this.#pathMtu, said.pathMtu)
+    // 0 where one of both fills none.
+    this.#filledPayload = Math.min(this.#filledPayload, said.filledPayload)
+    this.#mayOmitIcrc &&= said.withoutIcrc
   }
 
   /** The peer has said nothing of itself: it has what RoCEv2 has. */
   isPlain(): void {
     this.#selectiveRepeat = false
+    this.fillsNone()
+    this.keepsIcrc()
   }
 
   /** Both ends have the connection's keys. */

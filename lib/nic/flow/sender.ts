@@ -23,6 +23,7 @@ import type { ConnectionStats } from '../types.js'
 import type { FlowOptions } from './flow-options.js'
 import { Pacer } from './pacer.js'
 import type { Peer } from './peer.js'
+import { runPacketsAt, TURN_PACKETS } from './turn.js'
 
 /** AckReq is set at least on every 64th packet (Linux: about every 66th). */
 const ACK_REQUEST_PACKETS_MAX = 64
@@ -52,6 +53,7 @@ export class Sender implements WindowFollower {
   readonly #windows: WindowSequence
   readonly #pacer: Pacer
   readonly #packetsInFlightMax: number
+  readonly #runPacketsMax: number
   #qp!: QueuePair
   #sent!: Transmissions
   #losses!: Losses
@@ -68,7 +70,6 @@ export class Sender implements WindowFollower {
   /** SND.UNA at the last acknowledgement that the controller learned of, and the newest transmission that one has named. */
   #ackedUna = 0
   #ackedNumber = -1
-  #brokenNeeds = 0
   /** The last response that the peer has shown to have, and how many of those are news. */
   #takenSeq = -1
   #takenPackets = 0
@@ -81,6 +82,7 @@ export class Sender implements WindowFollower {
     this.#peer = peer
     this.#windows = windows
     this.#packetsInFlightMax = options.packetsInFlightMax
+    this.#runPacketsMax = options.runPackets
     this.#pacer = new Pacer(options.slackNs, options.pacingRunNs)
     this.telemetry = new TelemetrySource(options.telemetry, options.intSlots, options.intFormat)
     this.congestion = new CongestionModule(stats, peer, options.lineRateBps, this)
@@ -137,16 +139,6 @@ export class Sender implements WindowFollower {
     return this.#rateRequest
   }
 
-  /** What the peer has granted and does not give: bit `id` is set for each need. */
-  get brokenNeeds(): number {
-    return this.#brokenNeeds
-  }
-
-  /** Those needs count as refused. */
-  onNeedsRefused(): void {
-    this.#brokenNeeds = 0
-  }
-
   /** Packets with payload sent so far: what controllers count by. */
   get transmissions(): number {
     return this.#sent.count
@@ -168,6 +160,23 @@ export class Sender implements WindowFollower {
     return (
       this.#responses.areWindowed && congestion.begun && this.#responses.areHeld(congestion.allowedBytes())
     )
+  }
+
+  /** Packets that are written together at most. */
+  get runPackets(): number {
+    return runPacketsAt(this.#runPacketsMax, this.#peer.pathMtu)
+  }
+
+  /** Packets that the flow may send before others have their turn. */
+  get turnPackets(): number {
+    return Math.max(TURN_PACKETS, this.runPackets)
+  }
+
+  /** Full packets for which the window has room now, and whose telemetry is like that of the packet sent last. */
+  get alikePackets(): number {
+    const roomBytes = this.congestion.allowedBytes() - this.#qp.inFlightBytes
+    // A packet may leave while less than the window is in flight.
+    return Math.min(Math.ceil(roomBytes / this.#peer.pathMtu), this.telemetry.alikePackets)
   }
 
   /** When the pacing clock lets the next packet go. */
@@ -247,6 +256,24 @@ export class Sender implements WindowFollower {
     this.#telemetryProbe?.onData(now, wireBytes)
   }
 
+  /**
+   * As many packets as the pacing clock lets go now, at most `packets`, are to follow the one sent last, alike in everything; returns
+   * how many. @param wireBytes of each
+   */
+  pacedRun(now: Nanos, wireBytes: number, packets: number): number {
+    const sent = this.#pacer.onRun(now, this.congestion.rateBps(), wireBytes, packets)
+    this.#wireBytes += sent * wireBytes
+    this.#telemetryProbe?.onData(now, sent * wireBytes)
+    return sent
+  }
+
+  /** The queue pair has written those packets: new requests, `bytes` of payload in all. */
+  runSent(now: Nanos, packets: number, bytes: number): void {
+    this.#stats.sentBytes += bytes
+    this.congestion.onSent(now, this.#sent.count - 1, bytes)
+    this.telemetry.onRun(packets, bytes)
+  }
+
   // ---- What the queue pair reports, see QpObserver
 
   onAcked(seq: number, newlyAckedBytes: number): void {
@@ -256,6 +283,7 @@ export class Sender implements WindowFollower {
 
   onRetransmit(lostBytes: number, byTimeout: boolean, newestSeq: number): void {
     this.#losses.add(lostBytes, byTimeout, newestSeq)
+    this.promises.onLoss()
     if (byTimeout) this.#stats.timeouts++
   }
 
@@ -304,7 +332,7 @@ export class Sender implements WindowFollower {
     else this.#ackedNumber = sample.seq
     // Nobody keeps a packet for longer than the whole round trip.
     if (sample.turnaroundNs > sample.rttNs) sample.turnaroundNs = UNKNOWN_NS
-    if (sample.advanced) this.#brokenNeeds |= this.promises.onProgress(sample, this.#peer.granted)
+    if (sample.advanced) this.promises.onProgress(sample, this.#peer.granted)
     this.#ackedSeq = -1
     this.#ackedBytes = 0
     this.#telemetryProbe?.onProgress(now, sample.rttNs)
@@ -313,7 +341,7 @@ export class Sender implements WindowFollower {
 
   /** A READ of the peer shows that it has earlier responses. That is all that a plain RoCEv2 peer says of them. */
   #tellTaken(now: Nanos, sample: AckSample): void {
-    const bytes = this.#takenPackets * this.#peer.pathMtu
+    const bytes = this.#takenPackets * this.#peer.payloadMax
     this.#takenPackets = 0
     if (!this.#responses.any || !this.congestion.begun) return
     if (!this.#fill(sample, now, true, this.#takenSeq) || sample.seq < 0) return
@@ -404,7 +432,7 @@ export class Sender implements WindowFollower {
   // ---- WindowFollower
 
   onWindow(control: CongestionControl, windowBytes: number): void {
-    const windowPackets = windowBytes === NO_WINDOW ? NO_WINDOW_PACKETS : windowBytes / this.#peer.pathMtu
+    const windowPackets = windowBytes === NO_WINDOW ? NO_WINDOW_PACKETS : windowBytes / this.#peer.payloadMax
     // A window that has become small must not run out while it waits for an acknowledgement.
     const { share: ackShare, everyPackets } = this.#asks
     const packets = Math.floor(windowPackets * (control.ackShare ?? ackShare))
@@ -415,7 +443,7 @@ export class Sender implements WindowFollower {
     this.telemetry.sparse = isSparse ? Math.ceil(windowPackets * share) : 0
     // Only a Weir host answers READ responses. It has to do so before the window is used up.
     this.#responses.askEvery = isSparse && this.#peer.isWeir ? Math.max(1, packets) : 0
-    this.#pacer.inRuns = isSparse
+    this.#pacer.runPackets = isSparse ? this.turnPackets : 1
   }
 
   onBaseRtt(baseRttNs: Nanos): void {

@@ -88,8 +88,8 @@ export class Feedback {
         this.#onNotification(now, flow, frame, sample)
         return true
       case Opcode.RATE:
-        if (flow.sender.rateRequest === null) return false
         flow.sender.promises.onGiven(NeedId.RECEIVING_PART)
+        if (flow.sender.rateRequest === null) return false
         this.#onRate(now, flow, frame, sample)
         return true
       case Opcode.RATE_REQUEST:

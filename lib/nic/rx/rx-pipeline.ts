@@ -1,5 +1,6 @@
 import { type AckSample, FeedbackSource, newAckSample, UNKNOWN_NS } from '../../cc/congestion-control.js'
 import type { Frame } from '../../frame/frame.js'
+import type { ReceivedRun } from '../../frame/received-run.js'
 import type { Nanos } from '../../time/nanos.js'
 import { WireError } from '../../wire/bytes/wire-error.js'
 import * as mad from '../../wire/cm/mad.js'
@@ -7,6 +8,7 @@ import * as bth from '../../wire/ib/bth.js'
 import * as deth from '../../wire/ib/deth.js'
 import * as icrc from '../../wire/ib/icrc.js'
 import { isReadResponse, isRequest, Opcode } from '../../wire/ib/opcode.js'
+import { asksForAck, countAlike } from '../../wire/ib/run.js'
 import type { HostAddress } from '../../wire/net/address.js'
 import * as ethernet from '../../wire/net/ethernet.js'
 import * as ipv4 from '../../wire/net/ipv4.js'
@@ -96,17 +98,28 @@ export class RxPipeline {
   readonly #table: FlowTable
   readonly #events: RxEvents
   readonly #verify: ((frame: Frame) => boolean) | null
+  readonly #withoutIcrc: boolean
 
-  /** @param icrcMode 'off' in virtual time; 'ignore-id' on sockets that hide the IP identification */
-  constructor(local: HostAddress, table: FlowTable, events: RxEvents, icrcMode: IcrcMode) {
+  /**
+   * @param icrcMode 'off' in virtual time; 'ignore-id' on sockets that hide the IP identification
+   * @param withoutIcrc connections may agree that their packets have none
+   */
+  constructor(
+    local: HostAddress,
+    table: FlowTable,
+    events: RxEvents,
+    icrcMode: IcrcMode,
+    withoutIcrc = false,
+  ) {
     this.#local = local
     this.#table = table
     this.#events = events
     this.#verify = VERIFIERS[icrcMode]
+    this.#withoutIcrc = withoutIcrc
   }
 
-  /** Handles one frame; the caller keeps it. */
-  receive(now: Nanos, frame: Frame): void {
+  /** Handles one frame, and takes those packets of the run behind it that can be handled with it; the caller keeps the frame. */
+  receive(now: Nanos, frame: Frame, run: ReceivedRun | null): void {
     const counters = this.counters
     counters.frames++
     if (frame.l3 < 0 && parseFrame(frame) !== WireError.OK) {
@@ -123,7 +136,8 @@ export class RxPipeline {
       counters.malformed++
       return
     }
-    if (this.#verify !== null && frame.materialised && !this.#verify(frame)) {
+    const checks = this.#verify !== null && frame.materialised
+    if (checks && !(this.#withoutIcrc && this.#hasNone(frame)) && !this.#verify!(frame)) {
       counters.badIcrc++
       if (coversHiddenId(frame)) this.#events.onHiddenId(frame)
       return
@@ -134,7 +148,15 @@ export class RxPipeline {
     }
     const qpn = bth.destQpn(frame.view, frame.bth)
     if (qpn === deth.QPN_GSI) this.#management(now, frame)
-    else this.#connected(now, frame, qpn)
+    else this.#connected(now, frame, run, qpn)
+  }
+
+  /** Its ICRC is 0, and both ends of its connection have agreed on that. One that has ended is not known any more. */
+  #hasNone(frame: Frame): boolean {
+    const qpn = bth.destQpn(frame.view, frame.bth)
+    if (qpn === deth.QPN_GSI || !icrc.isZero(frame)) return false
+    const flow = this.#findFlow(frame, qpn)
+    return flow === null || flow.peer.withoutIcrc
   }
 
   #management(now: Nanos, frame: Frame): void {
@@ -151,7 +173,7 @@ export class RxPipeline {
     this.#events.onManagementDatagram(now, frame, frame.payload, frame.payload + frame.payloadLength)
   }
 
-  #connected(now: Nanos, frame: Frame, qpn: number): void {
+  #connected(now: Nanos, frame: Frame, run: ReceivedRun | null, qpn: number): void {
     const flow = this.#findFlow(frame, qpn)
     if (flow === null) {
       this.counters.unknownQpn++
@@ -164,14 +186,14 @@ export class RxPipeline {
       return
     }
     try {
-      this.#carryOut(now, frame, flow, opcode)
+      this.#carryOut(now, frame, run, flow, opcode)
     } catch (defect) {
       this.#events.onDefect(now, flow, defect)
     }
   }
 
   /** A packet that may be the peer's. */
-  #carryOut(now: Nanos, frame: Frame, flow: Flow, opcode: number): void {
+  #carryOut(now: Nanos, frame: Frame, run: ReceivedRun | null, flow: Flow, opcode: number): void {
     const isStamped = arrival.isOn(opcode)
     const forQp = opcode < Opcode.CNP || opcode === Opcode.SACK || isStamped
     if (!forQp) frame.bringIn()
@@ -198,6 +220,7 @@ export class RxPipeline {
     if (forQp) {
       const { sndUna } = flow.qp
       flow.qp.onPacket(now, frame)
+      if (run !== null) this.#takeRun(frame, run, flow)
       if (flow.path.keptPort === 0 && (flow.qp.took || flow.qp.sndUna > sndUna))
         flow.path.onGenuine(udp.sourcePort(frame.view, frame.l4))
       flow.sender.reportToCongestion(now, this.sample)
@@ -212,6 +235,28 @@ export class RxPipeline {
     } else if (!this.#events.onVendor(now, flow, frame, opcode, this.sample)) {
       this.counters.unknownOpcode++
     }
+  }
+
+  /**
+   * Hands those packets behind `frame` that can be carried out at once to its queue pair. From then on the frame stands for all of
+   * them: it has the PSN of the last. What is odd about the next one shows when it comes as a frame of its own.
+   */
+  #takeRun(frame: Frame, run: ReceivedRun, flow: Flow): void {
+    const collects = frame.shim >= 0 && !telemetry.isEcho(frame)
+    const { receiver } = flow
+    // A receiver that works out windows does so for each packet that collects.
+    if (this.sample.ecnEcho || telemetry.hasRecords(frame) || (collects && receiver.control !== null)) return
+    const room = flow.qp.roomForRun(frame, run.count)
+    const packets = room === 0 ? 0 : countAlike(frame, run, room)
+    if (packets === 0 || (this.#verify !== null && !icrc.verifyRun(frame, run, packets))) return
+    flow.qp.onRun(frame, run, packets, asksForAck(frame, run, packets))
+    run.take(packets)
+    this.counters.frames += packets
+    flow.receivedFrames += packets
+    const { view, bth: at } = frame
+    bth.setPsn(view, at, bth.psn(view, at) + packets)
+    // The echo then says that it stands for several packets. Without records that is all that it says of them.
+    if (collects) receiver.keep(frame)
   }
 
   /** Reads how the packet arrived that an acknowledgement covers, and makes it a plain one. False: it is dropped. */
@@ -322,12 +367,13 @@ export class RxPipeline {
   /** An acknowledgement has collected telemetry, of its own way or of the data's. */
   #takeReverse(now: Nanos, frame: Frame, flow: Flow): void {
     const { hops, reverseHops } = this.sample
-    const { reverse } = flow.peer
-    if (reverse === 'none') return
-    const ofData = reverse === 'data-way'
+    const { reverse, reverseAsked } = flow.peer
+    if (reverseAsked === 'none') return
+    const ofData = reverseAsked === 'data-way'
     // Each is to be what was asked for.
     if (telemetryHop.isReverse(frame) !== ofData) return
     flow.sender.promises.onGiven(NeedId.REVERSE_TELEMETRY)
+    if (reverse === 'none') return
     const into = ofData ? hops : reverseHops
     telemetry.read(frame, into)
     // The last hop of the data's way is the first that the acknowledgement passes.

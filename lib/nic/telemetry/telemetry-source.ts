@@ -111,4 +111,31 @@ export class TelemetrySource {
     this.#bytes = (collected ? 0 : this.#bytes) + payloadBytes
     return collected
   }
+
+  /**
+   * Packets from the next one on to which all these getters apply as to the one sent last. It says 0 where that is not known: where
+   * packets ask switches for direct answers, or bytes decide which of them collect.
+   */
+  get alikePackets(): number {
+    const { collect, everyPackets, everyBytes, subscribe } = this.#settings
+    if (!this.#on) return Number.POSITIVE_INFINITY
+    if (subscribe !== 'off') return 0
+    if (this.#probesOnly || collect !== 'data') return Number.POSITIVE_INFINITY
+    if (everyBytes > 0) return 0
+    const every = Math.max(this.#sparse, everyPackets)
+    // The one sent last has collected if none has been sent since one did.
+    if (this.#packets === 0) return every <= 1 ? Number.POSITIVE_INFINITY : 0
+    return Math.max(0, every - 1 - this.#packets)
+  }
+
+  /** So many packets, `alikePackets` at most, have followed the last one. */
+  onRun(packets: number, payloadBytes: number): void {
+    if (!this.#on) return
+    this.#unsubscribed += packets
+    if (this.#packets === 0 && this.collects) this.#bytes = payloadBytes / packets
+    else {
+      this.#packets += packets
+      this.#bytes += payloadBytes
+    }
+  }
 }

@@ -136,7 +136,7 @@ export class ControlPackets {
       case Control.BASE_PROBE: {
         const probe = flow.sender.baseRttProbe
         if (probe === null || !probe.wantsToSend) return null
-        const frame = tx.probe(flow, probe, flow.peer.pathMtu)
+        const frame = tx.probe(flow, probe, flow.peer.payloadMax)
         if (frame !== null) probe.onSent(now)
         return frame
       }

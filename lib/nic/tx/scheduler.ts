@@ -1,7 +1,6 @@
 import { TxKind } from '../../qp/queue-pair.js'
 import { type Nanos, NEVER } from '../../time/nanos.js'
 import type { Flow } from '../flow/flow.js'
-import { TURN_PACKETS } from '../flow/turn.js'
 import { FlowRing } from './flow-ring.js'
 import { TimingWheel } from './timing-wheel.js'
 
@@ -61,12 +60,13 @@ export class Scheduler {
     this.#place(flow, kind > TxKind.ACK ? flow.sender.nextSendNs() : NEVER, now)
   }
 
-  /** The flow that `nextReady` returned has sent a packet: it goes on at once, or its turn is over. */
-  sent(flow: Flow, now: Nanos): void {
+  /** The flow that `nextReady` returned has sent so many packets, a run at most: it goes on at once, or its turn is over. */
+  sent(flow: Flow, now: Nanos, packets: number): void {
     const kind = flow.next()
     if (kind === TxKind.ACK) this.#pushAck(flow)
     const due = kind > TxKind.ACK ? flow.sender.nextSendNs() : NEVER
-    if (--this.#turnPackets > 0 && due <= now) {
+    this.#turnPackets -= packets
+    if (this.#turnPackets > 0 && due <= now) {
       this.#wheel.remove(flow.index)
       this.#ready.putFirst(flow.index)
       return
@@ -124,7 +124,7 @@ export class Scheduler {
   }
 
   #begin(flow: Flow): Flow {
-    if (this.#turn !== flow.index) this.#turnPackets = TURN_PACKETS
+    if (this.#turn !== flow.index) this.#turnPackets = flow.sender.turnPackets
     this.#turn = flow.index
     return flow
   }

@@ -1,5 +1,6 @@
 import type { Frame } from '../../frame/frame.js'
 import type { FramePool } from '../../frame/frame-pool.js'
+import { FrameRun } from '../../frame/frame-run.js'
 import { TxKind } from '../../qp/queue-pair.js'
 import { wrapPsn } from '../../qp/queues/psn.js'
 import type { Nanos } from '../../time/nanos.js'
@@ -62,12 +63,18 @@ export class TxPipeline {
   /** The frame that is being written. */
   #open: Frame | null = null
   readonly #icrc: boolean
+  readonly #runIcrc = new icrc.RunWriter()
+  /** The packets that follow the data packet which was written last, in the order in which they leave. */
+  readonly run: FrameRun
+  /** The frame that is being written gets an ICRC. */
+  #withIcrc = false
   /** BTH of Weir's own packets. */
   readonly #vendor = new bth.Bth()
 
   /** @param options.icrc false: the ICRC is left zero, for virtual time */
   constructor(options: { pool: FramePool; icrc: boolean }) {
     this.#pool = options.pool
+    this.run = new FrameRun(options.pool)
     this.#icrc = options.icrc
   }
 
@@ -248,8 +255,13 @@ export class TxPipeline {
     return frame
   }
 
-  /** The flow's next packet with payload, or null; also moves the flow's pacing clock. */
-  data(now: Nanos, flow: Flow): Frame | null {
+  /**
+   * The flow's next packet with payload, or null; also moves the flow's pacing clock. The packets that may leave with it are
+   * written too, and are in `run`.
+   *
+   * @param mayRun false: `run` is in use, so this packet is written alone
+   */
+  data(now: Nanos, flow: Flow, mayRun: boolean): Frame | null {
     const { sender, path } = flow
     const headers = sender.telemetry.subscribesByDscp ? path.subscribedHeaders : path.headers
     const frame = this.#begin(flow, headers)
@@ -266,7 +278,41 @@ export class TxPipeline {
     this.counters.dataFrames++
     this.counters.dataBytes += frame.wireLength
     this.counters.telemetryBytes += telemetryBytes
+    if (mayRun && kind === TxKind.REQUEST) this.#writeRun(now, flow, frame, telemetryBytes)
     return frame
+  }
+
+  /** Writes the packets that may follow this one at once, and differ from it in PSN, AckReq and payload alone. */
+  #writeRun(now: Nanos, flow: Flow, head: Frame, telemetryBytes: number): void {
+    const { sender, qp } = flow
+    if (sender.runPackets === 1 || !head.materialised) return
+    const next = qp.runPackets
+    if (next === 0) return
+    const alike = Math.min(next, sender.runPackets - 1, sender.alikePackets, this.#pool.available)
+    const packets = sender.pacedRun(now, head.wireLength, alike)
+    if (packets === 0) return
+    this.#open = head
+    this.run.begin(head, packets)
+    qp.transmitRun(now, this.run, packets)
+    sender.runSent(now, packets, packets * head.payloadLength)
+    this.#finishRun(head, packets, telemetryBytes)
+    this.#open = null
+  }
+
+  /** The rest is as the head's, but for the ICRC. */
+  #finishRun(head: Frame, packets: number, telemetryBytes: number): void {
+    const { run, counters } = this
+    if (this.#withIcrc) this.#runIcrc.begin(head)
+    for (let i = 0; i < packets; i++) {
+      const frame = run.at(i)
+      if (this.#withIcrc) this.#runIcrc.write(frame)
+      else frame.view.setUint32(frame.length - icrc.BYTES, 0)
+    }
+    counters.frames += packets
+    counters.bytes += packets * head.wireLength
+    counters.dataFrames += packets
+    counters.dataBytes += packets * head.wireLength
+    counters.telemetryBytes += packets * telemetryBytes
   }
 
   /** Telemetry to be filled by the hops, an empty shim, or none; returns where the BTH goes. */
@@ -366,6 +412,7 @@ export class TxPipeline {
   #begin(flow: Flow, headers: Buffer = flow.path.headers): Frame | null {
     const frame = this.#take()
     if (frame === null) return null
+    if (flow.peer.withoutIcrc) this.#withIcrc = false
     frame.alone = !flow.peer.takesRuns
     frame.udpPort = flow.peer.udpPort
     frame.payload = beginFrame(frame, headers)
@@ -376,12 +423,15 @@ export class TxPipeline {
     const frame = this.#pool.take()
     if (frame === null) this.counters.noFrame++
     this.#open = frame
+    this.#withIcrc = this.#icrc
     return frame
   }
 
-  /** A defect has shown while a frame was written: gives it back. */
+  /** A defect has shown while a frame was written, or the run behind it: gives them back. */
   recover(): void {
-    if (this.#open !== null) this.#abandon(this.#open)
+    if (this.#open === null) return
+    if (this.#open.run !== 0) this.run.abandon()
+    this.#abandon(this.#open)
   }
 
   #abandon(frame: Frame): null {
@@ -396,7 +446,7 @@ export class TxPipeline {
     completeHeaders(frame, telemetry.destinationPort(frame))
     if (whole) {
       frame.length = frame.wireLength
-      if (this.#icrc) icrc.write(frame)
+      if (this.#withIcrc) icrc.write(frame)
       else frame.view.setUint32(frame.length - icrc.BYTES, 0)
     }
     this.counters.frames++

@@ -26,7 +26,7 @@ export interface QpConfig {
   ackRequestEveryPackets?: number
   /** Bound on unacknowledged PSNs, 1 to 2^23. Default 8192. One READ that takes more runs alone. */
   maxPacketsInFlight?: number
-  /** 256, 512, 1024, 2048 or 4096. Default 1024. */
+  /** Payload bytes of a full packet, a multiple of 4 from 256 to 4096: InfiniBand knows the powers of two. Default 1024. */
   pathMtu?: number
   /** What the peer may do, a sum of `Access` (IBA 10.6.3). Default 0. */
   access?: number
@@ -175,7 +175,8 @@ const RANGES: Record<string, readonly [number, number]> = {
   sendPsn: [0, 0xffffff],
 }
 
-const PATH_MTUS = [256, 512, 1024, 2048, 4096]
+const PATH_MTU_LEAST = 256
+const PATH_MTU_MOST = 4096
 
 /** Fills in the defaults. Throws WEIR_BAD_ARGUMENT, naming the option and its range, for a value out of it. */
 export function settingsOf(config: QpConfig): QpSettings {
@@ -198,8 +199,8 @@ export function settingsOf(config: QpConfig): QpSettings {
 /** Throws WEIR_BAD_ARGUMENT for a value out of its range. */
 export function checkRanges(qpn: number, values: { pathMtu?: number }): void {
   const { pathMtu } = values
-  if (pathMtu !== undefined && !PATH_MTUS.includes(pathMtu)) {
-    throw bad(qpn, `pathMtu is one of ${PATH_MTUS.join(', ')}, not ${pathMtu}`)
+  if (pathMtu !== undefined && (pathMtu % 4 !== 0 || pathMtu < PATH_MTU_LEAST || pathMtu > PATH_MTU_MOST)) {
+    throw bad(qpn, `pathMtu is a multiple of 4 from ${PATH_MTU_LEAST} to ${PATH_MTU_MOST}, not ${pathMtu}`)
   }
   const given = values as Readonly<Record<string, number | undefined>>
   for (const name in RANGES) {

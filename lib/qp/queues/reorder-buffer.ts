@@ -78,14 +78,13 @@ export class ReorderBuffer {
     if (this.count >= this.#packetsMax) return false
     const kept = this.#pool.copy(frame)
     if (kept === null) return false
-    this.restore(seq, kept)
+    this.#place(seq, kept)
     this.latestSeq = seq
     this.unnamed.add(seq)
     return true
   }
 
-  /** Puts back what `take` took out. */
-  restore(seq: number, kept: Frame): void {
+  #place(seq: number, kept: Frame): void {
     if (this.count === 0) {
       this.#lowestSeq = seq
       this.highestSeq = seq
@@ -130,32 +129,24 @@ export class ReorderBuffer {
 
   /** True if the packet is kept. The PSN must be in the span. */
   has(seq: number): boolean {
-    return this.#isInRing(seq) && this.#frames[seq & (this.#frames.length - 1)] !== null
+    return this.at(seq) !== null
   }
 
-  /** Takes the packet out, or returns null. The caller hands it back, by `give` or `restore`. */
-  take(seq: number): Frame | null {
-    if (!this.#isInRing(seq)) return null
-    const index = seq & (this.#frames.length - 1)
-    const frame = this.#frames[index]!
-    if (frame === null) return null
-    this.#frames[index] = null
-    this.count--
-    // Packets are taken in their order: those before it have been taken or dropped.
-    this.#lowestSeq = seq + 1
-    return frame
-  }
-
-  give(frame: Frame): void {
-    this.#pool.give(frame)
+  /** The packet, which stays kept; null: it is not. The PSN must be in the span. */
+  at(seq: number): Frame | null {
+    return this.#isInRing(seq) ? this.#frames[seq & (this.#frames.length - 1)]! : null
   }
 
   /** Drops what is kept of the PSNs before `until`. */
   dropBefore(until: number): void {
     const end = Math.min(until, this.highestSeq + 1)
     for (let seq = this.#lowestSeq; seq < end && this.count > 0; seq++) {
-      const frame = this.take(seq)
-      if (frame !== null) this.#pool.give(frame)
+      const index = seq & (this.#frames.length - 1)
+      const frame = this.#frames[index]!
+      if (frame === null) continue
+      this.#frames[index] = null
+      this.count--
+      this.#pool.give(frame)
     }
     this.#lowestSeq = Math.max(this.#lowestSeq, until)
   }

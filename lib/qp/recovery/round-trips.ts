@@ -25,9 +25,13 @@ export class RoundTrips {
   #timedAtNs: Nanos = 0
   /** True once the peer has answered anything. */
   #answered = false
-  /** Questions without an answer, and when the oldest of them left. One that was lost stays. */
+  /**
+   * Questions without an answer, when the oldest of them left, and the PSN that came next as the last one left. They are forgotten once a
+   * packet is answered that left after them.
+   */
   #questions = 0
   #questionNs: Nanos = 0
+  #questionsUntilSeq = NONE
 
   /** The request packet has left. @param isNew for the first time */
   onSent(now: Nanos, seq: number, isNew: boolean): void {
@@ -41,10 +45,11 @@ export class RoundTrips {
 
   /**
    * The peer has answered something new. True if that was a round trip.
-   * @param timed the packet `timedSeq` is known to have arrived
+   * @param timed the packet `timedSeq` is known to have arrived; @param sndUna everything before it is answered
    */
-  onNews(now: Nanos, timed: boolean): boolean {
+  onNews(now: Nanos, timed: boolean, sndUna: number): boolean {
     this.#answered = true
+    if (sndUna > this.#questionsUntilSeq) this.#questions = 0
     if (!timed || this.timedSeq === NONE) return false
     this.#sample(now - this.#timedAtNs)
     this.timedSeq = NONE
@@ -57,8 +62,9 @@ export class RoundTrips {
   }
 
   /** A question leaves. */
-  onQuestion(now: Nanos): void {
+  onQuestion(now: Nanos, sndNxt: number): void {
     if (this.#questions === 0) this.#questionNs = now
+    this.#questionsUntilSeq = sndNxt
     this.#questions = Math.min(QUESTIONS_MAX, this.#questions + 1)
   }
 

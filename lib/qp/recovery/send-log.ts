@@ -39,12 +39,28 @@ export class SendLog {
    */
   record(seq: number, now: Nanos, number: number, again: boolean, oldestSeq: number): void {
     if (seq < this.#firstSeq) this.#firstSeq = seq
-    const keptSeq = Math.max(this.#firstSeq, Math.min(oldestSeq, seq - this.#rememberedLeast + 1))
-    if (seq - keptSeq >= this.#capacity) this.#grow(seq - keptSeq + 1)
+    this.#makeRoom(seq, oldestSeq)
     const at = seq & this.#mask
     this.#psn[at] = seq
     this.#sentNs[at] = again ? -1 - now : now
     this.#number[at] = number
+  }
+
+  /** So many packets from `seq` on leave together for the first time, transmissions from `number` on. */
+  recordRun(seq: number, packets: number, now: Nanos, number: number, oldestSeq: number): void {
+    if (seq < this.#firstSeq) this.#firstSeq = seq
+    this.#makeRoom(seq + packets - 1, oldestSeq)
+    for (let i = 0; i < packets; i++) {
+      const at = (seq + i) & this.#mask
+      this.#psn[at] = seq + i
+      this.#sentNs[at] = now
+      this.#number[at] = number + i
+    }
+  }
+
+  #makeRoom(seq: number, oldestSeq: number): void {
+    const keptSeq = Math.max(this.#firstSeq, Math.min(oldestSeq, seq - this.#rememberedLeast + 1))
+    if (seq - keptSeq >= this.#capacity) this.#grow(seq - keptSeq + 1)
   }
 
   /** True if the packet is known. Its PSN may be that of the wire, here and below. */

@@ -71,16 +71,17 @@ function onAnyResponse(
 
 /**
  * Takes what was kept behind the response that has come: further responses, and acknowledgements of requests behind
- * them.
+ * them. Each stays in the buffer until it has been taken, so that it is given back with the others if a defect shows.
  */
 function takeKept(requester: Requester, selective: SelectiveRepeat, now: Nanos): void {
   const { kept } = selective
   for (;;) {
     requester.acknowledgeThrough(now, selective.executedSeq)
-    const frame = kept.take(requester.outbound.sndUna)
+    const seq = requester.outbound.sndUna
+    const frame = kept.at(seq)
     if (frame === null) return
     onNextResponse(requester, now, frame, requester.context.sendQueue.at(requester.context.sendQueue.head))
-    kept.give(frame)
+    kept.dropBefore(seq + 1)
   }
 }
 

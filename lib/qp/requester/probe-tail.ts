@@ -24,9 +24,9 @@ export function probeTail(requester: Requester, now: Nanos): void {
 
 /** True if a question leaves in place of a packet. */
 function asks(requester: Requester, now: Nanos): boolean {
-  const { trips } = requester.outbound
+  const { trips, sndNxt } = requester.outbound
   if (trips.measured || !requester.context.observer.onUnanswered(now)) return false
-  trips.onQuestion(now)
+  trips.onQuestion(now, sndNxt)
   requester.tail!.onQuestion(now, requester.timers.timeoutNs)
   return true
 }

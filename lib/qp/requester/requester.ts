@@ -228,7 +228,7 @@ export class Requester {
   #onNews(now: Nanos, timed: boolean): void {
     const { tail, timers } = this
     const { trips, sndUna } = this.outbound
-    const measured = trips.onNews(now, timed)
+    const measured = trips.onNews(now, timed, sndUna)
     if (tail === null) return
     tail.onNews(now, measured, sndUna <= tail.askedSeq, timers.timeoutNs)
     if (measured) timers.probeNs = 2 * tail.firstTimeoutNs

@@ -180,7 +180,7 @@ function writeBth(
  * True on the last packet, at regular intervals in a long message, and where the sender is about to wait for an
  * answer.
  */
-function wantsAck(requester: Requester, slot: SendSlot): boolean {
+export function wantsAck(requester: Requester, slot: SendSlot): boolean {
   const seq = requester.outbound.sendSeq
   if (seq === slot.lastSeq || requester.isAlone) return true
   const settings = requester.context.settings

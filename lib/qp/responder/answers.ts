@@ -19,6 +19,13 @@ export function acknowledge(inbound: Inbound, frame: Frame, opcode: number): Req
   return RequestState.DONE
 }
 
+/** The same for packets in the middle of a message: one ACK for all of them. */
+export function acknowledgeRun(inbound: Inbound, packets: number, asksForAck: boolean): void {
+  inbound.owed.packets += packets
+  const every = inbound.context.settings.ackEveryPackets
+  if (asksForAck || (every > 0 && inbound.owed.packets >= every)) oweAck(inbound)
+}
+
 /** An ACK for a request that came before. A NAK that is owed already says what the ACK would say. */
 export function acknowledgeAgain(inbound: Inbound): RequestState {
   if (!inbound.owed.pending) oweAck(inbound)

@@ -167,30 +167,28 @@ export class Responder {
     const { inbound } = this
     const { expectedSeq, kept } = inbound
     run(inbound, CHECK_PSN, now, frame, opcode)
-    if (kept !== null && kept.count > 0 && inbound.seq === expectedSeq) this.#runKept(kept, now, expectedSeq)
+    if (kept !== null && kept.count > 0 && inbound.expectedSeq > expectedSeq) this.#runKept(kept, now)
     inbound.check()
   }
 
-  /** The request expected has come, with PSN `from`: those kept behind it follow, as far as they go. */
-  #runKept(kept: ReorderBuffer, now: Nanos, from: number): void {
+  /**
+   * The request expected has come: those kept behind it follow, as far as they go. Each stays in the buffer until it has been carried out,
+   * so that it is given back with the others if a defect shows.
+   */
+  #runKept(kept: ReorderBuffer, now: Nanos): void {
     const { context, inbound } = this
     kept.dropBefore(inbound.expectedSeq)
     for (;;) {
       const seq = inbound.expectedSeq
-      const frame = kept.take(seq)
+      const frame = kept.at(seq)
       if (frame === null) break
       run(inbound, CHECK_SEQUENCE, now, frame, bth.opcode(frame.view, frame.bth))
-      if (inbound.expectedSeq === seq && context.responds) {
-        // No receive is posted for it: the peer knows, and will retransmit it. What has arrived is kept
-        // nevertheless.
-        kept.restore(seq, frame)
-        return
-      }
-      kept.give(frame)
+      // No receive is posted for it, which the peer learns, and will retransmit it; or the queue pair is in error.
+      if (inbound.expectedSeq === seq) return
       // PSNs of a READ's responses are no requests.
       kept.dropBefore(inbound.expectedSeq)
     }
-    if (context.responds && inbound.expectedSeq > from) sack(inbound)
+    if (context.responds) sack(inbound)
   }
 
   /** A request packet has come while the queue pair is in error. */

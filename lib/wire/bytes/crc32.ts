@@ -81,6 +81,38 @@ export function updateByTable(state: number, view: DataView, at: number, end: nu
   return c
 }
 
+/** The state after any bytes and behind them their CRC, little-endian. */
+export const RESIDUE = 0xdebb_20e3 | 0
+
+/**
+ * Returns what a state (or difference of states) contributes to the state `count` bytes later, whatever these
+ * are. CRC-32 is linear: their own contribution is the state after them from state 0.
+ *
+ * @param count 0 to 65,535
+ */
+export function shift(state: number, count: number): number {
+  return multiply(power(count), state) | 0
+}
+
+/**
+ * Returns the state after `times` pieces of `bytes` bytes each, from state 0, if each piece alone takes state 0
+ * to `each`. The pieces need not be the same.
+ *
+ * @param bytes 0 to 65,535
+ */
+export function repeated(each: number, bytes: number, times: number): number {
+  // For pieces one after another, `of` contributes to the end of `count` more pieces as `of * factor`.
+  let sum = 0
+  let of = each
+  let factor = power(bytes)
+  for (let rest = times; rest > 0; rest >>>= 1) {
+    if (rest & 1) sum = multiply(factor, sum) ^ of
+    of ^= multiply(factor, of)
+    factor = multiply(factor, factor)
+  }
+  return sum | 0
+}
+
 /**
  * Returns the state (or difference of states) that `count` zero bytes turn into `state`. CRC-32 is linear and
  * its step has an inverse, so one multiplication by x^(-8 count) is enough.
@@ -91,19 +123,30 @@ export function unwind(state: number, count: number): number {
   return multiply(inversePower(count), state)
 }
 
-/** x^(-8n) modulo the polynomial, bit 31 = x^0. The table grows when a longer length is needed. */
+/** x^(8n) and x^(-8n) modulo the polynomial, bit 31 = x^0. A table grows when a longer length is needed. */
+let powers = new Uint32Array(0)
 let inversePowers = new Uint32Array(0)
 
+function power(count: number): number {
+  if (count >= powers.length) powers = grownPowers(count, windByte)
+  return powers[count]!
+}
+
 function inversePower(count: number): number {
-  if (count >= inversePowers.length) growInversePowers(count)
+  if (count >= inversePowers.length) inversePowers = grownPowers(count, unwindByte)
   return inversePowers[count]!
 }
 
-function growInversePowers(count: number): void {
+function grownPowers(count: number, next: (power: number) => number): Uint32Array<ArrayBuffer> {
   const grown = new Uint32Array(Math.min(0x1_0000, Math.max(2048, 2 * count)))
   grown[0] = 0x8000_0000
-  for (let n = 1; n < grown.length; n++) grown[n] = unwindByte(grown[n - 1]!)
-  inversePowers = grown
+  for (let n = 1; n < grown.length; n++) grown[n] = next(grown[n - 1]!)
+  return grown
+}
+
+/** The state after a zero byte. */
+function windByte(state: number): number {
+  return ((state >>> 8) ^ table[state & 0xff]!) >>> 0
 }
 
 /** Inverts eight steps of the bitwise CRC. Bit 31 shows whether the step added the polynomial. */

@@ -18,7 +18,10 @@ const PARTITION_KEY = 2
 /** FECN, BECN and six reserved bits (IBA annex A17 for RoCEv2). The ICRC masks all of them. */
 export const CONGESTION = 4
 const DEST_QPN = 4
-const PSN = 8
+/** AckReq, seven reserved bits and the PSN: the only bytes by which the packets within a message differ. */
+export const SEQUENCE = 8
+export const SEQUENCE_BYTES = 4
+const PSN = SEQUENCE
 
 const SOLICITED = 0x80
 const MIGRATION_REQUEST = 0x40
@@ -144,6 +147,12 @@ export function setWindowNumber(view: DataView, at: number, value: number): void
 
 export function setPsn(view: DataView, at: number, value: number): void {
   view.setUint32(at + PSN, ((view.getUint32(at + PSN) & 0xff00_0000) | (value & 0xffffff)) >>> 0)
+}
+
+/** Sets the PSN, modulo 2^24, and AckReq; the bits between them stay as they are. */
+export function setSequence(view: DataView, at: number, psn: number, ackRequest: boolean): void {
+  const kept = view.getInt32(at + PSN) & 0x7f00_0000
+  view.setInt32(at + PSN, kept | (psn & 0xffffff) | (ackRequest ? ACK_REQUEST : 0))
 }
 
 /** The fields of a BTH. On the packet path one object is changed and passed to `write` again and again. */

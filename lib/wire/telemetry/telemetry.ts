@@ -72,6 +72,17 @@ export function hopBytes(format: number): number {
 }
 
 /**
+ * Bytes of telemetry in a packet, over IPv4 or IPv6, when all its hops have written theirs.
+ *
+ * @param hops 1 to 15
+ */
+export function fullBytes(format: number, hops: number): number {
+  const sent = senderBytes(format, hops)
+  const atSender = format === IOAM ? Math.max(sent, ioamIpv6.bytes(hops)) : sent
+  return atSender + hops * hopBytes(format)
+}
+
+/**
  * The sender's part: writes empty telemetry into a frame that has only Ethernet, IP and UDP headers.
  * Telemetry before UDP moves the UDP header. Returns the offset of the BTH.
  *
@@ -149,6 +160,12 @@ export function isEcho(frame: Frame): boolean {
   return (
     frame.shim >= 0 && frame.intFormat <= intShim.FORMAT_COMPACT && intShim.isEcho(frame.view, frame.shim)
   )
+}
+
+/** Returns false if the frame has no telemetry, or a native shim in which no hop is counted. */
+export function hasRecords(frame: Frame): boolean {
+  if (frame.shim < 0) return false
+  return frame.intFormat > intShim.FORMAT_COMPACT || intShim.hopCount(frame.view, frame.shim) > 0
 }
 
 /** FLAG_* of int-shim.ts. 0 where an encapsulation has no such flags. The frame must have been parsed. */

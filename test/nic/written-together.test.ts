@@ -1,0 +1,191 @@
+/**
+ * Packets that are written together (`runPackets`) are those that would have been written one by one. Two hosts exchange messages in
+ * rounds, as a loop in real time drives them, once with runs and once without. Everything that host a sends, and everything
+ * that it knows after each round, is equal.
+ */
+import t, { type Test } from 'tap'
+import type { Frame } from '../../lib/frame/frame.js'
+import { RUN_PACKETS_MAX } from '../../lib/frame/frame-run.js'
+import type { NicConfig } from '../../lib/nic/config.js'
+import { TURN_PACKETS } from '../../lib/nic/flow/turn.js'
+import type { Nic } from '../../lib/nic/nic.js'
+import { WorkOpcode } from '../../lib/qp/queues/work.js'
+import { Random } from '../../lib/sim/random.js'
+import { drawnSeed, fixedSeed, isReplay } from '../support/seeds.js'
+import { connected, makePair, memoryOf, type Pair, pattern } from './pair.js'
+
+const SEED = fixedSeed(t, 5)
+const BYTES = 120_000
+const MESSAGES = 24
+const ROUNDS_MAX = 4000
+const ROUND_NS = 20_000
+
+/** As a daemon's NIC: late rounds are made up for. */
+const AS_DAEMON: Partial<NicConfig> = {
+  lineRateBps: 100e9,
+  pathMtu: 1024,
+  baseRttNs: 40_000,
+  slackNs: 1e6,
+  pacingRunNs: 1e6,
+  ackEveryPackets: 16,
+  start: 'line-rate',
+}
+
+/** With CUBIC a longer run is a longer turn as well, and changes the pace. So those runs are as long as a turn without runs. */
+const CASES: readonly (Partial<NicConfig> & { runPackets: number })[] = [
+  { cc: { name: 'cubic', options: {} }, runPackets: TURN_PACKETS },
+  { cc: { name: 'auto', options: {} }, runPackets: TURN_PACKETS },
+  { cc: { name: 'hpcc', options: {} }, runPackets: RUN_PACKETS_MAX },
+  { cc: { name: 'hpcc', options: {} }, telemetry: { everyPackets: 7 }, runPackets: RUN_PACKETS_MAX },
+  { cc: { name: 'fixed-window', options: {} }, runPackets: RUN_PACKETS_MAX },
+  { cc: { name: 'cubic', options: {} }, gathers: true, pathMtu: 4096, runPackets: TURN_PACKETS },
+  { cc: { name: 'cubic', options: {} }, recovery: 'goBackN', runPackets: TURN_PACKETS },
+  { cc: { name: 'cubic', options: {} }, secret: Buffer.alloc(32, 3), runPackets: TURN_PACKETS },
+]
+
+/** What host a has sent, and what it knew after each round, a line each. */
+interface Trace {
+  lines: string[]
+  /** Packets that followed the head of a run, and the longest run. */
+  followed: number
+  longest: number
+  /** All messages have arrived, and are right. */
+  whole: boolean
+  /** Frames that nobody has given back. */
+  inUse: number
+}
+
+/** Frames that leave a NIC in one round, with the time at which each leaves. */
+function polled(nic: Nic, now: number): Frame[] {
+  const frames: Frame[] = []
+  for (let frame = nic.pollTransmit(now); frame !== null; frame = nic.pollTransmit(now)) frames.push(frame)
+  return frames
+}
+
+/** Hands frames to a NIC as if they had come from a wire. */
+function deliver(nic: Nic, now: number, frames: readonly Frame[]): void {
+  for (const frame of frames) {
+    frame.bringIn()
+    frame.l3 = -1
+    nic.onFrame(now, 0, frame)
+  }
+  if (nic.nextTimeout() <= now) nic.onTimeout(now)
+}
+
+function stateOf(pair: Pair): string {
+  const flow = pair.a.table.flows.find(entry => entry !== null)!
+  const { qp, sender, stats } = flow
+  const log: unknown[] = []
+  for (let seq = qp.sndUna; seq < qp.sndNxt; seq++) {
+    log.push([
+      qp.sendLog.numberOf(seq),
+      qp.sendLog.has(seq) && [qp.sendLog.sentNs(seq), qp.sendLog.wasRepeated(seq)],
+    ])
+  }
+  return JSON.stringify({
+    qp: [qp.sndUna, qp.sndNxt, qp.inFlightBytes, qp.transmissions, qp.lastTransmittedSeq, qp.nextTimeout()],
+    counters: qp.counters,
+    stats,
+    sender: [sender.wireBytes, sender.nextSendNs(), sender.windowOpen, sender.telemetry.nextSlots],
+    sent: flow.sentFrames,
+    tx: pair.a.counters.tx,
+    timeout: pair.a.nextTimeout(),
+    log,
+  })
+}
+
+/** @param loss share of host a's packets that are lost */
+function exchange(config: Partial<NicConfig>, seed: number, loss: number): Trace {
+  const random = new Random(seed)
+  const host = { ...AS_DAEMON, ...config }
+  const pair = makePair({ a: host, b: { ...host, runPackets: 1 }, seed })
+  const { left } = connected(pair)
+  pair.settle()
+  const bytes = pattern(seed, BYTES)
+  const from = memoryOf(pair.a, bytes)
+  const to = memoryOf(pair.b, Buffer.alloc(BYTES))
+  const work = Array.from({ length: MESSAGES }, (_, id) => {
+    const kind = [WorkOpcode.RDMA_WRITE, WorkOpcode.RDMA_WRITE, WorkOpcode.SEND][id % 3]!
+    const length = Math.floor(random.next() * (kind === WorkOpcode.SEND ? 8192 : BYTES))
+    const offset = Math.floor(random.next() * (BYTES - length))
+    return {
+      id,
+      opcode: kind,
+      length,
+      region: from,
+      offset,
+      remoteAddress: to.address + offset,
+      rkey: to.key,
+    }
+  })
+  let done = 0
+  left.onDone = (_now, _connection, { isReceive }) => {
+    if (!isReceive) done++
+  }
+  const trace: Trace = { lines: [], followed: 0, longest: 0, whole: false, inUse: 0 }
+  let toA: Frame[] = []
+  let run = 0
+  let length = 0
+  let { now } = pair.network
+  for (let round = 0; round < ROUNDS_MAX && done < MESSAGES; round++) {
+    now += ROUND_NS
+    // Nothing happens before the next deadline.
+    if (toA.length === 0 && work.length === 0)
+      now = Math.max(now, Math.min(pair.a.nextTimeout(), pair.b.nextTimeout()))
+    if (round % 3 === 0 && work.length > 0) left.connection!.postSend(now, work.shift()!)
+    deliver(pair.a, now, toA)
+    const sent = polled(pair.a, now)
+    for (const frame of sent) {
+      length = frame.run !== 0 && frame.run === run ? length + 1 : 1
+      if (length > 1) trace.followed++
+      trace.longest = Math.max(trace.longest, length)
+      run = frame.run
+      frame.bringIn()
+      trace.lines.push(`${now} ${frame.departNs} ${frame.bytes.toString('hex', 0, frame.length)}`)
+    }
+    trace.lines.push(stateOf(pair))
+    const kept = sent.filter(frame => {
+      if (random.next() >= loss) return true
+      pair.pool.give(frame)
+      return false
+    })
+    now += ROUND_NS
+    deliver(pair.b, now, kept)
+    toA = polled(pair.b, now)
+  }
+  for (const frame of toA) pair.pool.give(frame)
+  const written = to.buffer!
+  trace.whole = done === MESSAGES && written.every((byte, i) => byte === 0 || byte === bytes[i])
+  trace.inUse = pair.pool.inUse
+  return trace
+}
+
+function compare(t: Test, config: Partial<NicConfig>, seed: number, loss: number): Trace {
+  const single = exchange({ ...config, runPackets: 1 }, seed, loss)
+  const runs = exchange(config, seed, loss)
+  const differs = single.lines.findIndex((line, i) => line !== runs.lines[i])
+  t.equal(differs, -1, `the first line that differs of ${single.lines.length}`)
+  if (differs >= 0) t.equal(runs.lines[differs]?.slice(0, 2000), single.lines[differs]!.slice(0, 2000))
+  t.equal(runs.lines.length, single.lines.length)
+  t.ok(runs.whole, 'all messages arrive')
+  t.equal(single.followed, 0)
+  t.equal(runs.inUse, 0, 'all frames come back')
+  return runs
+}
+
+for (const [i, config] of CASES.entries()) {
+  const { cc, runPackets: _, ...more } = config
+  const name = `${cc!.name} ${Object.keys(more).join(' ')}`
+  for (const loss of [0, 0.01]) {
+    t.test(`${name}, ${100 * loss} % lost: the same packets as one by one`, async t => {
+      const { followed, longest } = compare(t, config, SEED + i, loss)
+      t.comment(`${followed} packets follow in runs, the longest run has ${longest}`)
+      if (!isReplay) t.ok(longest > 2, 'there are runs')
+    })
+  }
+}
+
+t.test('drawn', async t => {
+  const seed = drawnSeed(t)
+  compare(t, CASES[seed % CASES.length]!, seed, (seed % 5) / 100)
+})
