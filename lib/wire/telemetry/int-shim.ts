@@ -333,8 +333,9 @@ function readWide(view: DataView, at: number, into: HopRecords, row: number): vo
 /** High word: code 4, stamp 24, upper 4 of txBytes; low word: lower 16 of txBytes, queue 16. All rounded down. */
 function writeCompact(view: DataView, at: number, record: HopRecord): void {
   const code = rateCode(record.rateBps)
-  const ts = Math.floor(record.startNs / TS_UNIT_NS[code]!) % TS_STEPS
-  const tx = Math.floor(record.txBytes / TX_UNIT_BYTES[code]!) % TX_STEPS
+  // The steps are powers of two, and bits are quicker to cut off than a remainder is to find.
+  const ts = Math.floor(record.startNs / TS_UNIT_NS[code]!) & (TS_STEPS - 1)
+  const tx = Math.floor(record.txBytes / TX_UNIT_BYTES[code]!) & (TX_STEPS - 1)
   const qlen = Math.min(Math.floor(record.qlenBytes / QLEN_UNIT_BYTES[code]!), QLEN_MAX)
   view.setUint32(at, ((code << 28) | (ts << 4) | (tx >>> 16)) >>> 0)
   view.setUint32(at + 4, (((tx & 0xffff) << 16) | qlen) >>> 0)
