@@ -48,3 +48,18 @@ t.test('another path is measured anew', async t => {
   filter.forget()
   t.equal(filter.onRoundTrip(1, 7000, false), 7000)
 })
+
+t.test('an estimate lowers T until its window ends, or until a clean round trip refutes it', async t => {
+  const filter = new BaseRttFilter(8 * SECOND, 0)
+  t.equal(
+    filter.onEstimate(0, 9000, 1000, true),
+    1000,
+    'what the round trip was without the queues of others',
+  )
+  t.equal(filter.onRoundTrip(1, 9000, false), 0)
+  t.equal(filter.onRoundTrip(2, 1300, true), 0, 'an eighth of it may be a queue')
+  t.equal(filter.onRoundTrip(3, 1500, true), 1300, 'it was wrong: T is the smallest round trip')
+  t.equal(filter.onEstimate(4, 9000, 1000, true), 1000)
+  t.equal(filter.onRoundTrip(7 * SECOND, 1400, false), 0)
+  t.equal(filter.onRoundTrip(9 * SECOND, 1400, true), 1400, 'both have left the window')
+})

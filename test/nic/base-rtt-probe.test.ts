@@ -81,4 +81,5 @@ t.test('the queues of others are subtracted: the lesser of those behind two prob
   t.equal(measure([2000, 4000, 6000, 8000, 10_000], [1000, 3000, 5000, 7000, 9000]), 1000, 'it grows')
   t.equal(measure([8000, 6000, 4000, 2000, 0], [11_000, 9000, 7000, 5000, 3000]), 3000, 'it shrinks')
   t.equal(measure([0, 0, 0, 0, 0], [1500, 1200, 1300, 1400, 1000]), 1000, 'there is none')
+  t.equal(measure([5000, 900, 900, 5000, 5000], [1000, 1000, 1000, 1000, 1000]), 1000, 'no probe waits in it')
 })

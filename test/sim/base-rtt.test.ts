@@ -30,14 +30,22 @@ interface Star {
   meanQueue(forNs: Nanos): number
 }
 
-/** Five hosts. The last one receives. */
-function star(baseRttWindowNs: Nanos): Star {
+/** Five hosts. The last one receives. @param priority of hosts 0 and 1; that of the others is 0 */
+function star(baseRttWindowNs: Nanos, priority = 0): Star {
   const pool = new FramePool(20_000, HEADER_SLOT_BYTES)
   const network = new Network({ pool })
   const random = new Random(3)
   const luck = random.fork('marking')
   const ports = [0, 1, 2, 3, 4].map(() => ({ rateBps: RATE_BPS }))
-  const sw = new Switch({ id: 1, name: 's1', ports, bufferBytes: 16e6, pool, random: () => luck.next() })
+  const sw = new Switch({
+    id: 1,
+    name: 's1',
+    ports,
+    bufferBytes: 16e6,
+    pool,
+    random: () => luck.next(),
+    classifier: { dscp: { 24: 3 } },
+  })
   const addresses = [1, 2, 3, 4, 5].map(n => HostAddress.parse(`10.0.0.${n}`))
   const nics = addresses.map((address, i) => {
     const source = random.fork(`nic ${i}`)
@@ -48,6 +56,7 @@ function star(baseRttWindowNs: Nanos): Star {
       lineRateBps: RATE_BPS,
       icrc: 'off',
       baseRttWindowNs,
+      priority: i < 2 ? priority : 0,
     })
   })
   const ids = nics.map(nic => network.addNode(nic))
@@ -114,6 +123,17 @@ usual('connected beside a standing queue: T is that of the idle path, at once', 
   t.comment(`idle ${idle}, beside the load ${stats.baseRttNs}; queue ${it.meanQueue(MILLISECOND)}`)
   t.ok(it.meanQueue(MILLISECOND) > 0.9 * LOAD_BYTES, 'there is a queue')
   t.ok(stats.baseRttNs > idle / 2 && stats.baseRttNs < 2 * idle, `${stats.baseRttNs / idle} of it`)
+})
+
+usual('connected beside the queue of a lower priority, in which nothing of the flow waits', async t => {
+  const idle = idleNs()
+  const it = star(10 * SECOND, 3)
+  load(it, 1e9)
+  it.run(20 * MILLISECOND)
+  const { stats } = it.connect(0, 'flow', 1e6).connection
+  t.comment(`idle ${idle}, beside the load ${stats.baseRttNs}; queue ${it.meanQueue(MILLISECOND)}`)
+  t.ok(it.meanQueue(MILLISECOND) > 0.9 * LOAD_BYTES, 'there is a queue')
+  t.ok(stats.baseRttNs > 0.8 * idle && stats.baseRttNs < 1.2 * idle, `${stats.baseRttNs / idle} of it`)
 })
 
 long('a second after the load has gone T is right, whatever was known before', async t => {

@@ -84,14 +84,14 @@ export class FlowStart {
     }
     flow.sender.measured()
     if (congestion.begun) {
-      if (probe.baseRttNs !== NEVER) congestion.onBaseRttProbe(now, probe.baseRttNs, probe.clean)
+      if (probe.baseRttNs !== NEVER) congestion.onBaseRttProbe(now, probe, probe.clean)
       return true
     }
     const guess = flow.handshake.roundTripNs > 0 ? flow.handshake.roundTripNs : BASE_RTT_UNKNOWN_NS
     const measured = probe.baseRttNs === NEVER ? guess : probe.baseRttNs
     if (this.#settings.baseRttWindowNs !== NEVER) {
       this.#keepMeasuring(flow)
-      if (probe.baseRttNs !== NEVER) congestion.onBaseRttProbe(now, probe.baseRttNs, true)
+      if (probe.baseRttNs !== NEVER) congestion.onBaseRttProbe(now, probe, true)
     }
     this.begin(flow, Math.max(measured, this.#settings.baseRttLeastNs))
     return true

@@ -16,7 +16,8 @@ const ANSWER_ROUND_TRIPS = 2
  * longer. No more than fifteen probes are sent.
  *
  * Telemetry shows the queue behind a probe. Where queues shrink, the queue before it was as long or longer. Where they
- * grow, the queue behind the probe before was no longer. So the lesser of the two is subtracted.
+ * grow, the queue behind the probe before was no longer. So the lesser of the two is subtracted. But a switch may write the
+ * queues of all its priorities: a probe that took less time than they do has not waited in them, and nothing is subtracted.
  */
 export class BaseRttProbe {
   /** Number of the probe in flight, or to be sent next: the PSN field of its packet. */
@@ -28,6 +29,8 @@ export class BaseRttProbe {
   #sentNs: Nanos = -1
   #bestNs: Nanos = NEVER
   readonly #withoutQueuesNs: Nanos[] = []
+  /** Telemetry shows queues in which the probes do not wait. */
+  #ofOthers = false
   /** Queues behind the last probe. */
   #behindNs: Nanos = 0
 
@@ -62,8 +65,9 @@ export class BaseRttProbe {
     this.#attempts++
   }
 
-  /** What was measured, NEVER when there was no answer at all. */
+  /** What was measured, NEVER when there was no answer at all. Less than `bestNs`: it is an estimate. */
   get baseRttNs(): Nanos {
+    if (this.#ofOthers) return this.#bestNs
     const rttsNs = this.#withoutQueuesNs.sort((a, b) => a - b)
     return Math.min(this.#bestNs, rttsNs[rttsNs.length >> 1] ?? NEVER)
   }
@@ -74,7 +78,9 @@ export class BaseRttProbe {
     const rttNs = now - this.#sentNs
     this.#bestNs = Math.min(this.#bestNs, rttNs)
     const behindNs = hops === null ? 0 : queuesNs(hops)
-    this.#withoutQueuesNs.push(Math.max(1, rttNs - Math.min(behindNs, this.#behindNs)))
+    const waitedNs = Math.min(behindNs, this.#behindNs)
+    if (waitedNs >= rttNs) this.#ofOthers = true
+    this.#withoutQueuesNs.push(rttNs - waitedNs)
     this.#behindNs = behindNs
     this.#answers++
     this.#next()

@@ -70,9 +70,14 @@ export class FlowBaseRtt {
     return this.#measured(now, rttNs, false)
   }
 
-  /** Probes have measured a round trip. @param clean nothing of the flow was in flight */
-  onProbed(now: Nanos, rttNs: Nanos, clean: boolean): Nanos {
-    return this.#measured(now, rttNs, clean)
+  /**
+   * Probes have measured a round trip.
+   * @param estimateNs what it would have been without the queues of others; @param clean nothing of the flow was in flight
+   */
+  onProbed(now: Nanos, rttNs: Nanos, estimateNs: Nanos, clean: boolean): Nanos {
+    if (estimateNs >= rttNs) return this.#measured(now, rttNs, clean)
+    this.#known = true
+    return this.#filter.onEstimate(now, rttNs, estimateNs, clean)
   }
 
   #measured(now: Nanos, rttNs: Nanos, clean: boolean): Nanos {
