@@ -112,9 +112,9 @@ export class QueuePair {
     return this.#context.took
   }
 
-  /** It was a response that had come before. */
-  get tookBefore(): boolean {
-    return this.#context.tookBefore
+  /** It was a response of which nothing was taken: it had come before, or there was no room to keep it. */
+  get arrivedInVain(): boolean {
+    return this.#context.arrivedInVain
   }
 
   /** Payload bytes of requests sent and not acknowledged; after going back, only of those retransmitted since. */
@@ -295,7 +295,7 @@ export class QueuePair {
     const { counters, settings } = this.#context
     const opcode = bth.opcode(frame.view, frame.bth)
     this.#context.took = false
-    this.#context.tookBefore = false
+    this.#context.arrivedInVain = false
     if (bth.version(frame.view, frame.bth) !== 0) counters.droppedVersion++
     else if (!isDefaultPartition(bth.partitionKey(frame.view, frame.bth))) counters.droppedPartition++
     else if (

@@ -18,8 +18,11 @@ t.test('a fixed set of seeds, and what it reaches', async t => {
     if (!RARE.includes(what)) t.ok(count > 0, `${what}: ${count}`)
 })
 
-/** Races whose windows W_ai moves too little, two ends with one address and key, responses that are in flight twice. */
-const FOUND = [7015326, 7103840, 8007127, 8004576]
+/**
+ * Races whose windows W_ai moves too little, two ends with one address and key, responses that are in flight twice, responses
+ * without room for which the responder waits.
+ */
+const FOUND = [7015326, 7103840, 8007127, 8004576, 8052654]
 
 t.test('seeds that have failed', async t => {
   if (!isReplay) testSeeds(t, FOUND)

@@ -203,7 +203,7 @@ export class RxPipeline {
       flow.sender.reportToCongestion(now, this.sample)
       if (flow.qp.took) this.#onTaken(now, frame, flow, opcode)
       // The peer waits for this answer, whether or not it has to say something new.
-      else if (flow.qp.tookBefore && asksForAnswer(frame, flow, opcode))
+      else if (flow.qp.arrivedInVain && asksForAnswer(frame, flow, opcode))
         this.#events.onCollected(now, flow, frame)
       this.#events.onFlowChanged(now, flow)
     } else if (opcode === Opcode.CNP) {

@@ -23,8 +23,8 @@ export class QpContext {
   transmissions = 0
   /** The current packet is new, and is carried out or kept. It did not arrive before, and somebody awaits it. */
   took = false
-  /** The current packet is a response that has arrived before. */
-  tookBefore = false
+  /** The current packet is a response of which nothing is taken: it came before, or there is no room to keep it. */
+  arrivedInVain = false
   /** Ends timers and what is being sent; set by the queue pair. */
   onStopped: () => void = () => {}
 

@@ -43,7 +43,7 @@ function onAnyResponse(
   }
   if (seq < requester.outbound.sndUna) {
     counters.droppedResponseOrder++
-    requester.context.tookBefore = true
+    requester.context.arrivedInVain = true
     if (requester.outbound.spurious.onResponseTwice(frame.payloadLength)) selective.answeredTwice()
     observer.onAcked(now, seq, 0)
     return
@@ -58,9 +58,8 @@ function onAnyResponse(
     requester.onSign(now)
   } else {
     counters.droppedResponseOrder++
-    requester.context.tookBefore = selective.kept.has(seq)
-    const twice =
-      requester.context.tookBefore && requester.outbound.spurious.onResponseTwice(frame.payloadLength)
+    requester.context.arrivedInVain = true
+    const twice = selective.kept.has(seq) && requester.outbound.spurious.onResponseTwice(frame.payloadLength)
     if (twice) selective.answeredTwice()
   }
   if (!requester.context.requests) return
@@ -104,7 +103,7 @@ function findAnswered(requester: Requester, now: Nanos, seq: number): SendSlot |
   }
   if (seq < requester.outbound.sndUna) {
     counters.droppedResponseOrder++
-    requester.context.tookBefore = true
+    requester.context.arrivedInVain = true
     observer.onAcked(now, seq, 0)
     return null
   }
