@@ -250,7 +250,7 @@ t.test('what cannot be is said', { skip }, async t => {
     {
       code: 1,
       stderr:
-        /--interface has no effect while --io is .*: leave it out, or set io to packet.*WEIR_BAD_ARGUMENT/,
+        /--interface has no effect while --io is .*: leave it out, or set --io to packet.*WEIR_BAD_ARGUMENT/,
     },
   ])
 })

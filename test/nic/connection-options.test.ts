@@ -76,8 +76,9 @@ function endsOf(option: ValueOption, most = Number.POSITIVE_INFINITY): readonly 
 t.test('every setting of telemetry, at each of its ends, on a NIC at its defaults', async t => {
   for (const option of TELEMETRY_OPTIONS) {
     const values = endsOf(option)
-    // Where every packet collects, none could be plain.
-    const beside = option.name === 'plain' ? { everyPackets: 2 } : {}
+    // Where every packet collects, none could be plain; probes have a share only where they collect.
+    const besides: Record<string, object> = { plain: { everyPackets: 2 }, probeShare: { collect: 'probe' } }
+    const beside = besides[option.name] ?? {}
     for (const value of values) {
       check(t, `${option.name}=${value}`, { telemetry: { ...beside, [option.name]: value } })
     }
