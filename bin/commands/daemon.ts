@@ -158,10 +158,10 @@ function withProcess(command: Command): Command {
     .addOption(new Option('--until-stdin-ends', 'stop when standard input ends').hideHelp())
 }
 
-async function runDaemon(flags: DaemonFlags): Promise<void> {
+async function runDaemon(flags: DaemonFlags, command: Command): Promise<void> {
   tuneGarbageCollection()
   const { cc, logLevel } = valuesOf([ccOption(CC_ABOUT, { default: 'auto' }), LOG_LEVEL], flags)
-  const { dscpOfPriority, ...values } = valuesOf(OPTIONS, flags)
+  const { dscpOfPriority, ...values } = valuesOf(OPTIONS, flags, command)
   const log = createLog(logLevel!, 'weir')
   const daemon = await Daemon.start({
     address: flags.address,

@@ -31,21 +31,27 @@ export function addValueOptions(
 /**
  * The values that are given or have a default, by `keyOf`. Throws WEIR_BAD_ARGUMENT, which names the option: for a value that it cannot have,
  * and for one without effect beside the others.
+ * @param command tells what came from the environment; only tables with `env` need it
  */
 export function valuesOf<const Table extends readonly CommandOption[]>(
   table: Table,
   flags: object,
+  command?: Pick<Command, 'getOptionValueSource'>,
 ): Partial<SettingsOf<Table>> {
   const texts = flags as Texts
+  const sourceOf = (option: AnyOption): string => {
+    const { flag, env } = option.command!
+    return command?.getOptionValueSource(attributeOf(flag)) === 'env' ? env! : flagOf(option)
+  }
   const given: Record<string, unknown> = {}
   const defaults: Record<string, unknown> = {}
   for (const option of table) {
     const typed = typedOf(option, texts)
-    if (typed !== undefined) given[keyOf(option)] = readTyped(sourceOf(option, texts), option, typed)
+    if (typed !== undefined) given[keyOf(option)] = readTyped(sourceOf(option), option, typed)
     const standard = defaultOf(option)
     if (standard !== undefined) defaults[keyOf(option)] = standard
   }
-  const [idle] = idleOptions(table, given, option => sourceOf(option, texts))
+  const [idle] = idleOptions(table, given, sourceOf)
   if (idle !== undefined) throw new WeirError('WEIR_BAD_ARGUMENT', idle.message)
   return { ...defaults, ...given } as Partial<SettingsOf<Table>>
 }
@@ -56,15 +62,11 @@ type Typed = string | boolean | readonly string[]
 type Texts = Readonly<Record<string, Typed | undefined>>
 
 function typedOf({ command }: CommandOption, texts: Texts): Typed | undefined {
-  return texts[new Option(command.flag).attributeName()]
+  return texts[attributeOf(command.flag)]
 }
 
-/** What the user has set: the variable of the environment where the value is that one's, or else the flag. */
-function sourceOf(option: AnyOption, texts: Texts): string {
-  const { command } = option
-  const env = command?.env
-  const typed = command === undefined ? undefined : typedOf(option as CommandOption, texts)
-  return env !== undefined && typed !== undefined && process.env[env] === typed ? env : flagOf(option)
+function attributeOf(flag: string): string {
+  return new Option(flag).attributeName()
 }
 
 function readTyped(flag: string, option: CommandOption, typed: Typed): unknown {

@@ -129,7 +129,7 @@ t.test('commands that cannot work say why', async t => {
       /--source-ports .* while --io is packet/,
     ],
     [['--io', 'batch', '--interface', 'lo'], 'WEIR_BAD_ARGUMENT', /--interface .* while --io is batch/],
-    [['--interface', 'lo'], 'WEIR_BAD_ARGUMENT', /--interface .*set --io to packet/],
+    [['--interface', 'lo'], 'WEIR_BAD_ARGUMENT', /--interface .*set (--io|WEIR_IO) to packet/],
     [
       ['--io', 'dgram', '--priority', '3'],
       'WEIR_BAD_ARGUMENT',
@@ -148,14 +148,18 @@ t.test('commands that cannot work say why', async t => {
     [
       ['--ifa-protocol', '131'],
       'WEIR_BAD_ARGUMENT',
-      /--ifa-protocol has no effect while --io is (batch|dgram|raw)/,
+      /--ifa-protocol has no effect while (--io|WEIR_IO) is (batch|dgram|raw)/,
     ],
     [
-      ['--dscp-of-priority', '0,8,16'],
+      ['--io', 'batch', '--dscp-of-priority', '0,8,16'],
       'WEIR_BAD_ARGUMENT',
       /--dscp-of-priority is a list of 8 DSCPs, each 0 to 63, as in 0,8,16,.*, not "0,8,16"/,
     ],
-    [['--dscp-of-priority', '0,8,16,24,32,40,48,64'], 'WEIR_BAD_ARGUMENT', /a list of 8 DSCPs, each 0 to 63/],
+    [
+      ['--io', 'batch', '--dscp-of-priority', '0,8,16,24,32,40,48,64'],
+      'WEIR_BAD_ARGUMENT',
+      /a list of 8 DSCPs, each 0 to 63/,
+    ],
     [['--int', 'wide'], 'WEIR_BAD_ARGUMENT', /--int is FORMAT:HOPS.*, not "wide"; formats: wide, compact, /],
     [
       ['--cc', 'fixed-window', '--cc-option', 'window=1e6'],

@@ -1,7 +1,8 @@
 /** Options that only some ports obey: which are refused, and how messages call them. */
+import { Command } from 'commander'
 import t from 'tap'
-import { valuesOf } from '../../bin/commands/value-options.js'
-import { checkPortOptions, IO, PORT_OPTIONS } from '../../lib/daemon/port-options.js'
+import { addValueOptions, valuesOf } from '../../bin/commands/value-options.js'
+import { checkPortOptions, PORT_OPTIONS } from '../../lib/daemon/port-options.js'
 
 const DEFAULT_DSCPS = [0, 8, 16, 24, 32, 40, 48, 56]
 
@@ -32,16 +33,25 @@ t.test('another value is refused, by the name that a program or a command line h
 })
 
 t.test('a value that the environment has given is blamed on its variable', async t => {
-  const before = process.env.WEIR_IO
-  t.teardown(() => {
-    if (before === undefined) delete process.env.WEIR_IO
-    else process.env.WEIR_IO = before
-  })
-  process.env.WEIR_IO = 'pigeon'
-  t.throws(() => valuesOf([IO], { io: 'pigeon' }), { message: /^WEIR_IO is one of .*, not "pigeon"/ })
-  t.throws(() => valuesOf([IO], { io: 'dove' }), { message: /^--io is one of .*, not "dove"/ })
-  process.env.WEIR_IO = 'dgram'
-  t.throws(() => valuesOf(PORT_OPTIONS, { io: 'dgram', priority: '3' }), {
+  const values = (env: string | undefined, ...words: string[]) => {
+    const command = addValueOptions(new Command(), PORT_OPTIONS).exitOverride()
+    const before = process.env.WEIR_IO
+    t.teardown(() => {
+      if (before === undefined) delete process.env.WEIR_IO
+      else process.env.WEIR_IO = before
+    })
+    if (env === undefined) delete process.env.WEIR_IO
+    else process.env.WEIR_IO = env
+    command.parse(words, { from: 'user' })
+    return valuesOf(PORT_OPTIONS, command.opts(), command)
+  }
+  t.throws(() => values('pigeon'), { message: /^WEIR_IO is one of .*, not "pigeon"/ })
+  t.throws(() => values('pigeon', '--io', 'dove'), { message: /^--io is one of .*, not "dove"/ })
+  t.throws(() => values('pigeon', '--io', 'pigeon'), { message: /^--io is one of .*, not "pigeon"/ })
+  t.throws(() => values('dgram', '--priority', '3'), {
     message: /^--priority has no effect while WEIR_IO is dgram: leave it out, or set WEIR_IO to batch/,
+  })
+  t.throws(() => values('dgram', '--io', 'dgram', '--priority', '3'), {
+    message: /^--priority has no effect while --io is dgram: leave it out, or set --io to batch/,
   })
 })
