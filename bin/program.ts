@@ -18,6 +18,7 @@ const LOADERS: Record<CommandName | 'internal', () => Promise<Command>> = {
   perf: async () => (await import('./commands/perf.js')).perfCommand(),
   run: async () => (await import('./commands/run.js')).runCommand(),
   lab: async () => (await import('./commands/lab.js')).labCommand(),
+  cc: async () => (await import('./commands/cc.js')).ccCommand(),
   doctor: async () => (await import('./commands/doctor.js')).doctorCommand(),
   demo: async () => (await import('./commands/demo.js')).demoCommand(),
   dump: async () => (await import('./commands/dump.js')).dumpCommand(),

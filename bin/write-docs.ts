@@ -1,6 +1,6 @@
 /**
- * `npm run docs`: writes the files that are generated from the schema of the scenario file. A test compares
- * both with the existing ones.
+ * `npm run docs`: writes the files that are generated from the schema of the scenario file and from the
+ * catalogue of controllers. A test compares them with the existing ones.
  */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'

@@ -44,6 +44,11 @@ export const COMMANDS = {
     usage: 'up|down|status|exec|pfc|list …',
     description: 'give any program an emulated network: namespaces, veth pairs, software switches',
   },
+  cc: {
+    usage: 'list|show …',
+    description:
+      'list the congestion controllers: what each needs of switches and peers, where it works, its constants',
+  },
   doctor: {
     usage: '[options]',
     description: 'try what this machine allows; say what is missing, and how to fix it',

@@ -3,12 +3,17 @@ import { WeirError } from '../errors.js'
 import { checkOptions } from '../options/check-options.js'
 import { checkIdleOptions } from '../options/idle.js'
 import type { Need } from '../wire/weir/needs.js'
+import type { About } from './about.js'
 import { AUTO_OPTIONS, Auto } from './auto/auto.js'
+import { AUTO_ABOUT } from './auto/auto-about.js'
 import type { CongestionContext, CongestionControl, ReceiverControl } from './congestion-control.js'
 import { Cubic } from './cubic/cubic.js'
+import { CUBIC_ABOUT } from './cubic/cubic-about.js'
 import { CUBIC_OPTIONS } from './cubic/cubic-options.js'
 import { FIXED_WINDOW_OPTIONS, FixedWindow } from './fixed-window/fixed-window.js'
+import { FIXED_WINDOW_ABOUT } from './fixed-window/fixed-window-about.js'
 import { HPCC_OPTIONS, Hpcc } from './hpcc/hpcc.js'
+import { HPCC_ABOUT } from './hpcc/hpcc-about.js'
 import {
   type Abilities,
   type FeedbackOffer,
@@ -21,6 +26,7 @@ import {
 } from './needs.js'
 import { type OptionSpec, type OptionValues, optionFlag } from './options.js'
 import { RX_HPCC_OPTION_PLACES, RX_HPCC_OPTIONS, RxHpcc } from './rx-hpcc/rx-hpcc.js'
+import { RX_HPCC_ABOUT } from './rx-hpcc/rx-hpcc-about.js'
 import { RxHpccReceiver } from './rx-hpcc/rx-hpcc-receiver.js'
 import { RxListing } from './rx-hpcc/rx-listing.js'
 
@@ -48,6 +54,8 @@ export interface ControllerEntry {
    */
   otherwise?: string
   create(context: CongestionContext, options: OptionValues): CongestionControl
+  /** What users read of it. A program that adds a controller of its own need not say anything. */
+  about?: About
   /** The receiver's end, if the window is worked out there. */
   receivingPart?: ReceivingPart
 }
@@ -76,12 +84,14 @@ const CATALOGUE: ControllerEntry[] = [
   {
     name: 'hpcc',
     options: HPCC_OPTIONS,
+    about: HPCC_ABOUT,
     needs: { telemetry: 'all', directResponses: true },
     create: (context, options) => new Hpcc(context, options),
   },
   {
     name: 'rx-hpcc',
     options: RX_HPCC_OPTIONS,
+    about: RX_HPCC_ABOUT,
     // Windows of the receiver acknowledge as well, so fewer acknowledgements are asked for.
     needs: { telemetry: 'all', directResponses: true, ackShare: 3 / 4 },
     otherwise: 'hpcc',
@@ -98,12 +108,14 @@ const CATALOGUE: ControllerEntry[] = [
   {
     name: 'fixed-window',
     options: FIXED_WINDOW_OPTIONS,
+    about: FIXED_WINDOW_ABOUT,
     needs: {},
     create: (context, options) => new FixedWindow(context, options),
   },
   {
     name: 'cubic',
     options: CUBIC_OPTIONS,
+    about: CUBIC_ABOUT,
     // Its telemetry carries N, holds flows to the receiver's budget, and is the only answer to READ responses. HyStart++ judges a round
     // by eight round trips (RFC 9406, section 4.3: N_RTT_SAMPLE).
     needs: { telemetry: 'some', marks: true, ackShare: 1 / 8 },
@@ -112,6 +124,7 @@ const CATALOGUE: ControllerEntry[] = [
   {
     name: 'auto',
     options: AUTO_OPTIONS,
+    about: AUTO_ABOUT,
     needs: { telemetry: 'some', marks: true, directResponses: true, ackShare: 1 / 8 },
     create: (context, options) => new Auto(context, options),
   },
@@ -300,6 +313,11 @@ export function createCongestionControl(
 
 /** The controller that these options have been found good for last: all connections of a NIC may have the same. */
 const CHECKED = new WeakMap<OptionValues, string>()
+
+/** Throws WEIR_BAD_ARGUMENT for an unknown name. */
+export function controllerEntry(name: string): Readonly<ControllerEntry> {
+  return entry(name)
+}
 
 function entry(name: string): ControllerEntry {
   const found = CATALOGUE.find(other => other.name === name)

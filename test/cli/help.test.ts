@@ -20,6 +20,8 @@ const SUBCOMMANDS = [
   'lab exec',
   'lab pfc',
   'lab list',
+  'cc list',
+  'cc show',
 ]
 const COLUMNS = 80
 
@@ -116,7 +118,10 @@ function optionsOf({ options, commands }: Command): string[] {
 
 t.test('every option is in the documents', async t => {
   const folder = join(repositoryRoot, 'docs')
-  const pages = readdirSync(folder).map(name => readFileSync(join(folder, name), 'utf8'))
+  const names = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(name =>
+    name.endsWith('.md'),
+  )
+  const pages = names.map(name => readFileSync(join(folder, name), 'utf8'))
   const words = new Set(pages.join('\n').match(/--[a-z][a-z-]*/g))
   for (const name of Object.keys(COMMANDS)) {
     const command = (await makeProgram([name])).commands.find(command => command.name() === name)!

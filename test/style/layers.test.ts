@@ -39,12 +39,13 @@ const LAYERS: readonly (readonly string[])[] = [
 const ROOMS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   'lib/wire': [['bytes'], ['net'], ['telemetry'], ['ib'], ['cm', 'weir'], ['parse.ts'], ['print.ts']],
   'lib/cc': [
-    ['options.ts', 'context-options.ts', 'congestion-control.ts', 'plausibility.ts', 'needs.ts'],
+    ['about.ts', 'options.ts', 'context-options.ts', 'congestion-control.ts', 'plausibility.ts', 'needs.ts'],
     ['loss-cap.ts', 'path-options.ts', 'telemetry-options.ts'],
     ['path-settings.ts', 'telemetry-settings.ts', 'hpcc', 'cubic', 'fixed-window'],
     ['rx-hpcc', 'auto'],
     ['catalogue.ts'],
-    ['agreements.ts', 'parse-options.ts', 'conflicts.ts'],
+    ['agreements.ts', 'describe-controller.ts', 'parse-options.ts', 'conflicts.ts'],
+    ['controllers-page.ts'],
   ],
   'lib/qp': [
     ['transport-options.ts', 'memory'],
