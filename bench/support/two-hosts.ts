@@ -1,6 +1,6 @@
 /**
- * Two hosts to measure between: as root, network namespaces joined by a veth pair of MTU 9000 with all
- * offloads, otherwise two addresses of loopback. Everything is removed, however the process ends. If it is
+ * Two hosts to measure between: as root, network namespaces joined by a veth pair with all offloads, or two
+ * addresses in one namespace; otherwise two addresses of loopback. Everything is removed, however the process ends. If it is
  * killed, the next run removes the rest.
  */
 
@@ -27,7 +27,8 @@ export interface TwoHosts {
   close(): void
 }
 
-export function makeTwoHosts(): TwoHosts {
+/** @param mtu of the veth pair */
+export function makeTwoHosts(mtu = VETH_MTU): TwoHosts {
   if (process.getuid?.() !== 0)
     return onLoopback('no root: on loopback, which is no link and has other costs')
   removeStale()
@@ -45,14 +46,14 @@ export function makeTwoHosts(): TwoHosts {
     for (const [i, name] of names.entries()) {
       ip('-n', name, 'addr', 'add', `${ADDRESSES[i]}/24`, 'dev', 'eth0')
       ip('-n', name, 'link', 'set', 'lo', 'up')
-      ip('-n', name, 'link', 'set', 'eth0', 'mtu', String(VETH_MTU), 'up')
+      ip('-n', name, 'link', 'set', 'eth0', 'mtu', String(mtu), 'up')
     }
     for (const name of names) waitForCarrier(name)
     const [first, second] = names.map((name, i) => ({
       address: ADDRESSES[i]!,
       within: ['ip', 'netns', 'exec', name],
     }))
-    const note = `two namespaces, a veth pair of MTU ${VETH_MTU}`
+    const note = `two namespaces, a veth pair of MTU ${mtu}`
     return { kind: 'veth', note, a: first!, b: second!, close }
   } catch (error) {
     close()

@@ -5,10 +5,11 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { connectDaemon, type DaemonClient } from '../../lib/client/daemon-client.js'
 import { WeirError } from '../../lib/errors.js'
-import { weirProgram } from '../../lib/package-file.js'
+import { type Checkout, checkouts } from './checkouts.js'
 
-const WEIR = weirProgram()
 const START_MS_MAX = 20_000
+/** UDP port of daemons of another checkout. */
+const OTHER_PORT = '4801'
 /** Clock ticks of /proc/PID/stat in a second: the same on every Linux. */
 const TICKS_PER_SECOND = 100
 
@@ -28,17 +29,21 @@ export class WeirDaemon {
    * @param folder for its socket and inbox
    * @param name of both
    * @param more options of `weir daemon`
+   * @param checkout whose program it is
    */
   static async start(
     folder: string,
     name: string,
     { address, within }: Place,
     more: readonly string[] = [],
+    checkout: Checkout = checkouts()[0]!,
   ): Promise<WeirDaemon> {
     const socket = join(folder, `${name}.sock`)
     const inbox = join(folder, `${name}-inbox`)
     const args = ['daemon', '--address', address, '--socket', socket, '--inbox', inbox, '--log-level', 'warn']
-    const [program, ...words] = [...within, process.execPath, WEIR, ...args, ...more]
+    // Daemons of both checkouts may have the same address.
+    if (checkout.name === 'other') args.push('--port', OTHER_PORT)
+    const [program, ...words] = [...within, process.execPath, checkout.weir, ...args, ...more]
     const child = spawn(program!, words, { stdio: ['ignore', 'ignore', 'inherit'] })
     const kill = () => child.kill('SIGKILL')
     process.once('exit', kill)
