@@ -35,7 +35,7 @@ const BENCHMARKS: Record<string, Benchmark> = {
     load: () => import('./dgram-blast.js'),
   },
   files: {
-    what: '[--size 2GB] [--pairs 3] [--veth]: weir send between two daemons on loopback, beside perf bw and the bare blast: goodput and memory',
+    what: '[--size 1GB,4GB] [--pairs 3] [--only send] [--veth] [--against DIR]: weir send between two daemons on loopback, beside an rsync daemon, perf bw and the bare blast: goodput and memory',
     load: () => import('./files.js'),
   },
   forwarding: {
@@ -47,7 +47,7 @@ const BENCHMARKS: Record<string, Benchmark> = {
     load: () => import('./heap.js'),
   },
   idle: {
-    what: '[--seconds 60] [--connections 100]: CPU time of daemons that have nothing to do, by each port',
+    what: '[--seconds 60] [--connections 100] [--io NAME] [--against DIR]: CPU time and memory of daemons that have nothing to do, by each port',
     load: () => import('./idle.js'),
   },
   micro: {
@@ -75,7 +75,7 @@ const BENCHMARKS: Record<string, Benchmark> = {
     load: () => import('./sim.js'),
   },
   transport: {
-    what: '[--rounds N] [--seconds N] [--only bandwidth|latency] [--daemon "OPTIONS"] [--pin]: bandwidth and latency beside iperf3, node:net, sockperf; needs root for a veth pair',
+    what: '[--rounds N] [--seconds N] [--only bandwidth|latency] [--mtu 1500,9000] [--qps 1,64] [--daemon "OPTIONS"] [--pin] [--against DIR]: bandwidth and latency beside iperf3, node:net, sockperf; needs root for veth pairs',
     load: () => import('./transport.js'),
   },
   'switch-core': {
@@ -112,7 +112,7 @@ if (benchmark === undefined) {
   }
 }
 
-/** Beside another checkout (`--against`), the processes of both alternate, or the benchmark alternates by itself. */
+/** With `--against` the processes of both checkouts alternate, or the benchmark alternates by itself. */
 async function measure(name: string, { run, comparedFigures }: BenchmarkModule): Promise<unknown> {
   if (comparedFigures !== undefined && isCompared(args)) return await compareRuns(name, comparedFigures, args)
   return await run(args)

@@ -57,18 +57,20 @@ export function isCompared(args: readonly string[]): boolean {
 /**
  * @param comparedFigures figures of a result that both checkouts have
  * @param args of the benchmark, and `--against DIR`, `--rounds 3`
+ * @param runOf runs the benchmark of a checkout
  */
 export async function compareRuns(
   benchmark: string,
   comparedFigures: (result: never) => NamedFigure[],
   args: readonly string[],
+  runOf = runIn,
 ): Promise<AgainstResult> {
   const { values, rest } = parsed(args)
   const rounds = wholeNumber('--rounds', values.rounds ?? ROUNDS)
   const both = checkouts(values.against)
   const subjects = both.map(checkout => ({
     name: checkout.name,
-    measure: async () => comparedFigures((await runIn(checkout, benchmark, rest)) as never),
+    measure: async () => comparedFigures((await runOf(checkout, benchmark, rest)) as never),
   }))
   const taken = await alternate(subjects, rounds)
   const result: AgainstResult = {
@@ -97,7 +99,12 @@ function parsed(args: readonly string[]) {
   }
 }
 
-async function runIn({ folder }: Checkout, benchmark: string, args: readonly string[]): Promise<unknown> {
+/** Runs the benchmark of a checkout in a process of its own. Returns its result. */
+export async function runIn(
+  { folder }: Checkout,
+  benchmark: string,
+  args: readonly string[],
+): Promise<unknown> {
   const program = fileURLToPath(new URL('./run-benchmark.js', import.meta.url))
   const { stdout } = await execute(process.execPath, [program, folder, benchmark, ...args], {
     maxBuffer: OUTPUT_BYTES_MAX,

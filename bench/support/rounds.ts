@@ -10,13 +10,13 @@ const STEAL_MAX = 0.05
 const REPEATS_MAX = 3
 
 /** Something that is measured once in each round. */
-export interface Subject<T> {
+interface Subject<T> {
   name: string
   measure(): Promise<T>
 }
 
 /** What all subjects gave, round by round, in their order. */
-export interface Alternated<T> {
+interface Alternated<T> {
   rounds: T[][]
   /** Largest share of the CPU that others used in a counted round. */
   stealShare: number
@@ -56,7 +56,7 @@ export async function alternate<T>(
 }
 
 /** CPU time per unit of work of both ends. */
-export interface Cpu {
+interface Cpu {
   client: number
   server: number
 }
