@@ -14,7 +14,7 @@ import { tuneGarbageCollection } from '../../lib/daemon/tune-gc.js'
 import { onEndSignal } from '../../lib/end-signals.js'
 import { WeirError } from '../../lib/errors.js'
 import { createLog, LOG_LEVELS } from '../../lib/log.js'
-import { CLASS_SELECTORS, DSCP, PAYLOAD, UDP_PORT } from '../../lib/nic/nic-options.js'
+import { CLASS_SELECTORS, CONNECTIONS, DSCP, PAYLOAD, UDP_PORT } from '../../lib/nic/nic-options.js'
 import { readDecimal } from '../../lib/options/decimal.js'
 import type { CommandOption, SettingsOf, ValueOption } from '../../lib/options/option.js'
 import { parseNumber, parseValue } from '../../lib/options/parse-options.js'
@@ -67,7 +67,7 @@ const TRANSPORT = commandOptions(TRANSPORT_OPTIONS).map(
 
 const [, SOURCE_PORTS, INTERFACE, PRIORITY, DSCPS, IFA, ICRC] = PORT_OPTIONS
 /** They know of each other, wherever the help has them. */
-const OPTIONS = [...PORT_OPTIONS, UDP_PORT, LINE_RATE, BASE_RTT, CHUNK] as const
+const OPTIONS = [...PORT_OPTIONS, UDP_PORT, LINE_RATE, BASE_RTT, CHUNK, CONNECTIONS] as const
 
 /** Parts of `--overlay`. */
 const VNI = {
@@ -152,7 +152,7 @@ function withProcess(command: Command): Command {
     .option('--no-perf', 'refuse measurements by other hosts (weir perf)')
     .option('--busy-poll', 'poll for packets without sleeping: lowest latency, a whole core')
     .option('--no-worker', 'send and receive on the thread of the control socket, not on one of its own')
-  return addValueOptions(command, [LOG_LEVEL])
+  return addValueOptions(command, [CONNECTIONS, LOG_LEVEL])
     .addOption(new Option('--overlay <link>', 'vni=N,local=ADDRESS:PORT,peer=ADDRESS:PORT').hideHelp())
     .addOption(new Option('--any-cc', 'telemetry is for connections that name their own --cc').hideHelp())
     .addOption(new Option('--until-stdin-ends', 'stop when standard input ends').hideHelp())

@@ -102,6 +102,8 @@ export interface NicOptions {
    * false.
    */
   anyCc?: boolean
+  /** Connections at a time, 1 to 65,534. Default 1024. */
+  connections?: number
   /** Work requests of each queue of a connection. Default 128. */
   queueDepth?: number
   /**
@@ -308,6 +310,7 @@ function createNic(
     ackEveryPackets: options.ackEveryPackets ?? ACK_EVERY_PACKETS,
     retryCount: options.retryCount,
     recovery: options.recovery,
+    connectionsMax: options.connections,
     queueDepth: options.queueDepth,
     priority: options.priority,
     dscpOfPriority: options.dscpOfPriority,

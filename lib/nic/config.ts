@@ -17,7 +17,7 @@ import { PORT_ROCE } from '../wire/net/udp.js'
 import { INT_HOPS } from '../wire/telemetry/int-options.js'
 import { FORMAT_NAMES, formatOf, type IntFormat } from '../wire/telemetry/telemetry.js'
 import { checkSecret } from './keys/connection-key.js'
-import { CLASS_SELECTORS, DSCP, PRIORITY, SOURCE_PORTS, UDP_PORT } from './nic-options.js'
+import { CLASS_SELECTORS, CONNECTIONS, DSCP, PRIORITY, SOURCE_PORTS, UDP_PORT } from './nic-options.js'
 import type { HostIntake } from './telemetry/host-hop.js'
 import type { Connecting, ConnectOptions } from './types.js'
 
@@ -93,7 +93,7 @@ export interface NicConfig {
   rnrRetry?: number
   /** Rounded up to 4.096 us * 2^n. Default 67 ms. */
   ackTimeoutNs?: Nanos
-  /** Connections at a time. Default 1024. */
+  /** Connections at a time, 1 to 65,534. Default 1024. */
   connectionsMax?: number
   /** Unacknowledged packets of one connection, a power of two. Default 8192. */
   packetsInFlightMax?: number
@@ -216,7 +216,7 @@ export function nicSettings(config: NicConfig): NicSettings {
     retryCount: 7,
     rnrRetry: 7,
     ackTimeoutNs: ACK_TIMEOUT_NS,
-    connectionsMax: 1024,
+    connectionsMax: CONNECTIONS.default,
     packetsInFlightMax: 8192,
     queueDepth: 128,
     recovery: 'selective',
@@ -301,6 +301,7 @@ function check(settings: NicSettings): void {
   between('probeTimeoutLeastNs', settings.probeTimeoutLeastNs, 0, NEVER)
   checkRow(UDP_PORT, 'udpPort', settings.udpPort)
   between('retransmitTimeoutLeastNs', settings.retransmitTimeoutLeastNs, 0, NEVER)
+  checkRow(CONNECTIONS, 'connectionsMax', settings.connectionsMax)
   whole('queueDepth', settings.queueDepth, 1, 65_536)
   checkTransport('ackTimeout', settings.ackTimeoutNs, 'ackTimeoutNs')
   between('slackNs', settings.slackNs, 0, SLACK_MAX_NS)

@@ -14,6 +14,17 @@ export const UDP_PORT = {
   command: { flag: '--port <port>' },
 } as const satisfies CommandOption
 
+/** Memory of those that exist, and of those whose requests wait for an answer, is bounded by it. */
+export const CONNECTIONS = {
+  name: 'connections',
+  kind: 'count',
+  min: 1,
+  max: 65_534,
+  default: 1024,
+  doc: 'most connections at a time, of transfers, measurements and programs; further ones are refused',
+  command: { flag: '--connections <count>' },
+} as const satisfies CommandOption
+
 /** What full packets carry. */
 export const PAYLOAD = {
   ...transportOption('pathMtu'),

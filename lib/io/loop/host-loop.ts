@@ -1,3 +1,4 @@
+import type { Frame } from '../../frame/frame.js'
 import type { Node } from '../../frame/node.js'
 import { type Nanos, NEVER } from '../../time/nanos.js'
 import type { Port } from '../port.js'
@@ -46,6 +47,8 @@ export class HostLoop implements Driven {
   readonly #onRound: (now: Nanos) => void
   readonly #loop: RealTimeLoop
   readonly #intake: Intake | null
+  /** Frames without payload that leave behind the others of their round, SENT_FRAMES at most. */
+  readonly #behind: Frame[] = []
   /** Consecutive rounds that did not take in all arrived frames. */
   #fullRounds = 0
 
@@ -95,6 +98,8 @@ export class HostLoop implements Driven {
   /** Stops the loop. The caller closes the port. */
   close(): void {
     this.#loop.close()
+    // A full port counts them, and gives them back to their pool.
+    this.#sendBehind()
   }
 
   round(begun: Nanos): boolean {
@@ -119,16 +124,32 @@ export class HostLoop implements Driven {
     }
     this.#intake?.took(bytes, this.#port.waitingBytes())
     this.#keepDeadlines(now, received >= RECEIVED_FRAMES)
+    const sent = this.#send(now)
+    if (this.#intake?.wantsEnd) this.#intake.end(this.now())
+    return sent === SENT_FRAMES || received >= RECEIVED_FRAMES
+  }
+
+  /**
+   * Sends what may leave, and returns the number of frames. Those with payload are first. An answer would otherwise leave behind
+   * the acknowledgement of its question, and its peer would take in that one before it saw the answer.
+   */
+  #send(now: Nanos): number {
     let sent = 0
     while (sent < SENT_FRAMES && this.#port.canTransmit()) {
       const frame = this.#node.pollTransmit(now)
       if (frame === null) break
-      this.#port.transmit(frame)
+      if (frame.payloadLength === 0 && this.#behind.length < SENT_FRAMES) this.#behind.push(frame)
+      else this.#port.transmit(frame)
       sent++
     }
+    if (this.#behind.length > 0 && this.#port.canTransmit()) this.#sendBehind()
     this.#port.flush()
-    if (this.#intake?.wantsEnd) this.#intake.end(this.now())
-    return sent === SENT_FRAMES || received >= RECEIVED_FRAMES
+    return sent
+  }
+
+  #sendBehind(): void {
+    for (let i = 0; i < this.#behind.length; i++) this.#port.transmit(this.#behind[i]!)
+    this.#behind.length = 0
   }
 
   #keepDeadlines(now: Nanos, moreWaits: boolean): void {
