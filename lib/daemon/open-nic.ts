@@ -325,6 +325,8 @@ function createNic(
     takesRuns: port.takesRuns,
     seesMarks: port.seesMarks,
     seesHops: port.seesHops,
+    seesIds: port.seesIds,
+    choosesIds: port.choosesIds,
     defects: 'end',
     onDefect: onContained,
     slackNs: SLACK_NS,

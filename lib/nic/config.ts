@@ -24,8 +24,8 @@ import type { Connecting, ConnectOptions } from './types.js'
 /** Silence after which packets are retransmitted by default: the standard's exponent 14 (IBA 9.9.2.1). */
 export const ACK_TIMEOUT_NS: Nanos = 67_108_864
 
-/** How a received ICRC is checked. 'off': in virtual time; 'ignore-id': on sockets that hide the IP identification. */
-export type IcrcMode = 'off' | 'whole' | 'ignore-id'
+/** How ICRCs are made and checked. 'off': neither, in virtual time. */
+export type IcrcMode = 'off' | 'whole'
 
 export interface NicConfig {
   address: HostAddress
@@ -146,6 +146,12 @@ export interface NicConfig {
   seesMarks?: boolean
   seesHops?: boolean
   /**
+   * The port shows and chooses the IPv4 identification of packets, see `Port`. Weir hosts count it as 0 in the ICRC, whatever it is. Where
+   * it is not shown, the ICRC of other peers is checked up to those 16 bits; where it is not chosen, they cannot be reached. Default true.
+   */
+  seesIds?: boolean
+  choosesIds?: boolean
+  /**
    * What shows how well this host keeps up with arriving packets: `telemetry.hostHop` makes it the last hop of the
    * paths to this host. Default: none.
    */
@@ -232,6 +238,8 @@ export function nicSettings(config: NicConfig): NicSettings {
     takesRuns: true,
     seesMarks: true,
     seesHops: true,
+    seesIds: true,
+    choosesIds: true,
     priority: 0,
     dscpOfPriority: CLASS_SELECTORS,
     slackNs: 0,
@@ -281,7 +289,7 @@ function check(settings: NicSettings): void {
   checkTransport('pathMtu', settings.pathMtu)
   if (settings.packetBytesMax !== 0) whole('packetBytesMax', settings.packetBytesMax, 576, 65_535)
   oneOf('defects', settings.defects, ['throw', 'end'])
-  oneOf('icrc', settings.icrc, ['off', 'whole', 'ignore-id'])
+  oneOf('icrc', settings.icrc, ['off', 'whole'])
   oneOf('int.format', settings.int.format, FORMAT_NAMES)
   checkRow(INT_HOPS, 'int.hops', settings.int.hops)
   checkRow(INT_HOPS, 'intHopsMax', settings.intHopsMax)

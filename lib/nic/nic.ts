@@ -99,7 +99,7 @@ export class Nic implements Node, Verbs, RxEvents {
       pool: config.pool,
       icrc: this.settings.icrc !== 'off',
     })
-    this.#rx = new RxPipeline(config.address, this.table, this, this.settings.icrc, this.settings.withoutIcrc)
+    this.#rx = new RxPipeline(config.address, this.table, this, this.settings)
     this.readRoom = new ReadRoom(this.settings.receiveBudgetBytes)
     this.#connections = new Connections(this)
     this.pfc = new PfcReceiver(this.settings.lineRateBps)
@@ -111,6 +111,11 @@ export class Nic implements Node, Verbs, RxEvents {
     this.#paths = new PathSelector(settings, headers, sourcePorts, this.#control, this.#rx.counters)
     this.#start = new FlowStart(this.settings, this.#control, this.#paths)
     this.checkController(this.settings.cc)
+  }
+
+  /** As RxPipeline. */
+  get refused(): RxPipeline['refused'] {
+    return this.#rx.refused
   }
 
   get counters(): {
@@ -369,10 +374,6 @@ export class Nic implements Node, Verbs, RxEvents {
 
   onManagementDatagram(now: Nanos, frame: Frame, at: number, end: number): void {
     this.#connections.onDatagram(now, frame, at, end)
-  }
-
-  onHiddenId(frame: Frame): void {
-    this.#connections.onHiddenId(frame)
   }
 
   onMarked(now: Nanos, flow: Flow): void {

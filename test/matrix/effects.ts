@@ -132,6 +132,8 @@ export const NIC_EFFECTS: Readonly<
     'of loops that take many packets at once, and it changes none of them: test/nic/written-together',
   seesMarks: 'of sockets: test/nic/agreement',
   seesHops: 'of sockets: test/nic/agreement',
+  seesIds: 'of sockets: test/nic/plain-ids',
+  choosesIds: 'of sockets: test/nic/plain-ids',
   slackNs: 'of loops that wake late: test/nic/pacing',
   cm: 'of handshakes, which end before data begins: test/cm',
   lineRateBps: [{ value: 5e9, seen: less('rateMax') }],

@@ -13,7 +13,6 @@ import { Access } from '../../qp/memory/memory.js'
 import { QpState } from '../../qp/queue-pair.js'
 import { ReorderPool } from '../../qp/queues/reorder-buffer.js'
 import { MILLISECOND, type Nanos } from '../../time/nanos.js'
-import * as messages from '../../wire/cm/cm-messages.js'
 import { Reason } from '../../wire/cm/rej.js'
 import * as bth from '../../wire/ib/bth.js'
 import { isLast, isReadResponse } from '../../wire/ib/opcode.js'
@@ -25,6 +24,7 @@ import type { Flow } from '../flow/flow.js'
 import { type Beginning, type FlowHost, makeFlow } from '../flow/make-flow.js'
 import type { PacketSizes } from '../flow/packet-sizes.js'
 import { ConcurrentFlows } from '../rx/concurrent-flows.js'
+import type { RefusedPackets } from '../rx/refused-packets.js'
 import type { HostHeaders } from '../tx/host-headers.js'
 import type { SourcePorts } from '../tx/source-ports.js'
 import type { TxPipeline } from '../tx/tx-pipeline.js'
@@ -74,6 +74,7 @@ interface Host extends FlowHost {
   readonly address: HostAddress
   readonly packetSizes: PacketSizes
   readonly sourcePorts: SourcePorts
+  readonly refused: RefusedPackets
   readonly headers: HostHeaders
   addFlow(flow: Flow): void
   removeFlow(flow: Flow): void
@@ -204,6 +205,7 @@ export class Connections {
     headers.prepare(flow, settings.dscpOfPriority[priority]!)
     flow.qp.modify(now, QpState.INIT, { access: REMOTE_ACCESS })
     flow.handshake.expect(settings.random() & 0xffffff)
+    flow.handshake.onRequest(this.#nic.refused.of(flow.remote))
     return {
       remote: flow.remote,
       udpPort: options.udpPort,
@@ -389,14 +391,6 @@ export class Connections {
     this.dispatch(now)
   }
 
-  /** The peer of a flow that connects may have answered, by a datagram that had to be dropped. */
-  onHiddenId(frame: Frame): void {
-    frame.bringIn()
-    const flow = this.#byCmId.get(messages.remoteCommId(frame.view, frame.payload))
-    if (flow?.ending.phase !== 'connecting' || ipv4.source(frame.view, frame.l3) !== flow.remote.ipv4) return
-    flow.handshake.onHiddenAnswer()
-  }
-
   /** A packet of the flow arrived: the first one stands in for a lost RTU. */
   onTraffic(now: Nanos, flow: Flow): void {
     if (flow.ending.phase === 'accepting') {
@@ -454,7 +448,8 @@ export class Connections {
     if (event.type === 'established') this.#onEstablished(now, flow, event)
     else if (event.type === 'rejected') this.close(now, flow, rejection(flow, event))
     else if (event.type === 'timedOut') {
-      this.close(now, flow, unanswered(flow))
+      const dropped = this.#nic.refused.since(flow.handshake.refusedBefore, flow.remote)
+      this.close(now, flow, unanswered(this.#nic.settings, flow, dropped))
     } else if (event.type === 'disconnected') {
       this.#onDisconnected(now, flow, event)
     } else if (event.type === 'challenged') {

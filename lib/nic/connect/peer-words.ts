@@ -39,6 +39,8 @@ const KEEPS_PORT = 8
 /** Its data packets and probes say with which window they were sent, where the peer works windows out. */
 const WINDOW_NUMBERS = 16
 const NO_WORDS = new Uint8Array(0)
+const NOT_BY_DGRAM =
+  'io dgram reaches Weir hosts only, because it cannot choose the IP identification, which the ICRC of other RoCEv2 hosts covers: use --io batch, raw or packet for those'
 /** Bytes of needs for which a REQ has room beside all other words of Weir's, but for those of a key or an application. */
 const NEEDS_THAT_FIT = 16
 
@@ -320,12 +322,16 @@ export function rejection(flow: Flow, event: Pick<Rejected, 'reason' | 'privateD
   )
 }
 
-/** Why a request stayed without an answer, for this end's application. */
-export function unanswered(flow: Flow): WeirError {
-  const why = flow.handshake.answerHidden
-    ? "answers, but the ICRC of its packets covers their IP identification, which the sockets of io batch and dgram hide (Linux's Soft-RoCE is such a peer): use --io raw"
-    : 'did not answer: is a daemon running there?'
-  return new WeirError('WEIR_UNREACHABLE', `${peerOf(flow)} ${why}`)
+/**
+ * Why a request stayed without an answer, for this end's application.
+ * @param dropped what has been dropped of the peer's packets meanwhile, in words; '' = nothing
+ */
+export function unanswered({ choosesIds }: NicSettings, flow: Flow, dropped: string): WeirError {
+  const why =
+    dropped === '' ? 'did not answer: is a daemon running there?' : `has sent nothing that counts: ${dropped}`
+  // No ICRC of this host's is right for a peer that counts the identification.
+  const unheard = choosesIds || flow.remote.family === 6 ? '' : `; ${NOT_BY_DGRAM}`
+  return new WeirError('WEIR_UNREACHABLE', `${peerOf(flow)} ${why}${unheard}`)
 }
 
 /** What has failed at the peer that ended the connection, for this end's application; null: it left in order. */
