@@ -5,6 +5,7 @@ import { flowLabelFor } from '../../cm/flow-label.js'
 import type { AcceptParams, ConnectParams } from '../../cm/options.js'
 import { MadDatagram } from '../../cm/outbox.js'
 import { timeoutNs } from '../../cm/timing.js'
+import { applicationData } from '../../cm/weir-private-data.js'
 import { WeirError } from '../../errors.js'
 import type { Frame } from '../../frame/frame.js'
 import { SLOT_BYTES } from '../../frame/frame-pool.js'
@@ -36,15 +37,17 @@ import {
   farewell,
   heed,
   mayEnd,
-  ownWords,
   type PeerWords,
   peerFailure,
   proves,
   refusal,
   rejection,
+  replyData,
+  requestData,
   spokenWords,
   unanswered,
   wordsAsRead,
+  wordsOfRequest,
 } from './peer-words.js'
 import { connectingOf, otherThanOwn } from './udp-ports.js'
 
@@ -160,8 +163,8 @@ export class Connections {
     const flow = this.#begin(now, remote, handler, options)
     try {
       const asked = this.#askFor(now, flow, port, options)
-      asked.privateData = ownWords(this.#nic.settings, flow, options.privateData)
-      this.#created(now, flow, this.#cm.connect(now, asked))
+      const data = requestData(this.#nic.settings, flow, options.privateData)
+      this.#created(now, flow, this.#cm.connect(now, { ...asked, ...data }))
     } catch (error) {
       this.#abandon(now, flow)
       throw error
@@ -469,21 +472,22 @@ export class Connections {
   }
 
   #onRequest(now: Nanos, request: ConnectRequest): void {
-    const words = spokenWords(request.privateData)
+    const words = wordsOfRequest(request)
     if (words === null && this.#refusesMtu(now, request)) return
     const answer = this.#decide(now, request, words)
     if (answer instanceof Uint8Array) {
-      this.#cm.reject(now, request.id, Reason.CONSUMER, answer)
+      this.#cm.reject(now, request.id, Reason.CONSUMER, words === null ? NO_BYTES : answer)
       return
     }
     const { flow, data } = answer
     this.#halfOpen.set(flow, now)
     try {
       const params = this.#grant(flow, request)
-      params.privateData = ownWords(this.#nic.settings, flow, data)
+      params.privateData = replyData(this.#nic.settings, flow, data)
       this.#cm.accept(now, request.id, params)
     } catch (error) {
-      this.#cm.reject(now, request.id, Reason.CONSUMER, this.#refuse(now, flow, error))
+      const why = this.#refuse(now, flow, error)
+      this.#cm.reject(now, request.id, Reason.CONSUMER, words === null ? NO_BYTES : why)
     }
   }
 
@@ -515,7 +519,7 @@ export class Connections {
     this.#makeRoom(now)
     this.#nic.table.checkRoom()
     checkKey(this.#nic.settings, words, request)
-    const privateData = words?.applicationData ?? request.privateData
+    const privateData = applicationData(words, request.privateData)
     const { remote, port } = request
     const handler = listener.accept(now, { remote, udpPort: request.udpPort, port, privateData })
     // A Weir host says the same twice. With a key nobody on the path can change its words.
@@ -532,7 +536,7 @@ export class Connections {
     flow.handshake.name(request.id)
     this.#byCmId.set(request.id, flow)
     heed(this.#nic.settings, flow, request, words)
-    flow.handshake.onPrivateData(words?.applicationData ?? request.privateData)
+    flow.handshake.onPrivateData(applicationData(words, request.privateData))
     // As librdmacm: the passive side sends with the traffic class of the request's path.
     const dscp = request.trafficClass >>> 2
     const priority = priorityOfDscp(this.#nic.settings, dscp)
@@ -552,11 +556,9 @@ export class Connections {
    * A plain RoCEv2 peer sends packets as long as its request says, and expects packets of that length. True if this host
    * cannot take them: it then rejects the request (IBA 12.6.7.2, reason 26).
    */
-  #refusesMtu(now: Nanos, { id, pathMtu, remote }: ConnectRequest): boolean {
-    const own = this.#nic.settings.pathMtu
-    if (pathMtu <= own) return false
-    const what = `${remote} asks for a path MTU of ${pathMtu} bytes, this host has ${own}: ask for ${own}, or raise this host's`
-    this.#cm.reject(now, id, Reason.INVALID_PATH_MTU, refusal(new WeirError('WEIR_REJECTED', what)))
+  #refusesMtu(now: Nanos, { id, pathMtu }: ConnectRequest): boolean {
+    if (pathMtu <= this.#nic.settings.pathMtu) return false
+    this.#cm.reject(now, id, Reason.INVALID_PATH_MTU, NO_BYTES)
     return true
   }
 
@@ -581,7 +583,7 @@ export class Connections {
 
   /** The active end's flow takes over what the answer says, and may send. False if it is not to be trusted: the flow fails. */
   #takeAnswer(now: Nanos, flow: Flow, said: Answer, words: PeerWords | null): boolean {
-    flow.handshake.onPrivateData(words?.applicationData ?? said.privateData)
+    flow.handshake.onPrivateData(applicationData(words, said.privateData))
     heed(this.#nic.settings, flow, said, words)
     const { failure } = flow.ending
     if (failure !== null) {

@@ -12,8 +12,8 @@ const WORDS = {
   unknownQpn: 'were for a queue pair that does not exist',
   wrongSource: "came from another UDP port than the peer's",
 } as const
-export type Refusal = keyof typeof WORDS
-const REFUSALS = Object.keys(WORDS) as Refusal[]
+export type RxDropReason = keyof typeof WORDS
+const REASONS = Object.keys(WORDS) as RxDropReason[]
 
 /** Hosts that are remembered, a power of two. One takes the place of another: whoever forges addresses costs no memory. */
 const HOSTS = 64
@@ -24,11 +24,11 @@ const MAPPED = 0xffff
 /** Nothing is allocated for a packet. */
 export class RefusedPackets {
   readonly #address = new Uint32Array(HOSTS * WORDS_OF_ADDRESS)
-  readonly #counts = new Uint32Array(HOSTS * REFUSALS.length)
+  readonly #counts = new Uint32Array(HOSTS * REASONS.length)
   readonly #words = new Uint32Array(WORDS_OF_ADDRESS)
 
   /** The frame has its `l3`. */
-  note({ view, l3 }: Frame, reason: Refusal): void {
+  note({ view, l3 }: Frame, reason: RxDropReason): void {
     const words = this.#words
     if (ipv4.version(view, l3) === 4) {
       words[0] = words[1] = 0
@@ -39,7 +39,7 @@ export class RefusedPackets {
     }
     const host = this.#slot()
     if (!this.#has(host)) this.#replace(host)
-    this.#counts[host * REFUSALS.length + REFUSALS.indexOf(reason)]!++
+    this.#counts[host * REASONS.length + REASONS.indexOf(reason)]!++
   }
 
   /** Packets of that host that have been dropped, in the order of the reasons. */
@@ -47,8 +47,8 @@ export class RefusedPackets {
     const view = new DataView(address.gid.buffer, address.gid.byteOffset)
     for (let i = 0; i < WORDS_OF_ADDRESS; i++) this.#words[i] = view.getUint32(4 * i)
     const host = this.#slot()
-    if (!this.#has(host)) return REFUSALS.map(() => 0)
-    return [...this.#counts.subarray(host * REFUSALS.length, (host + 1) * REFUSALS.length)]
+    if (!this.#has(host)) return REASONS.map(() => 0)
+    return [...this.#counts.subarray(host * REASONS.length, (host + 1) * REASONS.length)]
   }
 
   /** "12 packets of 10.0.0.1 had wrong ICRCs": what has been dropped since `before`, which `of` gave; '' = nothing. */
@@ -58,7 +58,7 @@ export class RefusedPackets {
       // Fewer than before: another host had the place in between.
       const more = count >= before[i]! ? count - before[i]! : count
       if (more > 0)
-        texts.push(`${more} ${more === 1 ? 'packet' : 'packets'} of ${address} ${WORDS[REFUSALS[i]!]}`)
+        texts.push(`${more} ${more === 1 ? 'packet' : 'packets'} of ${address} ${WORDS[REASONS[i]!]}`)
     }
     return texts.join(', ')
   }
@@ -77,6 +77,6 @@ export class RefusedPackets {
 
   #replace(host: number): void {
     this.#address.set(this.#words, host * WORDS_OF_ADDRESS)
-    this.#counts.fill(0, host * REFUSALS.length, (host + 1) * REFUSALS.length)
+    this.#counts.fill(0, host * REASONS.length, (host + 1) * REASONS.length)
   }
 }

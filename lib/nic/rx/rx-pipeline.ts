@@ -24,7 +24,7 @@ import type { Flow } from '../flow/flow.js'
 import type { FlowTable } from '../flow/flow-table.js'
 import { TagVerdict } from '../keys/feedback-guard.js'
 import { HOP_LIMIT } from '../tx/headers.js'
-import { type Refusal, RefusedPackets } from './refused-packets.js'
+import { RefusedPackets, type RxDropReason } from './refused-packets.js'
 
 /** Packets that were dropped, and feedback that was ignored, by reason. */
 interface RxCounters {
@@ -137,7 +137,7 @@ export class RxPipeline {
     else this.#connected(now, frame, run, qpn)
   }
 
-  #drop(frame: Frame, reason: Refusal): void {
+  #drop(frame: Frame, reason: RxDropReason): void {
     this.counters[reason]++
     if (frame.l3 >= 0) this.refused.note(frame, reason)
   }
