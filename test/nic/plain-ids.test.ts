@@ -80,7 +80,7 @@ t.test('a plain host connects to one that does not see identifications, and the 
   }
 })
 
-t.test('damage is found all the same, and that of one bit always', async t => {
+t.test('damage is found all the same', async t => {
   const pair = makePair({ b: HIDDEN })
   plainHost(pair)
   const pass = pair.tap.watch
