@@ -17,7 +17,7 @@ import { PORT_ROCE } from '../wire/net/udp.js'
 import { INT_HOPS } from '../wire/telemetry/int-options.js'
 import { FORMAT_NAMES, formatOf, type IntFormat } from '../wire/telemetry/telemetry.js'
 import { checkSecret } from './keys/connection-key.js'
-import { CLASS_SELECTORS, DSCP, PRIORITY, SOURCE_PORTS, UDP_PORT } from './nic-options.js'
+import { CLASS_SELECTORS, DSCP, KEEP_ALIVE, PRIORITY, SOURCE_PORTS, UDP_PORT } from './nic-options.js'
 import type { HostIntake } from './telemetry/host-hop.js'
 import type { Connecting, ConnectOptions } from './types.js'
 
@@ -93,6 +93,11 @@ export interface NicConfig {
   rnrRetry?: number
   /** Rounded up to 4.096 us * 2^n. Default 67 ms. */
   ackTimeoutNs?: Nanos
+  /**
+   * A peer that has been silent for so long, although it was asked, is gone, ns; 0 = an idle connection does not notice. Default 0, as in
+   * virtual time.
+   */
+  keepAliveNs?: Nanos
   /** Connections at a time. Default 1024. */
   connectionsMax?: number
   /** Unacknowledged packets of one connection, a power of two. Default 8192. */
@@ -222,6 +227,7 @@ export function nicSettings(config: NicConfig): NicSettings {
     retryCount: 7,
     rnrRetry: 7,
     ackTimeoutNs: ACK_TIMEOUT_NS,
+    keepAliveNs: 0,
     connectionsMax: 1024,
     packetsInFlightMax: 8192,
     queueDepth: 128,
@@ -311,6 +317,7 @@ function check(settings: NicSettings): void {
   between('retransmitTimeoutLeastNs', settings.retransmitTimeoutLeastNs, 0, NEVER)
   whole('queueDepth', settings.queueDepth, 1, 65_536)
   checkTransport('ackTimeout', settings.ackTimeoutNs, 'ackTimeoutNs')
+  checkRow(KEEP_ALIVE, 'keepAliveNs', settings.keepAliveNs)
   between('slackNs', settings.slackNs, 0, SLACK_MAX_NS)
   between('pacingRunNs', settings.pacingRunNs, 0, SLACK_MAX_NS)
   whole('runPackets', settings.runPackets, 1, RUN_PACKETS_MAX)

@@ -132,6 +132,7 @@ export const NIC_EFFECTS: Readonly<
     'of loops that take many packets at once, and it changes none of them: test/nic/written-together',
   seesMarks: 'of sockets: test/nic/agreement',
   seesHops: 'of sockets: test/nic/agreement',
+  keepAliveNs: 'of hosts that end without a word: test/nic/keep-alive',
   seesIds: 'of sockets: test/nic/plain-ids',
   choosesIds: 'of sockets: test/nic/plain-ids',
   slackNs: 'of loops that wake late: test/nic/pacing',

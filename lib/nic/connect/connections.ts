@@ -599,6 +599,7 @@ export class Connections {
   /** @param roundTripNs of the messages, null = not measured */
   #establish(now: Nanos, flow: Flow, roundTripNs: Nanos | null): void {
     flow.ending.enter('established')
+    flow.keepAlive.onHeard(now)
     this.#halfOpen.delete(flow)
     if (roundTripNs !== null) {
       flow.handshake.onRoundTrip(roundTripNs)

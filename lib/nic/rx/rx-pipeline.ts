@@ -210,6 +210,7 @@ export class RxPipeline {
     if (guarded && !this.#isAuthentic(flow, frame, opcode)) return
     // A switch answers for whoever has this address: only what the peer sends itself shows that it knows the connection.
     const isPeers = opcode !== Opcode.DIRECT_NOTIFY && (guarded || flow.peer.guard === null)
+    if (isPeers) flow.keepAlive.onHeard(now)
     if (flow.peer.challenged && isPeers) this.#events.onAlive(now, flow)
     const { sample } = this
     sample.source = FeedbackSource.ACK
