@@ -48,7 +48,10 @@ t.test('both ends notice that nothing comes any more, and their places are free'
     t.ok(gone[end] > 4 * SECOND && gone[end] <= 10.2 * SECOND, `${end}: ${gone[end] / SECOND} s`)
   }
   for (const { error } of [left, right]) {
-    t.match(error, { code: 'WEIR_CONNECTION_LOST', message: /nothing has come from there for 10 ?s, although it was asked/ })
+    t.match(error, {
+      code: 'WEIR_CONNECTION_LOST',
+      message: /nothing has come from there for 10 ?s, although it was asked/,
+    })
   }
   pair.settle()
   t.same([pair.a.table.count, pair.b.table.count, pair.pool.inUse], [0, 0, 0])
