@@ -152,6 +152,18 @@ export class UdpSocket {
   }
 }
 
+/** Sends a UDP datagram without a byte. Nothing says whether it has arrived. */
+export function sendEmptyDatagram(from: HostAddress, to: HostAddress, port: number): void {
+  const libc = loadLibc()
+  const fd = libc.socket(from.family === 4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)
+  if (fd < 0) return
+  const [source, destination] = [sockaddr(from, 0), sockaddr(to, port)]
+  const isReady =
+    libc.bind(fd, source, source.length) === 0 && libc.connect(fd, destination, destination.length) === 0
+  if (isReady) libc.send(fd, new Uint8Array(1), 0, 0)
+  libc.close(fd)
+}
+
 /** The buffer for SO_MEMINFO: nine words of 32 bits (linux/sock_diag.h), and their length after them. */
 class MemoryInfo {
   readonly bytes = new Uint8Array(MEMINFO_BYTES + 4)
