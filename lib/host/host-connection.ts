@@ -62,7 +62,9 @@ export class HostConnection {
     return this.#domain
   }
 
-  /** The private data that the peer sent at connect. */
+  /**
+   * The private data that the peer sent at connect. Of a peer that is no Weir host: 56 bytes, or 196 of its answer, with zeros behind.
+   */
   get peerPrivateData(): Uint8Array {
     return this.#about!.peerPrivateData
   }

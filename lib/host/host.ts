@@ -8,6 +8,7 @@ import type { ConnectOptions } from '../nic/types.js'
 import { DEFAULT_DOMAIN, type DomainId, MemoryRegion } from '../qp/memory/memory.js'
 import type { ReceiveWork } from '../qp/queues/work.js'
 import { errorOf } from '../thread/error-record.js'
+import type { OpenService } from '../thread/serve-thread.js'
 import { ServiceThread } from '../thread/service-thread.js'
 import { Doorbell } from './doorbell.js'
 import { HostConnection, type HostOfConnection } from './host-connection.js'
@@ -63,8 +64,8 @@ export class Host {
   /**
    * Opens the port and starts the NIC's thread. `queueDepth`, of each queue of a connection, is a power of
    * two here, 2 to 32768, default 128. Throws WEIR_BAD_ARGUMENT for an option out of range or an address that
-   * cannot be bound. Throws WEIR_UNSUPPORTED for an io that this machine does not offer, and for `raw`, which
-   * works on the main thread of a process only.
+   * cannot be bound. Throws WEIR_UNSUPPORTED for an io that this machine does not offer. With `raw` the NIC runs on the caller's thread, which
+   * must be the main thread of the process: no other one has raw sockets.
    */
   static async open(options: HostOptions): Promise<Host> {
     const { onDefect, ...nicOptions } = options
@@ -73,7 +74,8 @@ export class Host {
     const doorbell = new Doorbell()
     const start: VerbsStart = { options: { ...nicOptions, queueDepth }, doorbell: doorbell.memory }
     let host: Host | null = null
-    const thread = await ServiceThread.open<VerbsAbout>(new URL('./verbs-thread.js', import.meta.url), {
+    const runs = options.io === 'raw' ? await onThisThread() : new URL('./verbs-thread.js', import.meta.url)
+    const thread = await ServiceThread.open<VerbsAbout>(runs, {
       what: 'the NIC',
       start,
       onEvent: (event: FromVerbs) => {
@@ -288,4 +290,10 @@ export class Host {
     if (this.#closed !== null) throw new WeirError('WEIR_BAD_STATE', `${kind}: the host is closed`)
     return await this.#thread.call(kind, body, context)
   }
+}
+
+/** The NIC as a service of the caller's thread. It is loaded only where it is needed. */
+async function onThisThread(): Promise<OpenService<VerbsStart>> {
+  const { VerbsService } = await import('./verbs-service.js')
+  return (start, events) => VerbsService.open(start, events)
 }

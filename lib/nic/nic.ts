@@ -10,6 +10,7 @@ import { ReadRoom } from '../qp/queues/read-room.js'
 import { workStatusText } from '../qp/queues/work-status.js'
 import { DeadlineHeap } from '../time/deadline-heap.js'
 import { type Nanos, NEVER, serialisationNs } from '../time/nanos.js'
+import { formatDuration } from '../units/units.js'
 import type { HostAddress } from '../wire/net/address.js'
 import type { HopRecords } from '../wire/telemetry/hop-records.js'
 import { type NicConfig, type NicSettings, nicSettings } from './config.js'
@@ -99,7 +100,7 @@ export class Nic implements Node, Verbs, RxEvents {
       pool: config.pool,
       icrc: this.settings.icrc !== 'off',
     })
-    this.#rx = new RxPipeline(config.address, this.table, this, this.settings.icrc, this.settings.withoutIcrc)
+    this.#rx = new RxPipeline(config.address, this.table, this, this.settings)
     this.readRoom = new ReadRoom(this.settings.receiveBudgetBytes)
     this.#connections = new Connections(this)
     this.pfc = new PfcReceiver(this.settings.lineRateBps)
@@ -111,6 +112,11 @@ export class Nic implements Node, Verbs, RxEvents {
     this.#paths = new PathSelector(settings, headers, sourcePorts, this.#control, this.#rx.counters)
     this.#start = new FlowStart(this.settings, this.#control, this.#paths)
     this.checkController(this.settings.cc)
+  }
+
+  /** As RxPipeline. */
+  get refused(): RxPipeline['refused'] {
+    return this.#rx.refused
   }
 
   get counters(): {
@@ -371,10 +377,6 @@ export class Nic implements Node, Verbs, RxEvents {
     this.#connections.onDatagram(now, frame, at, end)
   }
 
-  onHiddenId(frame: Frame): void {
-    this.#connections.onHiddenId(frame)
-  }
-
   onMarked(now: Nanos, flow: Flow): void {
     if (flow.receiver.onMarked(now)) this.#control.push(flow, Control.CNP)
   }
@@ -546,6 +548,7 @@ export class Nic implements Node, Verbs, RxEvents {
     const { sender } = flow
     sender.onTimeout(now)
     if (sender.takeQuestion()) this.challenge(flow)
+    if (flow.ending.phase === 'established') this.#keepAlive(now, flow)
     const probe = sender.baseRttProbe
     if (probe !== null && probe.nextTimeout() <= now) {
       probe.onTimeout(now)
@@ -557,6 +560,15 @@ export class Nic implements Node, Verbs, RxEvents {
     sender.reportToCongestion(now, this.#rx.sample)
     this.#timers.set(flow.index, NEVER)
     this.flowChanged(now, flow)
+  }
+
+  /** Asks a peer that has long been silent, or ends the connection because nothing has come. */
+  #keepAlive(now: Nanos, flow: Flow): void {
+    const verdict = flow.keepAlive.onTimeout(now)
+    if (verdict === 'ask') this.challenge(flow)
+    if (verdict !== 'gone') return
+    const what = `connection to ${flow.remote}: nothing has come from there for ${formatDuration(this.settings.keepAliveNs)}, although it was asked`
+    this.#connections.fail(now, flow, new WeirError('WEIR_CONNECTION_LOST', what))
   }
 
   /** A deadline that moves back is left in the heap: when it fires, the timer is set again. */

@@ -17,6 +17,8 @@ class NotingPort implements Port {
   readonly takesRuns = false
   readonly seesMarks = true
   readonly seesHops = true
+  readonly seesIds = true
+  readonly choosesIds = true
   readonly counters = new PortCounters()
   readonly waiter = null
   readonly sent: number[] = []

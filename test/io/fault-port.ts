@@ -53,6 +53,14 @@ export class FaultPort implements Port {
     return this.#inner.seesHops
   }
 
+  get seesIds(): boolean {
+    return this.#inner.seesIds
+  }
+
+  get choosesIds(): boolean {
+    return this.#inner.choosesIds
+  }
+
   get receiveBudgetBytes(): number {
     return this.#inner.receiveBudgetBytes
   }

@@ -122,6 +122,8 @@ class FullPort implements Port {
   readonly takesRuns = true
   readonly seesMarks = true
   readonly seesHops = true
+  readonly seesIds = true
+  readonly choosesIds = true
   readonly receiveBudgetBytes = 0
   readonly waiter = null
   readonly counters = new PortCounters()

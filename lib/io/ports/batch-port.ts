@@ -66,6 +66,8 @@ export class BatchPort implements Port {
   readonly takesRuns = true
   readonly seesMarks = true
   readonly seesHops = false
+  readonly seesIds = false
+  readonly choosesIds = true
   readonly counters = new PortCounters()
   readonly waiter: Waiter
   readonly receiveBudgetBytes: number

@@ -59,6 +59,8 @@ export class DgramPort implements Port {
   readonly takesRuns = true
   readonly seesMarks = false
   readonly seesHops = false
+  readonly seesIds = false
+  readonly choosesIds = false
   readonly counters = new PortCounters()
   readonly address: string
   readonly waiter = null

@@ -68,6 +68,8 @@ export class PacketPort implements Port {
   readonly takesRuns = false
   readonly seesMarks = true
   readonly seesHops = true
+  readonly seesIds = true
+  readonly choosesIds = true
   readonly #counters = new PortCounters()
   readonly #tx: TxBatch
   /** The frames in `#tx`, in its order. */

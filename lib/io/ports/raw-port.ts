@@ -81,6 +81,8 @@ export class RawPort implements Port {
   readonly takesRuns = false
   readonly seesMarks = true
   readonly seesHops = true
+  readonly seesIds = true
+  readonly choosesIds = true
   readonly counters = new PortCounters()
   readonly waiter = null
   readonly #pool: FramePool

@@ -26,6 +26,8 @@ export class VxlanPort implements Port {
   readonly takesRuns = true
   readonly seesMarks = true
   readonly seesHops = true
+  readonly seesIds = true
+  readonly choosesIds = true
   readonly waiter = null
   readonly #pool: FramePool
   #vxlan!: VxlanSocket

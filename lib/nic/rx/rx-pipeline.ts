@@ -3,7 +3,6 @@ import type { Frame } from '../../frame/frame.js'
 import type { ReceivedRun } from '../../frame/received-run.js'
 import type { Nanos } from '../../time/nanos.js'
 import { WireError } from '../../wire/bytes/wire-error.js'
-import * as mad from '../../wire/cm/mad.js'
 import * as bth from '../../wire/ib/bth.js'
 import * as deth from '../../wire/ib/deth.js'
 import * as icrc from '../../wire/ib/icrc.js'
@@ -20,11 +19,12 @@ import * as telemetryHop from '../../wire/telemetry/telemetry-hop.js'
 import * as arrival from '../../wire/weir/arrival.js'
 import * as feedbackTag from '../../wire/weir/feedback-tag.js'
 import { NeedId } from '../../wire/weir/needs.js'
-import type { IcrcMode } from '../config.js'
+import type { NicSettings } from '../config.js'
 import type { Flow } from '../flow/flow.js'
 import type { FlowTable } from '../flow/flow-table.js'
 import { TagVerdict } from '../keys/feedback-guard.js'
 import { HOP_LIMIT } from '../tx/headers.js'
+import { RefusedPackets, type RxDropReason } from './refused-packets.js'
 
 /** Packets that were dropped, and feedback that was ignored, by reason. */
 interface RxCounters {
@@ -50,8 +50,6 @@ interface RxCounters {
 export interface RxEvents {
   /** A management datagram for QP 1, at `at` to `end` of the frame. */
   onManagementDatagram(now: Nanos, frame: Frame, at: number, end: number): void
-  /** An answer to a request of this end was dropped only because its ICRC covers an IP identification that the socket hides. */
-  onHiddenId(frame: Frame): void
   /** The peer has sent the flow payload. */
   onData(now: Nanos, flow: Flow, frame: Frame, opcode: number): void
   /** A packet of the peer came with a CE mark. */
@@ -92,30 +90,20 @@ export class RxPipeline {
     replayedFeedback: 0,
     implausibleTelemetry: 0,
   }
+  /** The hosts whose packets were dropped. */
+  readonly refused = new RefusedPackets()
   /** Telemetry and figures of the current packet: one object, reused. */
   readonly sample: AckSample = newAckSample()
   readonly #local: HostAddress
   readonly #table: FlowTable
   readonly #events: RxEvents
-  readonly #verify: ((frame: Frame) => boolean) | null
-  readonly #withoutIcrc: boolean
+  readonly #settings: NicSettings
 
-  /**
-   * @param icrcMode 'off' in virtual time; 'ignore-id' on sockets that hide the IP identification
-   * @param withoutIcrc connections may agree that their packets have none
-   */
-  constructor(
-    local: HostAddress,
-    table: FlowTable,
-    events: RxEvents,
-    icrcMode: IcrcMode,
-    withoutIcrc = false,
-  ) {
+  constructor(local: HostAddress, table: FlowTable, events: RxEvents, settings: NicSettings) {
     this.#local = local
     this.#table = table
     this.#events = events
-    this.#verify = VERIFIERS[icrcMode]
-    this.#withoutIcrc = withoutIcrc
+    this.#settings = settings
   }
 
   /** Handles one frame, and takes those packets of the run behind it that can be handled with it; the caller keeps the frame. */
@@ -124,7 +112,7 @@ export class RxPipeline {
     counters.frames++
     if (frame.l3 < 0 && parseFrame(frame) !== WireError.OK) {
       if (isEmptyDatagram(frame)) counters.empty++
-      else counters.malformed++
+      else this.#drop(frame, 'malformed')
       return
     }
     if (frame.bth < 0) {
@@ -133,22 +121,43 @@ export class RxPipeline {
     }
     // A switch forwards every frame that it can route, even if what it carries is malformed.
     if (frame.payload < 0) {
-      counters.malformed++
+      this.#drop(frame, 'malformed')
       return
     }
-    const checks = this.#verify !== null && frame.materialised
-    if (checks && !(this.#withoutIcrc && this.#hasNone(frame)) && !this.#verify!(frame)) {
-      counters.badIcrc++
-      if (coversHiddenId(frame)) this.#events.onHiddenId(frame)
+    if (this.#settings.icrc !== 'off' && frame.materialised && !this.#isIntact(frame)) {
+      this.#drop(frame, 'badIcrc')
       return
     }
     if (!this.#isForUs(frame)) {
-      counters.notForUs++
+      this.#drop(frame, 'notForUs')
       return
     }
     const qpn = bth.destQpn(frame.view, frame.bth)
     if (qpn === deth.QPN_GSI) this.#management(now, frame)
     else this.#connected(now, frame, run, qpn)
+  }
+
+  #drop(frame: Frame, reason: RxDropReason): void {
+    this.counters[reason]++
+    if (frame.l3 >= 0) this.refused.note(frame, reason)
+  }
+
+  /** It has the right ICRC, or none by agreement. */
+  #isIntact(frame: Frame): boolean {
+    const { withoutIcrc, seesIds } = this.#settings
+    if (withoutIcrc && this.#hasNone(frame)) return true
+    if (seesIds) return icrc.verifyOrWithZeroId(frame)
+    const difference = icrc.difference(frame)
+    return difference === 0 || (this.#mayCountId(frame) && icrc.isOfId(frame, difference))
+  }
+
+  /** The sender may have counted an IP identification other than 0 in the ICRC: it is no Weir host, as far as is known. */
+  #mayCountId(frame: Frame): boolean {
+    const qpn = bth.destQpn(frame.view, frame.bth)
+    // Where this end cannot answer such a host, its request is dropped: nobody is to wait for the rest.
+    if (qpn === deth.QPN_GSI) return this.#settings.choosesIds
+    const flow = this.#findFlow(frame, qpn)
+    return flow !== null && !flow.peer.isWeir
   }
 
   /** Its ICRC is 0, and both ends of its connection have agreed on that. One that has ended is not known any more. */
@@ -166,7 +175,7 @@ export class RxPipeline {
       deth.qkey(view, frame.bth + bth.BYTES) === deth.QKEY_GSI &&
       frame.materialised
     if (!isGsi) {
-      this.counters.unknownQpn++
+      this.#drop(frame, 'unknownQpn')
       return
     }
     frame.bringIn()
@@ -176,13 +185,13 @@ export class RxPipeline {
   #connected(now: Nanos, frame: Frame, run: ReceivedRun | null, qpn: number): void {
     const flow = this.#findFlow(frame, qpn)
     if (flow === null) {
-      this.counters.unknownQpn++
+      this.#drop(frame, 'unknownQpn')
       return
     }
     const opcode = bth.opcode(frame.view, frame.bth)
     if (opcode !== Opcode.DIRECT_NOTIFY) flow.receivedFrames++
     if (!this.#isFrom(frame, flow.remote) || !isFromPort(frame, flow, opcode)) {
-      this.counters.wrongSource++
+      this.#drop(frame, 'wrongSource')
       return
     }
     try {
@@ -201,6 +210,7 @@ export class RxPipeline {
     if (guarded && !this.#isAuthentic(flow, frame, opcode)) return
     // A switch answers for whoever has this address: only what the peer sends itself shows that it knows the connection.
     const isPeers = opcode !== Opcode.DIRECT_NOTIFY && (guarded || flow.peer.guard === null)
+    if (isPeers) flow.keepAlive.onHeard(now)
     if (flow.peer.challenged && isPeers) this.#events.onAlive(now, flow)
     const { sample } = this
     sample.source = FeedbackSource.ACK
@@ -261,7 +271,7 @@ export class RxPipeline {
 
   /** The first `packets` of the run have the right ICRC, or none by agreement. */
   #areIntact(frame: Frame, run: ReceivedRun, packets: number, flow: Flow): boolean {
-    if (this.#verify === null || (flow.peer.withoutIcrc && icrc.areZero(run, packets))) return true
+    if (this.#settings.icrc === 'off' || (flow.peer.withoutIcrc && icrc.areZero(run, packets))) return true
     return icrc.verifyRun(frame, run, packets)
   }
 
@@ -409,27 +419,10 @@ export class RxPipeline {
   }
 }
 
-const VERIFIERS: Record<IcrcMode, ((frame: Frame) => boolean) | null> = {
-  off: null,
-  whole: icrc.verifyOrWithZeroId,
-  'ignore-id': icrc.verifyIgnoringId,
-}
-
 /** A Weir host that sends READ responses asks now and then whether they arrive. */
 function asksForAnswer(frame: Frame, flow: Flow, opcode: number): boolean {
   if (!flow.peer.isWeir || flow.receiver.control !== null) return false
   return isReadResponse(opcode) && bth.ackRequest(frame.view, frame.bth)
-}
-
-/** A management datagram over IPv4 that is right but for an IP identification that is not the 0 seen here. */
-function coversHiddenId(frame: Frame): boolean {
-  return (
-    bth.destQpn(frame.view, frame.bth) === deth.QPN_GSI &&
-    frame.payloadLength >= mad.BYTES &&
-    isIpv4(frame) &&
-    ipv4.identification(frame.view, frame.l3) === 0 &&
-    icrc.verifyIgnoringId(frame)
-  )
 }
 
 function isIpv4(frame: Frame): boolean {
