@@ -79,7 +79,11 @@ export function run(args: string[]): SilentResult {
     },
   })
   const paths = silentPaths().filter(({ name }) => name.includes(values.only))
-  if (paths.length === 0) throw unknown('--only', silentPaths().map(({ name }) => name))
+  if (paths.length === 0)
+    throw unknown(
+      '--only',
+      silentPaths().map(({ name }) => name),
+    )
   const names = controllersFor(values.cc)
   const seed = wholeNumber('--seed', values.seed)
   const rows = paths.map(path => {
@@ -111,7 +115,12 @@ export function rowOf(path: SilentPath, names: readonly string[], seed: number):
   return { path: path.name, tcp, figures, best: best.controller, ratio }
 }
 
-function figuresOf(controller: string, path: SilentPath, seed: number, kind: FlowPlan['kind']): SilentFigures {
+function figuresOf(
+  controller: string,
+  path: SilentPath,
+  seed: number,
+  kind: FlowPlan['kind'],
+): SilentFigures {
   const { flows: count, seconds, settleSeconds, link } = path
   const config = { ...DAEMON, ...path.config, cc: { name: controller, options: {} } }
   const plan = { kind, startNs: 0 }
@@ -152,7 +161,8 @@ function bestOf(figures: readonly SilentFigures[], tcp: SilentFigures | null): S
     ({ dropShare, share }) =>
       dropShare <= dropsMost && (share === null || (share >= LIMITS.shareLeast && share <= LIMITS.shareMost)),
   )
-  if (keeping.length === 0) return figures.reduce((best, one) => (one.dropShare < best.dropShare ? one : best))
+  if (keeping.length === 0)
+    return figures.reduce((best, one) => (one.dropShare < best.dropShare ? one : best))
   return keeping.reduce((best, one) => (one.goodputBps > best.goodputBps ? one : best))
 }
 
@@ -165,6 +175,7 @@ function printed({ path, tcp, figures, best, ratio }: SilentRow): string {
     one.share === null ? '-' : one.share.toFixed(2),
     String(one.timeouts),
   ])
-  const verdict = ratio === null ? '' : `; auto has ${(100 * ratio).toFixed(1)} % of it: ${ratio >= NEAR ? 'near' : 'FAR'}`
+  const verdict =
+    ratio === null ? '' : `; auto has ${(100 * ratio).toFixed(1)} % of it: ${ratio >= NEAR ? 'near' : 'FAR'}`
   return `${path}: best ${best}${verdict}\n${table(['controller', 'Mbit/s', 'dropped', 'Jain', 'beside TCP', 'timeouts'], rows, 1)}`
 }
