@@ -7,6 +7,10 @@ import { AUTO_OPTIONS, Auto } from './auto/auto.js'
 import type { CongestionContext, CongestionControl, ReceiverControl } from './congestion-control.js'
 import { Cubic } from './cubic/cubic.js'
 import { CUBIC_OPTIONS } from './cubic/cubic-options.js'
+import { Dcqcn } from './dcqcn/dcqcn.js'
+import { CNP_INTERVAL_DEFAULT_NS, cnpIntervalNs, DCQCN_OPTIONS } from './dcqcn/dcqcn-options.js'
+import { Dctcp } from './dctcp/dctcp.js'
+import { DCTCP_OPTIONS } from './dctcp/dctcp-options.js'
 import { FIXED_WINDOW_OPTIONS, FixedWindow } from './fixed-window/fixed-window.js'
 import { HPCC_OPTIONS, Hpcc } from './hpcc/hpcc.js'
 import {
@@ -42,6 +46,8 @@ export interface ControllerEntry {
   options: readonly OptionSpec[]
   /** What it needs of its peer and the path. */
   needs: Needs
+  /** Those of them that follow from its options. Default: none does. */
+  needsBy?(options: OptionValues): Needs
   /**
    * The controller that takes over where the peer refuses one of the needs; it gets those options that it has too. Default: this one
    * goes on without.
@@ -108,6 +114,21 @@ const CATALOGUE: ControllerEntry[] = [
     // by eight round trips (RFC 9406, section 4.3: N_RTT_SAMPLE).
     needs: { telemetry: 'some', marks: true, ackShare: 1 / 8 },
     create: (context, options) => new Cubic(context, options),
+  },
+  {
+    name: 'dcqcn',
+    options: DCQCN_OPTIONS,
+    needs: { marks: true, cnpIntervalNs: CNP_INTERVAL_DEFAULT_NS },
+    needsBy: options => ({ cnpIntervalNs: cnpIntervalNs(options) }),
+    otherwise: 'cubic',
+    create: (context, options) => new Dcqcn(context, options),
+  },
+  {
+    name: 'dctcp',
+    options: DCTCP_OPTIONS,
+    needs: { marks: true, ackShare: 1 / 8 },
+    otherwise: 'cubic',
+    create: (context, options) => new Dctcp(context, options),
   },
   {
     name: 'auto',
@@ -199,15 +220,15 @@ export function ccOptionPlaces(name: string): Readonly<Record<string, number>> {
 // ---- What two ends agree on
 
 /** What the peer has to hear: the needs of the controller, and of the one that would take over. */
-export function ccNeeds(name: string): readonly Need[] {
+export function ccNeeds({ name, options }: ChosenController): readonly Need[] {
   const found = entry(name)
-  const own = ownNeeds(found)
-  const others = found.otherwise === undefined ? [] : ccNeeds(found.otherwise)
+  const own = ownNeeds(found, options)
+  const others = found.otherwise === undefined ? [] : ccNeeds({ name: found.otherwise, options: {} })
   return [...own, ...others.filter(({ id }) => !own.some(need => need.id === id))]
 }
 
-function ownNeeds({ needs, receivingPart }: ControllerEntry): Need[] {
-  return neededOfPeer(needs, receivingPart?.number ?? -1)
+function ownNeeds({ needs, needsBy, receivingPart }: ControllerEntry, options: OptionValues = {}): Need[] {
+  return neededOfPeer({ ...needs, ...needsBy?.(options) }, receivingPart?.number ?? -1)
 }
 
 /**
@@ -219,7 +240,7 @@ export function agreeOn(cc: ChosenController, offer: FeedbackOffer, broken = 0):
   const { otherwise } = found
   const granted: Need[] = []
   const refused: Need[] = []
-  for (const need of ownNeeds(found)) {
+  for (const need of ownNeeds(found, cc.options)) {
     const given = (broken & (1 << need.id)) !== 0 ? null : grantedOf(offer, need)
     if (given === null) refused.push(need)
     else granted.push(given)
