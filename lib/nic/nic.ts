@@ -375,8 +375,8 @@ export class Nic implements Node, Verbs, RxEvents {
     this.#connections.onHiddenId(frame)
   }
 
-  onMarked(now: Nanos, flow: Flow): void {
-    if (flow.receiver.onMarked(now)) this.#control.push(flow, Control.CNP)
+  onMarked(now: Nanos, flow: Flow, packets: number): void {
+    if (flow.receiver.onMarked(now, packets)) this.#control.push(flow, Control.CNP)
   }
 
   onAlive(now: Nanos, flow: Flow): void {
@@ -545,6 +545,7 @@ export class Nic implements Node, Verbs, RxEvents {
   #considerTimeout(now: Nanos, flow: Flow): void {
     const { sender } = flow
     sender.onTimeout(now)
+    if (flow.receiver.takeCnp(now)) this.#control.push(flow, Control.CNP)
     if (sender.takeQuestion()) this.challenge(flow)
     const probe = sender.baseRttProbe
     if (probe !== null && probe.nextTimeout() <= now) {

@@ -239,6 +239,7 @@ export class VirtualRun {
       baseRttNs: baseRttNs === 'measured' ? undefined : baseRttNs,
       priority: DEFAULT_PRIORITY,
       dscpOfPriority: hostDscps(this.#scenario, name),
+      cnpPriority: transport.cnpPriority,
       ackEveryPackets: transport.ackEvery,
       retryCount: transport.retryCount,
       rnrRetry: transport.rnrRetryCount,

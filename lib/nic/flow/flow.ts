@@ -161,7 +161,10 @@ export class Flow implements QpObserver {
 
   /** The earliest deadline of all that the flow waits for. @param probeWaits a probe waits for the link; @param requestWaits a request does */
   nextTimeout(now: Nanos, probeWaits: boolean, requestWaits: boolean): Nanos {
-    const deadline = this.sender.nextTimeout(now, probeWaits, requestWaits)
+    const deadline = Math.min(
+      this.sender.nextTimeout(now, probeWaits, requestWaits),
+      this.receiver.nextTimeout(),
+    )
     const { endsNs } = this.ending
     // A deadline that has passed is handled when the flow's handler learns what has happened.
     return endsNs > now ? Math.min(deadline, endsNs) : deadline
