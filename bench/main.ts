@@ -74,6 +74,10 @@ const BENCHMARKS: Record<string, Benchmark> = {
     what: '[CASE…] [--against DIR] [--rounds 3]: CPU time, packets x hops per CPU-second and memory of virtual runs, cold and warm; beside those of another checkout, in turn',
     load: () => import('./sim.js'),
   },
+  'silent-paths': {
+    what: '[--only PART] [--cc NAME] [--seed 1]: the same and links of a data centre in virtual time, for every controller that can run on plain networks: goodput, drops, the share beside a model of TCP; whether auto is near the best',
+    load: () => import('./silent-paths.js'),
+  },
   transport: {
     what: '[--rounds N] [--seconds N] [--only bandwidth|latency] [--mtu 1500,9000] [--qps 1,64] [--daemon "OPTIONS"] [--pin] [--against DIR]: bandwidth and latency beside iperf3, node:net, sockperf; needs root for veth pairs',
     load: () => import('./transport.js'),

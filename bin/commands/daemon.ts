@@ -65,7 +65,7 @@ const TRANSPORT = commandOptions(TRANSPORT_OPTIONS).map(
   (option): CommandOption => (option.name === PAYLOAD.name ? PAYLOAD : option),
 )
 
-const [, SOURCE_PORTS, INTERFACE, PRIORITY, DSCPS, IFA, ICRC] = PORT_OPTIONS
+const [, SOURCE_PORTS, INTERFACE, PRIORITY, DSCPS, IFA, ICRC, CNP_PRIORITY] = PORT_OPTIONS
 /** They know of each other, wherever the help has them. */
 const OPTIONS = [...PORT_OPTIONS, UDP_PORT, LINE_RATE, BASE_RTT, KEEP_ALIVE, CHUNK, CONNECTIONS] as const
 
@@ -119,7 +119,7 @@ function withFiles(command: Command): Command {
 
 function withTransport(command: Command): Command {
   command.optionsGroup('Network and transport:')
-  addValueOptions(command, [LINE_RATE, BASE_RTT, PRIORITY, DSCPS], OPTIONS)
+  addValueOptions(command, [LINE_RATE, BASE_RTT, PRIORITY, DSCPS, CNP_PRIORITY], OPTIONS)
   addValueOptions(command, TRANSPORT)
   addValueOptions(command, [KEEP_ALIVE, ICRC], OPTIONS)
   return command.option(

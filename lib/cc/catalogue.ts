@@ -10,6 +10,12 @@ import type { CongestionContext, CongestionControl, ReceiverControl } from './co
 import { Cubic } from './cubic/cubic.js'
 import { CUBIC_ABOUT } from './cubic/cubic-about.js'
 import { CUBIC_OPTIONS } from './cubic/cubic-options.js'
+import { Dcqcn } from './dcqcn/dcqcn.js'
+import { DCQCN_ABOUT } from './dcqcn/dcqcn-about.js'
+import { CNP_INTERVAL_DEFAULT_NS, cnpIntervalNs, DCQCN_OPTIONS } from './dcqcn/dcqcn-options.js'
+import { Dctcp } from './dctcp/dctcp.js'
+import { DCTCP_ABOUT } from './dctcp/dctcp-about.js'
+import { DCTCP_OPTIONS } from './dctcp/dctcp-options.js'
 import { FIXED_WINDOW_OPTIONS, FixedWindow } from './fixed-window/fixed-window.js'
 import { FIXED_WINDOW_ABOUT } from './fixed-window/fixed-window-about.js'
 import { HPCC_OPTIONS, Hpcc } from './hpcc/hpcc.js'
@@ -48,6 +54,8 @@ export interface ControllerEntry {
   options: readonly OptionSpec[]
   /** What it needs of its peer and the path. */
   needs: Needs
+  /** Those of them that follow from its options. Default: none does. */
+  needsBy?(options: OptionValues): Needs
   /**
    * The controller that takes over where the peer refuses one of the needs; it gets those options that it has too. Default: this one
    * goes on without.
@@ -120,6 +128,23 @@ const CATALOGUE: ControllerEntry[] = [
     // by eight round trips (RFC 9406, section 4.3: N_RTT_SAMPLE).
     needs: { telemetry: 'some', marks: true, ackShare: 1 / 8 },
     create: (context, options) => new Cubic(context, options),
+  },
+  {
+    name: 'dcqcn',
+    options: DCQCN_OPTIONS,
+    about: DCQCN_ABOUT,
+    needs: { marks: true, cnpIntervalNs: CNP_INTERVAL_DEFAULT_NS },
+    needsBy: options => ({ cnpIntervalNs: cnpIntervalNs(options) }),
+    otherwise: 'cubic',
+    create: (context, options) => new Dcqcn(context, options),
+  },
+  {
+    name: 'dctcp',
+    options: DCTCP_OPTIONS,
+    about: DCTCP_ABOUT,
+    needs: { marks: true, ackShare: 1 / 8 },
+    otherwise: 'cubic',
+    create: (context, options) => new Dctcp(context, options),
   },
   {
     name: 'auto',
@@ -212,15 +237,15 @@ export function ccOptionPlaces(name: string): Readonly<Record<string, number>> {
 // ---- What two ends agree on
 
 /** What the peer has to hear: the needs of the controller, and of the one that would take over. */
-export function ccNeeds(name: string): readonly Need[] {
+export function ccNeeds({ name, options }: ChosenController): readonly Need[] {
   const found = entry(name)
-  const own = ownNeeds(found)
-  const others = found.otherwise === undefined ? [] : ccNeeds(found.otherwise)
+  const own = ownNeeds(found, options)
+  const others = found.otherwise === undefined ? [] : ccNeeds({ name: found.otherwise, options: {} })
   return [...own, ...others.filter(({ id }) => !own.some(need => need.id === id))]
 }
 
-function ownNeeds({ needs, receivingPart }: ControllerEntry): Need[] {
-  return neededOfPeer(needs, receivingPart?.number ?? -1)
+function ownNeeds({ needs, needsBy, receivingPart }: ControllerEntry, options: OptionValues = {}): Need[] {
+  return neededOfPeer({ ...needs, ...needsBy?.(options) }, receivingPart?.number ?? -1)
 }
 
 /**
@@ -232,7 +257,7 @@ export function agreeOn(cc: ChosenController, offer: FeedbackOffer, broken = 0):
   const { otherwise } = found
   const granted: Need[] = []
   const refused: Need[] = []
-  for (const need of ownNeeds(found)) {
+  for (const need of ownNeeds(found, cc.options)) {
     const given = (broken & (1 << need.id)) !== 0 ? null : grantedOf(offer, need)
     if (given === null) refused.push(need)
     else granted.push(given)

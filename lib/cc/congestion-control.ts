@@ -56,6 +56,11 @@ export interface AckSample {
   hopCount: number
   /** The peer received the packet with a CE mark, and echoed it. */
   ecnEcho: boolean
+  /**
+   * Payload bytes of packets that the peer has received with a CE mark, so far as that is news. A Weir host counts packets. Of a peer that
+   * does not, all that the acknowledgement acknowledges counts.
+   */
+  markedBytes: number
   /** The telemetry is a probe's, and no data packet of the flow collects any: it comes once in a round trip. */
   probed: boolean
   /** In-band telemetry of the path; `hops.count` is 0 when there was none. */
@@ -83,6 +88,7 @@ export function newAckSample(): AckSample {
     turnaroundNs: UNKNOWN_NS,
     hopCount: 0,
     ecnEcho: false,
+    markedBytes: 0,
     probed: false,
     hops: new HopRecords(),
     reverseHops: new HopRecords(),

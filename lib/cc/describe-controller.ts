@@ -36,7 +36,8 @@ const UNSAID: About = {
 
 /** Throws WEIR_BAD_ARGUMENT for an unknown name. */
 export function describeController(name: string): ControllerDescription {
-  const { about = UNSAID, needs, receivingPart, otherwise = '', options } = controllerEntry(name)
+  const { about = UNSAID, needsBy, receivingPart, otherwise = '', options, ...entry } = controllerEntry(name)
+  const needs = { ...entry.needs, ...needsBy?.({}) }
   const { refused } = agreeOn({ name, options: {} }, PLAIN_OFFER)
   return {
     name,

@@ -63,6 +63,22 @@ export class LossCap {
     return this.#cap
   }
 
+  /** A flow of whose path nothing is known begins with so many packets, which double in each round trip. */
+  begin(packets: number): void {
+    this.#cap = packets * this.#mtu
+    this.#threshold = Number.POSITIVE_INFINITY
+  }
+
+  /** The bound doubles in each round trip. */
+  get doubles(): boolean {
+    return this.#cap < this.#threshold
+  }
+
+  /** Something else than a loss has shown congestion: from now on the bound grows by a packet in each round trip. */
+  endDoubling(): void {
+    this.#threshold = Math.min(this.#threshold, this.#cap)
+  }
+
   /**
    * @param windowBytes that the controller allows by itself
    * @param explained the telemetry shows a link that is full: the controller has reacted to that

@@ -138,6 +138,8 @@ export interface NicOptions {
   priority?: number
   /** DSCP of each priority; io 'dgram' cannot set it. Default: 8 x the priority. */
   dscpOfPriority?: readonly number[]
+  /** Priority of congestion notification packets, 0 to 7. Default: that of the packets that they answer. */
+  cnpPriority?: number
   /** Telemetry of data packets: its format, and the hops that may write it. Default wide, 5. */
   int?: { format: IntFormat; hops: number }
   /**
@@ -320,6 +322,7 @@ function createNic(
     queueDepth: options.queueDepth,
     priority: options.priority,
     dscpOfPriority: options.dscpOfPriority,
+    cnpPriority: options.cnpPriority,
     int: options.int,
     // A caller that gives the number of hops has chosen the length of telemetry.
     intHopsMax: options.int === undefined ? hopsFor(port.mtu, pathMtu) : 1,

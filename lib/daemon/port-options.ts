@@ -5,6 +5,7 @@
 import { CLASS_SELECTORS, PRIORITY, SOURCE_PORTS } from '../nic/nic-options.js'
 import { checkIdleOptions } from '../options/idle.js'
 import { type CommandOption, flagOf, type IdleRule } from '../options/option.js'
+import { CNP_PRIORITY } from '../qp/transport-options.js'
 import { IFA_OPTION } from '../wire/telemetry/int-options.js'
 import { IO_NAMES } from './io-names.js'
 
@@ -66,6 +67,7 @@ export const PORT_OPTIONS = [
     })),
     command: { flag: '--icrc <when>' },
   },
+  { ...CNP_PRIORITY, idle: NO_DSCP },
 ] as const satisfies readonly CommandOption[]
 
 /** What a daemon is given of them. */
@@ -76,6 +78,7 @@ export interface GivenPortOptions {
   dscpOfPriority?: readonly number[]
   ifaProtocol?: number
   icrc?: 'always' | 'none'
+  cnpPriority?: number
   /** They were typed: messages call them as the command line does. Default false: as programs do. */
   byFlags?: boolean
 }
@@ -83,8 +86,9 @@ export interface GivenPortOptions {
 /** Throws WEIR_BAD_ARGUMENT for an option that the port does not obey. @param io the port that is taken, not `auto` */
 export function checkPortOptions(
   io: string,
-  { sourcePorts, interface: device, priority, dscpOfPriority, ifaProtocol, icrc, byFlags }: GivenPortOptions,
+  { interface: device, dscpOfPriority, byFlags, ...more }: GivenPortOptions,
 ): void {
+  const { sourcePorts, priority, ifaProtocol, icrc, cnpPriority } = more
   const given = {
     io,
     sourcePorts,
@@ -93,6 +97,7 @@ export function checkPortOptions(
     dscpOfPriority: dscpOfPriority?.join(','),
     ifaProtocol,
     icrc,
+    cnpPriority,
   }
   checkIdleOptions('daemon', PORT_OPTIONS, given, byFlags ? flagOf : undefined)
 }

@@ -9,7 +9,7 @@ import type { FramePool } from '../frame/frame-pool.js'
 import { RUN_PACKETS_MAX } from '../frame/frame-run.js'
 import { checkValue } from '../options/check-options.js'
 import type { ValueOption } from '../options/option.js'
-import { type Recovery, type Start, transportOption } from '../qp/transport-options.js'
+import { CNP_PRIORITY, type Recovery, type Start, transportOption } from '../qp/transport-options.js'
 import { type Nanos, NEVER } from '../time/nanos.js'
 import type { HostAddress } from '../wire/net/address.js'
 import type { MacAddress } from '../wire/net/mac.js'
@@ -178,6 +178,8 @@ export interface NicConfig {
    * selectors, 8 x the priority (RFC 2474, section 4.2.2).
    */
   dscpOfPriority?: readonly number[]
+  /** Priority, 0 to 7, of congestion notification packets. Default: that of the packets that they answer. */
+  cnpPriority?: number
   /**
    * Shared with all peers, 16 to 1024 bytes: connections without it are refused, and feedback is authenticated by a key of
    * each connection (draft-miao-rtgwg-hpccplus, security considerations). Default: none.
@@ -211,6 +213,7 @@ type Optional =
   | 'onConnecting'
   | 'baseRttNs'
   | 'sourcePorts'
+  | 'cnpPriority'
   | 'receiveBudgetBytes'
   | 'secret'
   | 'hostIntake'
@@ -312,6 +315,7 @@ function check(settings: NicSettings): void {
   checkTransport('retryCount', settings.retryCount)
   checkTransport('rnrRetryCount', settings.rnrRetry, 'rnrRetry')
   checkRow(PRIORITY, 'priority', settings.priority)
+  checkRow(CNP_PRIORITY, 'cnpPriority', settings.cnpPriority ?? 0)
   if (settings.dscpOfPriority.length !== 8) {
     throw bad('dscpOfPriority', 'a list of 8 DSCPs, each 0 to 63', settings.dscpOfPriority)
   }

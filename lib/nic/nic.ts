@@ -377,8 +377,8 @@ export class Nic implements Node, Verbs, RxEvents {
     this.#connections.onDatagram(now, frame, at, end)
   }
 
-  onMarked(now: Nanos, flow: Flow): void {
-    if (flow.receiver.onMarked(now)) this.#control.push(flow, Control.CNP)
+  onMarked(now: Nanos, flow: Flow, packets: number): void {
+    if (flow.receiver.onMarked(now, packets)) this.#control.push(flow, Control.CNP)
   }
 
   onAlive(now: Nanos, flow: Flow): void {
@@ -547,6 +547,7 @@ export class Nic implements Node, Verbs, RxEvents {
   #considerTimeout(now: Nanos, flow: Flow): void {
     const { sender } = flow
     sender.onTimeout(now)
+    if (flow.receiver.takeCnp(now)) this.#control.push(flow, Control.CNP)
     if (sender.takeQuestion()) this.challenge(flow)
     if (flow.ending.phase === 'established') this.#keepAlive(now, flow)
     const probe = sender.baseRttProbe

@@ -1,5 +1,5 @@
 /** Settings of the reliable transport: the one table that scenario files, `weir daemon`, its help and its checks follow. */
-import type { SettingsOf, ValueOption } from '../options/option.js'
+import type { CommandOption, SettingsOf, ValueOption } from '../options/option.js'
 import { MILLISECOND, SECOND } from '../time/nanos.js'
 
 export const RECOVERIES = ['selective', 'goBackN'] as const
@@ -84,6 +84,18 @@ const TABLE = [
     command: { flag: '--start <name>', default: 'careful' },
   },
 ] as const satisfies readonly ValueOption[]
+
+/** The priority of CNPs. It stands beside the table, because not every port sets the DSCP of packets. */
+export const CNP_PRIORITY = {
+  name: 'cnpPriority',
+  kind: 'count',
+  min: 0,
+  max: 7,
+  doc: 'priority of congestion notification packets, by which this host answers CE marks (DCQCN, section 3.3); it chooses their DSCP',
+  usual: 'that of the packets that they answer',
+  example: 6,
+  command: { flag: '--cnp-priority <number>', usual: 'that of the packets that they answer' },
+} as const satisfies CommandOption
 
 export type TransportOptions = SettingsOf<typeof TABLE>
 

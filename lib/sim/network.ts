@@ -73,7 +73,7 @@ export class Network {
     nodeB: number,
     portB: number,
     delayNs: Nanos,
-    faults?: { ab?: LinkFaults; ba?: LinkFaults },
+    faults?: { ab?: LinkFaults | null; ba?: LinkFaults | null },
   ): void {
     this.#plug(nodeA, portA, new Pipe(delayNs, nodeB, portB), faults?.ab ?? null)
     this.#plug(nodeB, portB, new Pipe(delayNs, nodeA, portA), faults?.ba ?? null)

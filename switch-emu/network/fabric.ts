@@ -2,6 +2,7 @@ import { WeirError } from '../../lib/errors.js'
 import type { FramePool } from '../../lib/frame/frame-pool.js'
 import type { Node } from '../../lib/frame/node.js'
 import type { Link, Scenario } from '../../lib/scenario/model/scenario.js'
+import type { LinkFaults } from '../../lib/sim/faults.js'
 import { Network } from '../../lib/sim/network.js'
 import { type Nanos, NEVER } from '../../lib/time/nanos.js'
 import { HostAddress } from '../../lib/wire/net/address.js'
@@ -30,7 +31,12 @@ interface FabricOptions {
   mtuBytes?: number
   /** True: the nodes of hosts themselves add the delay of their links, both ways. Default false. */
   hostsKeepDelays?: boolean
+  /** What happens to frames on their way from a node to its neighbour. Default: nothing. */
+  faults?: FaultsOf
 }
+
+/** The faults of one direction of a link, by the names of its ends; null: none. */
+export type FaultsOf = (from: string, to: string) => LinkFaults | null
 
 /**
  * The network of a scenario without its hosts: switches with their routes, joined by links. The caller
@@ -43,6 +49,7 @@ export class Fabric {
   readonly #links: Link[]
   readonly #hosts: ReadonlySet<string>
   readonly #hostsKeepDelays: boolean
+  readonly #faultsOf: FaultsOf
   /** Node name → its id in the network. Hosts are added when they are attached. */
   readonly #ids = new Map<string, number>()
   readonly #staticRoutes: StaticRoutes
@@ -55,6 +62,7 @@ export class Fabric {
     this.#links = [...scenario.links]
     this.#hosts = new Set(scenario.hosts.map(host => host.name))
     this.#hostsKeepDelays = options.hostsKeepDelays ?? false
+    this.#faultsOf = options.faults ?? (() => null)
     this.switches = scenario.switches.map(
       sw =>
         new Switch({
@@ -140,7 +148,8 @@ export class Fabric {
       }
       const isHostLink = this.#hosts.has(a.node) || this.#hosts.has(b.node)
       const ownDelayNs = isHostLink && this.#hostsKeepDelays ? 0 : delayNs
-      this.network.connect(idA, a.port, idB, b.port, ownDelayNs)
+      const faults = { ab: this.#faultsOf(a.node, b.node), ba: this.#faultsOf(b.node, a.node) }
+      this.network.connect(idA, a.port, idB, b.port, ownDelayNs, faults)
       this.#links.splice(i, 1)
     }
   }

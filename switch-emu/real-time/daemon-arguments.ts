@@ -26,6 +26,7 @@ export function daemonArguments(scenario: Scenario, host: string, place: DaemonP
     ...(place.io !== 'dgram' && {
       priority: String(DEFAULT_PRIORITY),
       'dscp-of-priority': hostDscps(scenario, host).join(),
+      ...(transport.cnpPriority !== undefined && { 'cnp-priority': String(transport.cnpPriority) }),
     }),
     int: `${int.format}:${int.hops}`,
     'log-level': 'warn',

@@ -20,7 +20,7 @@ import { formatDuration } from '../../lib/units/units.js'
 import { HostAddress } from '../../lib/wire/net/address.js'
 import { type CapturePlace, PortCaptures } from '../captures/port-captures.js'
 import { refuseHostHop } from '../host-hop.js'
-import { Fabric } from '../network/fabric.js'
+import { Fabric, type FaultsOf } from '../network/fabric.js'
 import { linksOf } from '../node-links.js'
 import { portResults } from '../results/port-results.js'
 import { PortSampler } from '../results/port-sampler.js'
@@ -60,6 +60,8 @@ interface VirtualRunOptions {
   captures?: CapturePlace
   /** Frames of the run in all queues and on all links. Default 1,048,576. */
   framesMax?: number
+  /** What happens to frames on links, for tests. Default: nothing. */
+  faults?: FaultsOf
   /** Called several times a second. */
   onProgress?: (view: RunView) => void
 }
@@ -104,6 +106,7 @@ export class VirtualRun {
       pool: this.#pool,
       random: () => marking.next(),
       captures: this.#captures,
+      faults: options.faults,
     })
     this.#plan = expandTraffic(this.#scenario)
     this.#topology = new Topology(this.#scenario)
@@ -236,6 +239,7 @@ export class VirtualRun {
       baseRttNs: baseRttNs === 'measured' ? undefined : baseRttNs,
       priority: DEFAULT_PRIORITY,
       dscpOfPriority: hostDscps(this.#scenario, name),
+      cnpPriority: transport.cnpPriority,
       ackEveryPackets: transport.ackEvery,
       retryCount: transport.retryCount,
       rnrRetry: transport.rnrRetryCount,

@@ -467,7 +467,6 @@ function moves(pair: Pair, left: App, id: number): boolean {
 t.test('controllers of papers: what another Weir host and a plain peer grant them', async t => {
   const becomes: Record<string, [granted: string[], plainController: string, plainRefused: string[]]> = {
     fncc: [['telemetry collected by ACKs'], 'hpcc', ['telemetry collected by ACKs']],
-    dcqcn: [['reports of CE marks', 'CNPs each 50 us'], 'dcqcn', []],
     timely: [['time stamps', 'an ACK each 16 packets'], 'timely', ['time stamps', 'an ACK each 16 packets']],
     swift: [
       ['time stamps', 'hop counts', 'an ACK for each packet'],

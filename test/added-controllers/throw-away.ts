@@ -241,8 +241,6 @@ function coming(name: string, needs: ControllerEntry['needs'], otherwise?: strin
 export const COMING: readonly ControllerEntry[] = [
   // FNCC, section 3.2: ACKs collect of the data's way; N comes along. One ACK may stand for several packets.
   coming('fncc', { reverseTelemetry: 'data-way' }, 'hpcc'),
-  // DCQCN: marks, and CNPs 50 us apart; its two timers and its byte counter are the sender's.
-  coming('dcqcn', { marks: true, cnpIntervalNs: 50_000 }, 'cubic'),
   // TIMELY: the round trip of segments of 16 KB and more, without the time that the peer takes.
   coming('timely', { timeStamps: true, ackEvery: 16 }),
   // Swift: the delay of the network and of the peer apart, for each packet, and a target that follows the hops.

@@ -22,6 +22,7 @@ interface SampleOptions {
   advanced?: boolean
   inFlightBytes?: number
   ecnEcho?: boolean
+  markedBytes?: number
   probed?: boolean
 }
 
@@ -46,6 +47,7 @@ export function sampleOf(hops: readonly Hop[], options: SampleOptions = {}): Ack
     inFlightBytes: options.inFlightBytes ?? 0,
     rttNs: options.rttNs ?? 0,
     ecnEcho: options.ecnEcho ?? false,
+    markedBytes: options.markedBytes ?? 0,
     probed: options.probed ?? false,
     hops: records,
   }

@@ -194,6 +194,14 @@ export const NIC_EFFECTS: Readonly<
   ],
   receiveBudgetBytes: [{ value: 9000, seen: either(less('inFlightMax'), differs('trace')) }],
   priority: [{ value: 3, seen: differs('dscps') }],
+  cnpPriority: [
+    {
+      value: 6,
+      needs: { cc: { name: 'dcqcn', options: {} } },
+      networks: ['marking'],
+      seen: is('cnpDscp', 48),
+    },
+  ],
   dscpOfPriority: [{ value: [2, 10, 18, 26, 34, 42, 50, 58], seen: differs('dscps') }],
   secret: [{ value: Buffer.alloc(32, 7), seen: differs('trace', 'endsNs') }],
   pacingRunNs: [
@@ -273,7 +281,7 @@ export const TIMELY: readonly { options: RegExp; because: string }[] = [
   },
   { options: /^ackEveryPackets$/, because: 'small windows ask for acknowledgements by themselves' },
   {
-    options: /^(hpcc|rx-hpcc|cubic|auto|fixed-window)\./,
+    options: /^(hpcc|rx-hpcc|cubic|auto|fixed-window|dcqcn|dctcp)\./,
     because: 'a constant counts only where its term decides',
   },
 ]

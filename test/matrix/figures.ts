@@ -41,6 +41,8 @@ export interface Figures {
   /** Acknowledgements that collect telemetry themselves. */
   collectingAcks: number
   cnps: number
+  /** DSCP of the last one. */
+  cnpDscp: number
   /** Bytes of the packets that return telemetry, without payload. */
   answerBytes: number
   // Connections.
@@ -94,6 +96,7 @@ export class FrameWatch {
   hopLimits = 0
   collectingAcks = 0
   cnps = 0
+  cnpDscp = -1
   answerBytes = 0
   readonly formats = new Set<string>()
   readonly dscps = new Set<number>()
@@ -151,6 +154,9 @@ export class FrameWatch {
     } else if (opcode === Opcode.SACK) this.sacks++
     else if (opcode === Opcode.NOTIFY) this.notifications++
     else if (opcode === Opcode.RATE) this.windows++
-    else if (opcode === Opcode.CNP) this.cnps++
+    else if (opcode === Opcode.CNP) {
+      this.cnps++
+      this.cnpDscp = dscp(frame)
+    }
   }
 }

@@ -505,6 +505,7 @@ class World {
       hopLimits: three.hopLimits,
       collectingAcks: three.collectingAcks,
       cnps: three.cnps,
+      cnpDscp: three.cnpDscp,
       answerBytes: three.answerBytes,
       controllers: all([this.#controllers]),
       baseRttNs: this.#baseRttNs,

@@ -11,7 +11,7 @@ import { HostAddress } from '../../lib/wire/net/address.js'
 import { Bottleneck, HOST_RATE_BPS, MTU, type PathOptions, PORT, Writer } from './bottleneck.js'
 import { LinuxReceiver, LinuxSender, SEGMENT_BYTES } from './linux-tcp.js'
 
-interface FlowPlan {
+export interface FlowPlan {
   kind: 'weir' | 'tcp'
   startNs: Nanos
 }

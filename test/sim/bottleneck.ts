@@ -17,6 +17,8 @@ import { MILLISECOND, type Nanos, NEVER, SECOND, serialisationNs } from '../../l
 import * as bth from '../../lib/wire/ib/bth.js'
 import * as deth from '../../lib/wire/ib/deth.js'
 import { HostAddress } from '../../lib/wire/net/address.js'
+import * as ipv4 from '../../lib/wire/net/ipv4.js'
+import { ecn, markCe } from '../../switch-emu/core/forwarding/ip-header.js'
 
 export interface PathOptions {
   /** Rate of the bottleneck, which data goes through. */
@@ -25,6 +27,8 @@ export interface PathOptions {
   rttNs: Nanos
   /** Room of the bottleneck's queue. The rest is dropped. */
   bufferBytes: number
+  /** Data packets are marked where so many bytes wait (DCTCP, section 3.1). Default: none are. */
+  markBytes?: number
   /** Chance that a packet is lost, in each direction. */
   loss?: number
   lossBack?: number
@@ -50,6 +54,7 @@ export class Bottleneck implements Node {
   droppedBytes = 0
   droppedPackets = 0
   maxQueueBytes = 0
+  markedPackets = 0
   /** Dropped data packets by port. */
   readonly droppedOf: number[] = []
   /** When the data begins. */
@@ -105,11 +110,15 @@ export class Bottleneck implements Node {
   /** When the frame leaves; NEVER if there is no room for it. */
   #depart(now: Nanos, port: number, frame: Frame): Nanos {
     if (port % 2 === 1) return this.#answerAt(now, port)
-    const { rateBps, bufferBytes, reorder = 0, reorderNs = 0 } = this.#options
+    const { rateBps, bufferBytes, markBytes = NEVER, reorder = 0, reorderNs = 0 } = this.#options
     const startNs = Math.max(now, this.#busyUntil)
     const queueBytes = ((startNs - now) * rateBps) / 8e9 + frame.wireLength
     if (queueBytes > bufferBytes) return NEVER
     this.maxQueueBytes = Math.max(this.maxQueueBytes, queueBytes)
+    if (queueBytes > markBytes && ecn(frame) !== ipv4.ECN_NOT_ECT) {
+      markCe(frame)
+      this.markedPackets++
+    }
     this.#busyUntil = startNs + serialisationNs(frame.wireLength, rateBps)
     const heldNs = this.#random() < reorder ? Math.ceil(this.#random() * reorderNs) : 0
     return this.#busyUntil + heldNs

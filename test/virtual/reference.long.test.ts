@@ -1,5 +1,7 @@
-/** The same dumbbell with another additive increase. */
+/** The same dumbbell with another additive increase, with DCQCN and with DCTCP. */
 import { testAgainstReference } from './reference.js'
 import './reference.test.js'
 
 testAgainstReference('dumbbell-100g-1500ns')
+testAgainstReference('dumbbell-100g-dcqcn')
+testAgainstReference('dumbbell-100g-dctcp')

@@ -114,7 +114,7 @@ export function wordsAsRead(
   applicationData: Uint8Array = NO_WORDS,
 ): PeerWords {
   const { length } = applicationData
-  const needs = termsOf(settings).asked(flow.cc.name)
+  const needs = termsOf(settings).asked(flow.cc)
   // Words that may not fit, of which some would be left out or refused, are written.
   const fit = flow.handshake.active
     ? length === 0 && needs.length <= NEEDS_THAT_FIT
@@ -149,7 +149,7 @@ function saidBy(
     applicationData,
     privateBytes: 0,
     keyWords,
-    needs: terms.asked(flow.cc.name),
+    needs: terms.asked(flow.cc),
     ackEvery: offer.ackEvery,
     wordsProof: NO_WORDS,
   }
@@ -296,6 +296,7 @@ export function heed(settings: NicSettings, flow: Flow, said: PeerSaid, words: P
   flow.agree(offerOf(words))
   if (words === null) {
     flow.peer.isPlain()
+    flow.receiver.serveAsPlain()
     return
   }
   const { features, pathMtu, filledPayload, withoutIcrc, receiveBudgetBytes } = words

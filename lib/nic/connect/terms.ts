@@ -1,4 +1,4 @@
-import { ccNeeds, needTexts, ownOffer } from '../../cc/catalogue.js'
+import { type ChosenController, ccNeeds, needTexts, ownOffer } from '../../cc/catalogue.js'
 import { type FeedbackOffer, grantedOf, readsNeeds, withoutAckEvery } from '../../cc/needs.js'
 import * as needs from '../../wire/weir/needs.js'
 import type { NicSettings } from '../config.js'
@@ -24,7 +24,7 @@ class Terms {
   readonly #offer: FeedbackOffer
   /** The same for a peer that does not learn how often this host acknowledges. */
   readonly #lesserOffer: FeedbackOffer
-  readonly #asked = new Map<string, Uint8Array>()
+  readonly #asked = new WeakMap<ChosenController, Uint8Array>()
   readonly #granted = new Map<string, Granted>()
   readonly #toOlder: Granted
 
@@ -40,7 +40,7 @@ class Terms {
   }
 
   /** The needs of that controller, as words of a connection have them. */
-  asked(controller: string): Uint8Array {
+  asked(controller: ChosenController): Uint8Array {
     const known = this.#asked.get(controller)
     if (known !== undefined) return known
     const bytes = needs.encode(ccNeeds(controller))

@@ -14,6 +14,8 @@ export class FlowPath {
   #priority = 0
   #headers: Buffer = NO_HEADERS
   #subscribedHeaders: Buffer = NO_HEADERS
+  #cnpPriority = -1
+  #cnpHeaders: Buffer = NO_HEADERS
   #selection: FlowPaths | null = null
   #switchesPassed = 0
 
@@ -61,6 +63,15 @@ export class FlowPath {
     return this.#subscribedHeaders
   }
 
+  /** Headers of the flow's congestion notification packets, and the priority by which a switch pauses them. */
+  get cnpHeaders(): Buffer {
+    return this.#cnpPriority < 0 ? this.#headers : this.#cnpHeaders
+  }
+
+  get cnpPriority(): number {
+    return this.#cnpPriority < 0 ? this.#priority : this.#cnpPriority
+  }
+
   /** How this end chooses the path of what it sends; null: it does not. PathSelector writes it. */
   get selection(): FlowPaths | null {
     return this.#selection
@@ -84,6 +95,12 @@ export class FlowPath {
     this.#dscp = dscp
     this.#headers = headers
     if (subscribed !== null) this.#subscribedHeaders = subscribed
+  }
+
+  /** Congestion notification packets have a priority of their own. */
+  notifyBy(priority: number, headers: Buffer): void {
+    this.#cnpPriority = priority
+    this.#cnpHeaders = headers
   }
 
   /** From now on this end chooses its path. */

@@ -164,7 +164,10 @@ export class Flow implements QpObserver {
 
   /** The earliest deadline of all that the flow waits for. @param probeWaits a probe waits for the link; @param requestWaits a request does */
   nextTimeout(now: Nanos, probeWaits: boolean, requestWaits: boolean): Nanos {
-    let deadline = this.sender.nextTimeout(now, probeWaits, requestWaits)
+    let deadline = Math.min(
+      this.sender.nextTimeout(now, probeWaits, requestWaits),
+      this.receiver.nextTimeout(),
+    )
     const { endsNs, phase } = this.ending
     if (phase === 'established') deadline = Math.min(deadline, this.keepAlive.nextTimeout())
     // A deadline that has passed is handled when the flow's handler learns what has happened.

@@ -1,6 +1,6 @@
 import type { ReceiverControl } from '../../cc/congestion-control.js'
 import type { Frame } from '../../frame/frame.js'
-import { type Nanos, NEVER } from '../../time/nanos.js'
+import { MICROSECOND, type Nanos, NEVER } from '../../time/nanos.js'
 import * as arrival from '../../wire/weir/arrival.js'
 import * as delayedAck from '../../wire/weir/delayed-ack.js'
 import { type Need, NeedId, TelemetryReturn } from '../../wire/weir/needs.js'
@@ -10,6 +10,8 @@ import { type Reverse, reverseOf } from './peer.js'
 
 /** The peer asks for no windows. */
 const NO_PART = -1
+/** A peer that says nothing of itself gets one CNP at most in so much time (Zhu et al., SIGCOMM 2015, section 3.1: N). */
+const PLAIN_CNP_INTERVAL_NS: Nanos = 50 * MICROSECOND
 
 /** What a flow owes its peer for what the peer has sent, beside the queue pair's acknowledgements. */
 export class Receiver {
@@ -22,7 +24,9 @@ export class Receiver {
   #tellsHops = false
   #reverse: Reverse = 'none'
   #cnpIntervalNs: Nanos = NEVER
+  /** When the last CNP left, and when the next one is due because a mark has come since. */
   #cnpNs: Nanos = Number.NEGATIVE_INFINITY
+  #cnpDueNs: Nanos = NEVER
   /** The newest request that has arrived, -1 = none yet. */
   #arrivedPsn = -1
   #arrivedNs: Nanos = 0
@@ -35,6 +39,7 @@ export class Receiver {
   #unechoedResponses = 0
   #answerAsked = false
   #marked = false
+  #markedPackets = 0
 
   /**
    * @param echoesOnAcks telemetry goes back on acknowledgements, and @param ackEveryPackets packets for which one of these stands,
@@ -58,6 +63,11 @@ export class Receiver {
       else if (id === NeedId.CNPS) this.#cnpIntervalNs = value
       else if (id === NeedId.ACK_EVERY) this.#ackEveryPackets = value
     }
+  }
+
+  /** The peer is a RoCEv2 host that has said nothing: CNPs are how it learns of marks. */
+  serveAsPlain(): void {
+    this.#cnpIntervalNs = PLAIN_CNP_INTERVAL_NS
   }
 
   /** Packets for which one acknowledgement stands, or one notification for READ responses; 0 = only packets that ask are acknowledged. */
@@ -139,12 +149,35 @@ export class Receiver {
     this.#control = control
   }
 
-  /** A packet came with a CE mark. True if a CNP is to go (RoCEv2, IBA annex A17.9.3). */
-  onMarked(now: Nanos): boolean {
+  /**
+   * A packet came with a CE mark, or a run of them. True if a CNP is to go (RoCEv2, IBA annex A17.9.3): at once if none has left for an
+   * interval, else when that ends (Zhu et al., SIGCOMM 2015, section 3.1, NP algorithm).
+   * @param packets of data
+   */
+  onMarked(now: Nanos, packets: number): boolean {
     this.#marked = true
-    if (now - this.#cnpNs < this.#cnpIntervalNs) return false
+    this.#markedPackets += packets
+    if (this.#cnpIntervalNs === NEVER) return false
+    this.#cnpDueNs = Math.max(now, this.#cnpNs + this.#cnpIntervalNs)
+    return this.takeCnp(now)
+  }
+
+  /** When a CNP is due, or NEVER. */
+  nextTimeout(): Nanos {
+    return this.#cnpDueNs
+  }
+
+  /** True, once, if a CNP is due. */
+  takeCnp(now: Nanos): boolean {
+    if (this.#cnpDueNs > now) return false
+    this.#cnpDueNs = NEVER
     this.#cnpNs = now
-    return this.#cnpIntervalNs < NEVER
+    return true
+  }
+
+  /** Data packets that have come with a CE mark. */
+  get markedPackets(): number {
+    return this.#markedPackets
   }
 
   /** A CE mark has come since the last answer. */

@@ -12,6 +12,7 @@ import { NeedId } from '../../wire/weir/needs.js'
 import type { BaseRttProbe } from '../feedback/base-rtt-probe.js'
 import { CongestionModule, type WindowFollower } from '../feedback/congestion-module.js'
 import { Losses } from '../feedback/losses.js'
+import { MarkCount } from '../feedback/mark-count.js'
 import { Promises } from '../feedback/promises.js'
 import type { RateRequest } from '../feedback/rate-request.js'
 import { SentResponses } from '../feedback/sent-responses.js'
@@ -48,6 +49,8 @@ export class Sender implements WindowFollower {
   readonly telemetry: TelemetrySource
   /** Whether the peer gives what it has granted. */
   readonly promises = new Promises()
+  /** What the peer says of CE marks. */
+  readonly marks = new MarkCount()
   readonly #stats: ConnectionStats
   readonly #peer: Peer
   readonly #windows: WindowSequence
@@ -326,6 +329,7 @@ export class Sender implements WindowFollower {
     sample.ackedBytes = this.#ackedBytes
     sample.advanced = this.#qp.sndUna > this.#ackedUna
     this.#ackedUna = this.#qp.sndUna
+    this.#takeMarks(sample)
     this.#fill(sample, now, false, seq)
     // An acknowledgement of what was acknowledged before measures no round trip. A peer that only sends READs repeats it in each packet.
     if (sample.seq <= this.#ackedNumber) sample.rttNs = 0
@@ -339,6 +343,11 @@ export class Sender implements WindowFollower {
     this.congestion.onAck(now, seq, sample)
   }
 
+  #takeMarks(sample: AckSample): void {
+    const { ecnEcho, advanced, ackedBytes } = sample
+    sample.markedBytes = this.marks.take(ecnEcho, advanced, ackedBytes, this.#peer.payloadMax)
+  }
+
   /** A READ of the peer shows that it has earlier responses. That is all that a plain RoCEv2 peer says of them. */
   #tellTaken(now: Nanos, sample: AckSample): void {
     const bytes = this.#takenPackets * this.#peer.payloadMax
@@ -350,6 +359,7 @@ export class Sender implements WindowFollower {
     sample.rttNs = 0
     sample.hops.count = 0
     sample.ecnEcho = false
+    sample.markedBytes = 0
     this.#responses.onTaken(now, sample, bytes, this.congestion, this.#stats.baseRttNs)
     this.congestion.onResponses(now, sample)
   }
@@ -372,6 +382,7 @@ export class Sender implements WindowFollower {
     if (arrived) {
       // It shows that the response has arrived, even where no switch has written anything.
       this.#responses.onArrived(now, sample)
+      this.#takeMarks(sample)
       this.congestion.onResponses(now, sample)
     } else this.congestion.onTelemetry(now, sample)
   }

@@ -53,7 +53,7 @@ export interface RxEvents {
   /** The peer has sent the flow payload. */
   onData(now: Nanos, flow: Flow, frame: Frame, opcode: number): void
   /** A packet of the peer came with a CE mark. */
-  onMarked(now: Nanos, flow: Flow): void
+  onMarked(now: Nanos, flow: Flow, packets: number): void
   /** A packet of the peer has come on a flow that is challenged. */
   onAlive(now: Nanos, flow: Flow): void
   /** The peer sends the flow payload from another UDP source port than before. Called before the packet is looked at. */
@@ -230,11 +230,11 @@ export class RxPipeline {
     if (forQp) {
       const { sndUna } = flow.qp
       flow.qp.onPacket(now, frame)
-      if (run !== null) this.#takeRun(frame, run, flow)
+      const packets = 1 + (run === null ? 0 : this.#takeRun(frame, run, flow))
       if (flow.path.keptPort === 0 && (flow.qp.took || flow.qp.sndUna > sndUna))
         flow.path.onGenuine(udp.sourcePort(frame.view, frame.l4))
       flow.sender.reportToCongestion(now, this.sample)
-      if (flow.qp.took) this.#onTaken(now, frame, flow, opcode)
+      if (flow.qp.took) this.#onTaken(now, frame, flow, opcode, packets)
       // The peer waits for this answer, whether or not it has to say something new.
       else if (flow.qp.arrivedInVain && asksForAnswer(frame, flow, opcode))
         this.#events.onCollected(now, flow, frame)
@@ -249,16 +249,17 @@ export class RxPipeline {
 
   /**
    * Hands those packets behind `frame` that can be carried out at once to its queue pair. From then on the frame stands for all of
-   * them: it has the PSN of the last. What is odd about the next one shows when it comes as a frame of its own.
+   * them: it has the PSN of the last. Returns how many those are. What is odd about the next one shows when it comes as a frame of its own.
    */
-  #takeRun(frame: Frame, run: ReceivedRun, flow: Flow): void {
+  #takeRun(frame: Frame, run: ReceivedRun, flow: Flow): number {
     const collects = frame.shim >= 0 && !telemetry.isEcho(frame)
     const { receiver } = flow
     // A receiver that works out windows does so for each packet that collects.
-    if (this.sample.ecnEcho || telemetry.hasRecords(frame) || (collects && receiver.control !== null)) return
+    if (this.sample.ecnEcho || telemetry.hasRecords(frame) || (collects && receiver.control !== null))
+      return 0
     const room = flow.qp.roomForRun(frame, run.count)
     const packets = room === 0 ? 0 : countAlike(frame, run, room)
-    if (packets === 0 || !this.#areIntact(frame, run, packets, flow)) return
+    if (packets === 0 || !this.#areIntact(frame, run, packets, flow)) return 0
     flow.qp.onRun(frame, run, packets, asksForAck(frame, run, packets))
     run.take(packets)
     this.counters.frames += packets
@@ -267,6 +268,7 @@ export class RxPipeline {
     bth.setPsn(view, at, bth.psn(view, at) + packets)
     // The echo then says that it stands for several packets. Without records that is all that it says of them.
     if (collects) receiver.keep(frame)
+    return packets
   }
 
   /** The first `packets` of the run have the right ICRC, or none by agreement. */
@@ -304,10 +306,11 @@ export class RxPipeline {
   /**
    * What else a packet shows that the queue pair has taken: where it came from, what it met on its way. One that came before,
    * or that nobody awaits, shows nothing: it may be forged by whoever can forge an address.
+   * @param packets that the frame stands for
    */
-  #onTaken(now: Nanos, frame: Frame, flow: Flow, opcode: number): void {
+  #onTaken(now: Nanos, frame: Frame, flow: Flow, opcode: number, packets: number): void {
     const { receiver } = flow
-    if (isMarked(frame)) this.#events.onMarked(now, flow)
+    if (isMarked(frame)) this.#events.onMarked(now, flow, frame.payloadLength > 0 ? packets : 0)
     if (receiver.stamps && isRequest(opcode))
       receiver.onArrived(now, bth.psn(frame.view, frame.bth), hopLimitOf(frame))
     if (frame.payloadLength > 0) {
@@ -357,11 +360,13 @@ export class RxPipeline {
     sample.hops.busiestOnly = false
     sample.hops.endsAtHost = false
     sample.ecnEcho = bth.becn(frame.view, frame.bth)
+    if (flow.peer.isWeir && (isAcknowledgement(opcode) || opcode === Opcode.NOTIFY))
+      flow.sender.marks.hear(bth.marks(frame.view, frame.bth))
     // The telemetry may be of another path than the data's: it is for path selection alone.
     const ofPaths = opcode === Opcode.PATH_PROBE || opcode === Opcode.PATH_ANSWER
     // A CNP, and what a switch sends by itself, ask for no CNP: two ends would answer each other's.
     const isNotice = opcode === Opcode.CNP || opcode === Opcode.DIRECT_NOTIFY
-    if (isMarked(frame) && !ofPaths && !isNotice && !isData(opcode)) this.#events.onMarked(now, flow)
+    if (isMarked(frame) && !ofPaths && !isNotice && !isData(opcode)) this.#events.onMarked(now, flow, 0)
     if (frame.shim < 0) return
     if (telemetry.isEcho(frame)) {
       telemetry.read(frame, sample.hops)

@@ -99,11 +99,19 @@ export class ControlPackets {
       const index = this.#ring.first()
       const flow = this.#flows[index]!
       if (flow !== null && this.#waiting[index] !== 0) {
-        if (!this.#pfc.isHeld(flow.path.priority)) return true
+        if (this.#openTo(flow) !== 0) return true
         this.#ring.push(this.#ring.shift())
       } else this.#ring.shift()
     }
     return false
+  }
+
+  /** What the flow has to send that PFC does not hold: bits of Control. CNPs may have a priority of their own. */
+  #openTo({ index, path }: Flow): number {
+    const waiting = this.#waiting[index]!
+    const others = this.#pfc.isHeld(path.priority) ? 0 : waiting & ~Control.CNP
+    const cnp = waiting & Control.CNP
+    return cnp === 0 || this.#pfc.isHeld(path.cnpPriority) ? others : others | cnp
   }
 
   /** True once after each run of path probes and answers: then acknowledgements and data have a turn. */
@@ -119,8 +127,8 @@ export class ControlPackets {
       const index = this.#ring.shift()
       const flow = this.#flows[index]!
       this.currentFlow = flow
-      const waiting = this.#waiting[index]!
-      const what = waiting & -waiting
+      const open = this.#openTo(flow)
+      const what = open & -open
       const missed = this.#tx.counters.noFrame
       const frame = this.#make(now, flow, what)
       const noFrame = frame === null && this.#tx.counters.noFrame > missed

@@ -38,6 +38,9 @@ export class HostHeaders {
     const subscribed =
       subscribeDscp === null ? null : this.forFlow(remote, sourcePort, subscribeDscp, reportsMarks)
     path.take(sourcePort, dscp, this.forFlow(remote, sourcePort, dscp, reportsMarks), subscribed)
+    const { cnpPriority, dscpOfPriority } = this.#settings
+    if (cnpPriority !== undefined)
+      path.notifyBy(cnpPriority, this.forFlow(remote, sourcePort, dscpOfPriority[cnpPriority]!, reportsMarks))
     stats.sourcePort = this.#sourcePorts.nearest(sourcePort)
   }
 

@@ -239,6 +239,7 @@ export class TxPipeline {
   /** An echo covers everything that came before it, so nothing waits to be echoed any more. */
   #finishEcho(frame: Frame, flow: Flow): Frame {
     if (flow.receiver.marked) bth.setBecn(frame.view, frame.bth, true)
+    if (flow.peer.isWeir) bth.setMarks(frame.view, frame.bth, flow.receiver.markedPackets)
     flow.receiver.answered(telemetry.isEcho(frame))
     return this.#finishFeedback(frame, flow)
   }
@@ -355,7 +356,7 @@ export class TxPipeline {
 
   /** A congestion notification packet (RoCEv2, IBA annex A17.9.3). */
   cnp(flow: Flow): Frame | null {
-    const frame = this.#begin(flow)
+    const frame = this.#begin(flow, flow.path.cnpHeaders)
     if (frame === null) return null
     frame.bth = frame.payload
     cnp.write(frame.view, frame.bth, bth.DEFAULT_PARTITION_KEY, flow.qp.remoteQpn)

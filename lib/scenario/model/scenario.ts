@@ -271,6 +271,8 @@ export interface CcChoice {
 
 /** Settings of the reliable transport, of all hosts: `lib/qp/transport-options.ts`. */
 export interface TransportSettings extends TransportOptions {
+  /** Absent: that of the packets that they answer. */
+  cnpPriority?: number
   /**
    * Secret of all hosts, 16 to 1024 bytes of text. With it hosts authenticate feedback. Absent: they do not.
    */

@@ -17,7 +17,7 @@ import { whyNotRead } from '../../file-reason.js'
 import { IFA_PROTOCOL } from '../../frame/ifa-protocol.js'
 import { defaultsOf } from '../../options/check-options.js'
 import { idleText } from '../../options/idle.js'
-import { TRANSPORT_OPTIONS } from '../../qp/transport-options.js'
+import { CNP_PRIORITY, TRANSPORT_OPTIONS } from '../../qp/transport-options.js'
 import { INT_FORMAT, INT_HOPS, INT_OPTIONS, type IntOptions } from '../../wire/telemetry/int-options.js'
 import { checkPriorities } from '../model/priorities.js'
 import { Problems } from '../model/problems.js'
@@ -203,7 +203,7 @@ function resolveTransport(problems: Problems, value: unknown): TransportSettings
   if (value === undefined) return { ...DEFAULT_TRANSPORT }
   const path = ['transport']
   const shape = checkShape(problems, path, transportSchema, value, 'transport') ?? {}
-  const given = resolveOptions<TransportSettings>(problems, path, TRANSPORT_OPTIONS, shape)
+  const given = resolveOptions<TransportSettings>(problems, path, [...TRANSPORT_OPTIONS, CNP_PRIORITY], shape)
   const { key } = shape as { key?: string }
   return { ...DEFAULT_TRANSPORT, ...given, ...(key !== undefined && { key }) }
 }

@@ -17,6 +17,8 @@ const FLAGS = 1
 const PARTITION_KEY = 2
 /** FECN, BECN and six reserved bits (IBA annex A17 for RoCEv2). The ICRC masks all of them. */
 export const CONGESTION = 4
+/** `marks` counts modulo this. */
+export const MARKS_MODULUS = 0x40
 const DEST_QPN = 4
 /** AckReq, seven reserved bits and the PSN: the only bytes by which the packets within a message differ. */
 export const SEQUENCE = 8
@@ -66,6 +68,14 @@ export function fecn(view: DataView, at: number): boolean {
 
 export function becn(view: DataView, at: number): boolean {
   return (view.getUint8(at + CONGESTION) & BECN) !== 0
+}
+
+/**
+ * Number of data packets that have arrived with a CE mark, modulo 2^6, in acknowledgements and notifications between two Weir hosts. It uses
+ * the six bits that the standard reserves beside FECN and BECN. Other hosts send them as 0 and do not read them.
+ */
+export function marks(view: DataView, at: number): number {
+  return view.getUint8(at + CONGESTION) & (MARKS_MODULUS - 1)
 }
 
 /** 24 bits. */
@@ -131,6 +141,12 @@ export function setBecn(view: DataView, at: number, on: boolean): void {
   setBit(view, at + CONGESTION, BECN, on)
 }
 
+/** Modulo 2^6. */
+export function setMarks(view: DataView, at: number, value: number): void {
+  const flags = view.getUint8(at + CONGESTION) & (FECN | BECN)
+  view.setUint8(at + CONGESTION, flags | (value & (MARKS_MODULUS - 1)))
+}
+
 export function setAckRequest(view: DataView, at: number, on: boolean): void {
   setBit(view, at + PSN, 0x80, on)
 }
@@ -188,13 +204,14 @@ export function write(view: DataView, at: number, header: Bth): void {
 }
 
 export function print(view: DataView, at: number): string {
-  const marks =
+  const flags =
     (ackRequest(view, at) ? ' ack-req' : '') +
     (solicited(view, at) ? ' solicited' : '') +
     (fecn(view, at) ? ' fecn' : '') +
     (becn(view, at) ? ' becn' : '') +
+    (marks(view, at) > 0 ? ` marks ${marks(view, at)}` : '') +
     (partitionKey(view, at) === DEFAULT_PARTITION_KEY ? '' : ` pkey 0x${partitionKey(view, at).toString(16)}`)
-  return `${opcodeName(opcode(view, at))} qp 0x${destQpn(view, at).toString(16)} psn ${psn(view, at)}${marks}${printReserved(view, at)}`
+  return `${opcodeName(opcode(view, at))} qp 0x${destQpn(view, at).toString(16)} psn ${psn(view, at)}${flags}${printReserved(view, at)}`
 }
 
 const ACKNOWLEDGEMENTS: readonly number[] = [

@@ -1,0 +1,1 @@
+import './closed-loop.test.js'
