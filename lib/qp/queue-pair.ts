@@ -441,9 +441,9 @@ export class QueuePair {
     return middlesNext(requester)
   }
 
-  /** Writes so many of them, `runPackets` at most, into frames that are copies of that packet: PSN, AckReq and payload. */
-  transmitRun(now: Nanos, run: FrameRun, packets: number): void {
-    transmitRun(this.#requester, now, run, packets)
+  /** Begins a run behind that packet, and writes so many of them: `runPackets` and the run's `room` at most. */
+  transmitRun(now: Nanos, head: Frame, run: FrameRun, packets: number): void {
+    transmitRun(this.#requester, now, head, run, packets)
     this.lastTransmittedSeq += packets
     this.#requester.outbound.check()
   }

@@ -27,7 +27,7 @@ interface HostLoopOptions {
 
 /** Most frames received in one round, but for the rest of a run. Then the event loop runs. */
 const RECEIVED_FRAMES = 64
-/** Most frames sent in one round. Two of the longest runs leave whole. */
+/** Most packets sent in one round, but for the rest of a run. */
 const SENT_FRAMES = 128
 /**
  * Rounds for which deadlines wait until all arrived frames are taken in. A deadline means silence, and the
@@ -123,12 +123,12 @@ export class HostLoop implements Driven {
     while (sent < SENT_FRAMES && this.#port.canTransmit()) {
       const frame = this.#node.pollTransmit(now)
       if (frame === null) break
+      sent += 1 + frame.followers
       this.#port.transmit(frame)
-      sent++
     }
     this.#port.flush()
     if (this.#intake?.wantsEnd) this.#intake.end(this.now())
-    return sent === SENT_FRAMES || received >= RECEIVED_FRAMES
+    return sent >= SENT_FRAMES || received >= RECEIVED_FRAMES
   }
 
   #keepDeadlines(now: Nanos, moreWaits: boolean): void {
