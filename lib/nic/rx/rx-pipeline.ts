@@ -8,7 +8,7 @@ import * as bth from '../../wire/ib/bth.js'
 import * as deth from '../../wire/ib/deth.js'
 import * as icrc from '../../wire/ib/icrc.js'
 import { isReadResponse, isRequest, Opcode } from '../../wire/ib/opcode.js'
-import { asksForAck, countAlike } from '../../wire/ib/run.js'
+import { countAlike, countUnasked } from '../../wire/ib/run.js'
 import type { HostAddress } from '../../wire/net/address.js'
 import * as ethernet from '../../wire/net/ethernet.js'
 import * as ipv4 from '../../wire/net/ipv4.js'
@@ -220,7 +220,7 @@ export class RxPipeline {
     if (forQp) {
       const { sndUna } = flow.qp
       flow.qp.onPacket(now, frame)
-      if (run !== null) this.#takeRun(frame, run, flow)
+      if (run !== null) this.#takeRun(now, frame, run, flow, opcode)
       if (flow.path.keptPort === 0 && (flow.qp.took || flow.qp.sndUna > sndUna))
         flow.path.onGenuine(udp.sourcePort(frame.view, frame.l4))
       flow.sender.reportToCongestion(now, this.sample)
@@ -241,15 +241,20 @@ export class RxPipeline {
    * Hands those packets behind `frame` that can be carried out at once to its queue pair. From then on the frame stands for all of
    * them: it has the PSN of the last. What is odd about the next one shows when it comes as a frame of its own.
    */
-  #takeRun(frame: Frame, run: ReceivedRun, flow: Flow): void {
+  #takeRun(now: Nanos, frame: Frame, run: ReceivedRun, flow: Flow, opcode: number): void {
     const collects = frame.shim >= 0 && !telemetry.isEcho(frame)
     const { receiver } = flow
     // A receiver that works out windows does so for each packet that collects.
     if (this.sample.ecnEcho || telemetry.hasRecords(frame) || (collects && receiver.control !== null)) return
+    // A response that asks for an answer is looked at by itself.
+    const isResponse = isReadResponse(opcode)
+    if (isResponse && bth.ackRequest(frame.view, frame.bth)) return
     const room = flow.qp.roomForRun(frame, run.count)
-    const packets = room === 0 ? 0 : countAlike(frame, run, room)
+    const alike = room === 0 ? 0 : countAlike(frame, run, room)
+    const packets = isResponse ? countUnasked(frame, run, alike) : alike
     if (packets === 0 || !this.#areIntact(frame, run, packets, flow)) return
-    flow.qp.onRun(frame, run, packets, asksForAck(frame, run, packets))
+    flow.qp.onRun(now, frame, run, packets, !isResponse && countUnasked(frame, run, packets) < packets)
+    if (isResponse) receiver.onResponses(packets)
     run.take(packets)
     this.counters.frames += packets
     flow.receivedFrames += packets
@@ -305,7 +310,7 @@ export class RxPipeline {
       if (sourcePort !== flow.path.peerSourcePort) this.#events.onPeerMoved(flow, sourcePort)
       this.#events.onData(now, flow, frame, opcode)
     }
-    if (isReadResponse(opcode)) receiver.onResponse()
+    if (isReadResponse(opcode)) receiver.onResponses(1)
     const collected = frame.shim >= 0 && !telemetry.isEcho(frame) && !isAcknowledgement(opcode)
     if (collected) receiver.keep(frame)
     if (collected || asksForAnswer(frame, flow, opcode)) this.#events.onCollected(now, flow, frame)

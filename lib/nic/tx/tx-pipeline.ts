@@ -289,7 +289,7 @@ export class TxPipeline {
     this.counters.dataBytes += frame.wireLength
     this.counters.telemetryBytes += telemetryBytes
     this.written = 1
-    if (mayRun && kind === TxKind.REQUEST) this.#writeRun(now, flow, frame, telemetryBytes)
+    if (mayRun) this.#writeRun(now, flow, kind, frame, telemetryBytes)
     return frame
   }
 
@@ -301,23 +301,38 @@ export class TxPipeline {
   }
 
   /** Writes the packets that may follow this one at once, and differ from it in PSN, AckReq and payload alone. */
-  #writeRun(now: Nanos, flow: Flow, head: Frame, telemetryBytes: number): void {
+  #writeRun(now: Nanos, flow: Flow, kind: TxKind, head: Frame, telemetryBytes: number): void {
     const { sender, qp } = flow
     if (sender.runPackets === 1 || !head.materialised) return
-    const next = qp.runPackets
+    const isResponse = kind === TxKind.RESPONSE
+    const next = isResponse ? qp.runResponses : qp.runPackets
     if (next === 0) return
-    const alike = Math.min(next, sender.runPackets - 1, sender.alikePackets, this.run.room(head))
-    const packets = sender.pacedRun(now, head.wireLength, alike)
+    const alike = isResponse ? sender.alikeResponses : sender.alikePackets
+    const most = Math.min(next, sender.runPackets - 1, alike, this.run.room(head))
+    const packets = sender.pacedRun(now, head.wireLength, most)
     if (packets === 0) return
     this.#open = head
     this.#writesRun = true
-    qp.transmitRun(now, head, this.run, packets)
-    sender.runSent(now, packets, packets * head.payloadLength)
+    if (isResponse) this.#writeResponses(now, flow, head, packets)
+    else {
+      qp.transmitRun(now, head, this.run, packets)
+      sender.runSent(now, packets, packets * head.payloadLength)
+    }
     this.#finishRun(head, packets, telemetryBytes)
     this.written += packets
     if (this.#sendsRuns && mayJoin(head)) this.run.handOver(head)
     this.#writesRun = false
     this.#open = null
+  }
+
+  /** Responses are counted one by one: each may be one that the peer asks for again, or that asks the peer. */
+  #writeResponses(now: Nanos, { sender, qp }: Flow, head: Frame, packets: number): void {
+    const { run } = this
+    qp.beginResponses(head, run, packets)
+    for (let i = 0; i < packets; i++) {
+      qp.transmitInRun(run, i)
+      if (sender.responseSent(now, head.payloadLength)) bth.setAckRequest(run.view, run.bthAt(i), true)
+    }
   }
 
   /** The rest is as the head's, but for the ICRC. */
