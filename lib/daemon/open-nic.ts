@@ -334,6 +334,7 @@ function createNic(
     receiveBudgetBytes: port.receiveBudgetBytes,
     hostIntake: intake,
     gathers: port.gathers,
+    sendsRuns: port.sendsRuns,
     takesRuns: port.takesRuns,
     seesMarks: port.seesMarks,
     seesHops: port.seesHops,

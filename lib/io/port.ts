@@ -27,6 +27,8 @@ export interface Port {
    * pass such frames, so the NIC copies payloads into the slots.
    */
   readonly gathers: boolean
+  /** True: `transmit` takes a head with the packets behind it (`FrameRun.handOver`). The port must gather, too. */
+  readonly sendsRuns: boolean
   /**
    * False: a run of packets that the sender's kernel has not split (UDP_SEGMENT) can arrive here unsplit, as
    * happens within one machine, and is lost. Then peers must send each packet by itself (`Frame.alone`).

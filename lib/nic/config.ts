@@ -153,6 +153,8 @@ export interface NicConfig {
   sourcePorts?: readonly number[]
   /** The port sends payloads from where they lie, see `Port.gathers`. Default false. */
   gathers?: boolean
+  /** The port sends runs whole, see `Port.sendsRuns`. Default false. */
+  sendsRuns?: boolean
   /** The port takes runs of packets, see `Port.takesRuns`; peers learn it if not. Default true. */
   takesRuns?: boolean
   /** The port shows CE marks of packets, and the TTL or hop limit with which they arrive, see `Port`. Default true. */
@@ -252,6 +254,7 @@ export function nicSettings(config: NicConfig): NicSettings {
     icrc: 'whole',
     withoutIcrc: false,
     gathers: false,
+    sendsRuns: false,
     takesRuns: true,
     seesMarks: true,
     seesHops: true,

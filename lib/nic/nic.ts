@@ -99,6 +99,8 @@ export class Nic implements Node, Verbs, RxEvents {
     this.#tx = new TxPipeline({
       pool: config.pool,
       icrc: this.settings.icrc !== 'off',
+      gathers: this.settings.gathers,
+      sendsRuns: this.settings.sendsRuns,
     })
     this.#rx = new RxPipeline(config.address, this.table, this, this.settings)
     this.readRoom = new ReadRoom(this.settings.receiveBudgetBytes)
@@ -237,7 +239,7 @@ export class Nic implements Node, Verbs, RxEvents {
     if (this.#linkBusyUntil > now) return null
     if (this.pfc.held !== 0) this.#updateHeld(now)
     const missed = this.#tx.counters.noFrame
-    const frame = this.#goesOn() ? this.#tx.run.shift() : this.#nextFrame(now)
+    const frame = this.#goesOn() ? this.#tx.nextOfRun() : this.#nextFrame(now)
     if (frame === null) {
       // Nothing reports when frames are given back: without this wait the driver would call again at once, for ever.
       if (this.#tx.counters.noFrame > missed) this.#linkBusyUntil = now + NO_FRAME_RETRY_NS
@@ -245,7 +247,8 @@ export class Nic implements Node, Verbs, RxEvents {
     }
     // A loop that woke late may make up for some of it, so that the link's rate is kept.
     const startNs = Math.max(this.#linkBusyUntil, now - this.settings.slackNs)
-    this.#linkBusyUntil = startNs + serialisationNs(frame.wireLength, this.settings.lineRateBps)
+    const packetNs = serialisationNs(frame.wireLength, this.settings.lineRateBps)
+    this.#linkBusyUntil = startNs + (1 + frame.followers) * packetNs
     frame.port = 0
     frame.departNs = this.#linkBusyUntil
     return frame
@@ -291,7 +294,7 @@ export class Nic implements Node, Verbs, RxEvents {
       // One that the switch has paused stays as it is, and what others send meanwhile leaves without runs.
       const mayRun = run.size === 0
       frame = this.#tx.data(now, flow, mayRun)
-      const packets = mayRun ? 1 + run.size : 1
+      const packets = Math.max(1, this.#tx.written)
       if (packets > 1) this.#runPriority = flow.path.priority
       if (frame !== null) flow.sentFrames += packets
       this.#considerSent(now, flow)

@@ -14,6 +14,7 @@ class NotingPort implements Port {
   readonly sourcePorts = [7]
   readonly receiveBudgetBytes = 9
   readonly gathers = true
+  readonly sendsRuns = false
   readonly takesRuns = false
   readonly seesMarks = true
   readonly seesHops = true

@@ -15,6 +15,7 @@ export interface PortFaults {
 export class FaultPort implements Port {
   /** A frame that is held back or duplicated needs its payload in its slot. */
   readonly gathers = false
+  readonly sendsRuns = false
   /** Frames that it has lost. */
   lost = 0
   readonly #inner: Port

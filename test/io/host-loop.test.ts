@@ -119,6 +119,7 @@ class FullPort implements Port {
   readonly mtu = 9000
   readonly sourcePorts = null
   readonly gathers = false
+  readonly sendsRuns = false
   readonly takesRuns = true
   readonly seesMarks = true
   readonly seesHops = true

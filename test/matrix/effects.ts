@@ -127,6 +127,7 @@ export const NIC_EFFECTS: Readonly<
   defects: 'of NICs with a defect: test/nic/defects',
   onDefect: 'of NICs with a defect: test/nic/defects',
   gathers: 'of sockets: test/nic/gather',
+  sendsRuns: 'of sockets: test/nic/written-together',
   takesRuns: 'of sockets: test/nic/runs',
   runPackets:
     'of loops that take many packets at once, and it changes none of them: test/nic/written-together',

@@ -56,6 +56,7 @@ interface Sending {
 export class DgramPort implements Port {
   readonly mtu: number
   readonly gathers = false
+  readonly sendsRuns = false
   readonly takesRuns = true
   readonly seesMarks = false
   readonly seesHops = false

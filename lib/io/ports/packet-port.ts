@@ -65,6 +65,7 @@ export class PacketPort implements Port {
   readonly #ringAddress: Pointer
   readonly #arenaAddress: Pointer
   readonly gathers = false
+  readonly sendsRuns = false
   readonly takesRuns = false
   readonly seesMarks = true
   readonly seesHops = true

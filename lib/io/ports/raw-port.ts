@@ -78,6 +78,7 @@ export class RawPort implements Port {
   readonly sourcePorts = null
   readonly receiveBudgetBytes = Math.floor(BUFFER_BYTES / KERNEL_OVERHEAD)
   readonly gathers = false
+  readonly sendsRuns = false
   readonly takesRuns = false
   readonly seesMarks = true
   readonly seesHops = true

@@ -23,6 +23,7 @@ export class VxlanPort implements Port {
   readonly sourcePorts = null
   readonly #ring: FrameRing
   readonly gathers = false
+  readonly sendsRuns = false
   readonly takesRuns = true
   readonly seesMarks = true
   readonly seesHops = true

@@ -6,8 +6,8 @@ import { WireError } from '../../wire/bytes/wire-error.js'
 import * as bth from '../../wire/ib/bth.js'
 import * as deth from '../../wire/ib/deth.js'
 import * as icrc from '../../wire/ib/icrc.js'
-import { isReadResponse, isRequest, Opcode } from '../../wire/ib/opcode.js'
-import { asksForAck, countAlike } from '../../wire/ib/run.js'
+import { isAcknowledgement, isReadResponse, isRequest, Opcode } from '../../wire/ib/opcode.js'
+import { countAlike, countUnasked } from '../../wire/ib/run.js'
 import type { HostAddress } from '../../wire/net/address.js'
 import * as ethernet from '../../wire/net/ethernet.js'
 import * as ipv4 from '../../wire/net/ipv4.js'
@@ -230,7 +230,7 @@ export class RxPipeline {
     if (forQp) {
       const { sndUna } = flow.qp
       flow.qp.onPacket(now, frame)
-      const packets = 1 + (run === null ? 0 : this.#takeRun(frame, run, flow))
+      const packets = 1 + (run === null ? 0 : this.#takeRun(now, frame, run, flow, opcode))
       if (flow.path.keptPort === 0 && (flow.qp.took || flow.qp.sndUna > sndUna))
         flow.path.onGenuine(udp.sourcePort(frame.view, frame.l4))
       flow.sender.reportToCongestion(now, this.sample)
@@ -251,16 +251,21 @@ export class RxPipeline {
    * Hands those packets behind `frame` that can be carried out at once to its queue pair. From then on the frame stands for all of
    * them: it has the PSN of the last. Returns how many those are. What is odd about the next one shows when it comes as a frame of its own.
    */
-  #takeRun(frame: Frame, run: ReceivedRun, flow: Flow): number {
+  #takeRun(now: Nanos, frame: Frame, run: ReceivedRun, flow: Flow, opcode: number): number {
     const collects = frame.shim >= 0 && !telemetry.isEcho(frame)
     const { receiver } = flow
     // A receiver that works out windows does so for each packet that collects.
     if (this.sample.ecnEcho || telemetry.hasRecords(frame) || (collects && receiver.control !== null))
       return 0
+    // A response that asks for an answer is looked at by itself.
+    const isResponse = isReadResponse(opcode)
+    if (isResponse && bth.ackRequest(frame.view, frame.bth)) return 0
     const room = flow.qp.roomForRun(frame, run.count)
-    const packets = room === 0 ? 0 : countAlike(frame, run, room)
+    const alike = room === 0 ? 0 : countAlike(frame, run, room)
+    const packets = isResponse ? countUnasked(frame, run, alike) : alike
     if (packets === 0 || !this.#areIntact(frame, run, packets, flow)) return 0
-    flow.qp.onRun(frame, run, packets, asksForAck(frame, run, packets))
+    flow.qp.onRun(now, frame, run, packets, !isResponse && countUnasked(frame, run, packets) < packets)
+    if (isResponse) receiver.onResponses(packets)
     run.take(packets)
     this.counters.frames += packets
     flow.receivedFrames += packets
@@ -318,7 +323,7 @@ export class RxPipeline {
       if (sourcePort !== flow.path.peerSourcePort) this.#events.onPeerMoved(flow, sourcePort)
       this.#events.onData(now, flow, frame, opcode)
     }
-    if (isReadResponse(opcode)) receiver.onResponse()
+    if (isReadResponse(opcode)) receiver.onResponses(1)
     const collected = frame.shim >= 0 && !telemetry.isEcho(frame) && !isAcknowledgement(opcode)
     if (collected) receiver.keep(frame)
     if (collected || asksForAnswer(frame, flow, opcode)) this.#events.onCollected(now, flow, frame)
@@ -452,10 +457,6 @@ function isData(opcode: number): boolean {
 }
 
 /** It brings back what it has collected itself, or nothing. */
-function isAcknowledgement(opcode: number): boolean {
-  return opcode === Opcode.RC_ACKNOWLEDGE || opcode === Opcode.SACK
-}
-
 function isMarked(frame: Frame): boolean {
   const view = frame.view
   return (isIpv4(frame) ? ipv4.ecn(view, frame.l3) : ipv6.ecn(view, frame.l3)) === ipv4.ECN_CE

@@ -13,6 +13,7 @@
  */
 import { WeirError } from '../../errors.js'
 import type { Frame } from '../../frame/frame.js'
+import type { FrameRun } from '../../frame/frame-run.js'
 import type { ReceivedRun } from '../../frame/received-run.js'
 import * as crc32 from '../bytes/crc32.js'
 import * as ipv4 from '../net/ipv4.js'
@@ -66,11 +67,11 @@ export class RunWriter {
     this.#state = crc32.updateByTable(AFTER_PREFIX, scratchView, 0, masked - bth.SEQUENCE_BYTES)
   }
 
-  write(frame: Frame): void {
-    const { view, payload, payloadLength } = frame
-    const at = frame.bth + bth.SEQUENCE
-    const state = crc32.updateByTable(this.#state, view, at, at + bth.SEQUENCE_BYTES)
-    view.setInt32(payload + payloadLength, ~takeRest(state, frame, payload, payload + payloadLength), true)
+  /** Writes the ICRC of packet `i` of the run. */
+  write(run: FrameRun, i: number): void {
+    const { view } = run
+    const state = crc32.updateByWord(this.#state, view.getInt32(run.bthAt(i) + bth.SEQUENCE, true))
+    view.setInt32(run.icrcAt(i), ~crc32.updateByNative(state, run.payload(i)), true)
   }
 }
 
