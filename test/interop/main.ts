@@ -94,8 +94,8 @@ function operations(
 /** The programs of rdma-core: what listens, what connects, and what says that it has worked. */
 const PROGRAMS = {
   rping: {
-    listens: 'rping -s -a 0.0.0.0 -V -C 10 -S 65535',
-    connects: `rping -c -a ${HERE[4]} -V -v -C 10 -S 4096`,
+    listens: 'rping -s -a 0.0.0.0 -p 7471 -V -C 10 -S 65535',
+    connects: `rping -c -a ${HERE[4]} -p 7471 -V -v -C 10 -S 4096`,
     says: /ping data: rdma-ping-9/,
   },
   ucmatose: {

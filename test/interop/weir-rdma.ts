@@ -107,7 +107,7 @@ async function rpingClient(): Promise<number> {
     await tell(SINK)
     if ((await message()) === null) throw new Error('the server has left')
     const [sent, back] = [SOURCE, SINK].map(at => Buffer.from(memory.buffer, at, size))
-    if (!sent!.equals(back!)) throw new Error(`ping ${n} came back as something else`)
+    if (!sent!.equals(back!)) throw new Error(`the text of ping ${n} has come back changed`)
   }
   return count
 }
