@@ -134,6 +134,27 @@ function program(name: keyof typeof PROGRAMS, connects: 'guest' | 'weir'): () =>
   }
 }
 
+/** ibv_rc_pingpong, which connects its queue pairs itself. */
+function pingpong(connects: 'guest' | 'weir'): () => Promise<Ran> {
+  const options = '-d rxe0 -g 1 -m 1024 -s 4096 -n 100'
+  return async () => {
+    if (connects === 'guest') {
+      const here = guests.weir(LIMIT_SECONDS, 'weir-pingpong.js', HERE[4], 'listen')
+      await here.listening
+      const there = await guests.inGuest(`timeout 40 ibv_rc_pingpong ${options} ${HERE[4]}`, 50)
+      const { ok, text } = await here.ended
+      return { ok: ok && there.ok, text: there.text + text }
+    }
+    await guests.inGuest(`timeout 50 ibv_rc_pingpong ${options} >/tmp/s.log 2>&1 & sleep 2`)
+    const here = await guests.weir(LIMIT_SECONDS, 'weir-pingpong.js', HERE[4], 'connect', `to=${GUEST[4]}`)
+      .ended
+    const there = await guests.inGuest(
+      'sleep 1; cat /tmp/s.log; kill $(pidof ibv_rc_pingpong) 2>/dev/null; true',
+    )
+    return { ok: here.ok && there.text.includes('100 iters in'), text: here.text + there.text }
+  }
+}
+
 function cases(pathMtu: 1024 | 4096, lossy: boolean): Case[] {
   const all: Case[] = []
   for (const io of ['batch', 'packet', 'raw']) {
@@ -150,6 +171,8 @@ function cases(pathMtu: 1024 | 4096, lossy: boolean): Case[] {
     for (const name of Object.keys(PROGRAMS) as (keyof typeof PROGRAMS)[])
       for (const by of ['guest', 'weir'] as const)
         all.push({ name, column: `${by} drives, clean`, run: program(name, by) })
+    for (const by of ['guest', 'weir'] as const)
+      all.push({ name: 'ibv_rc_pingpong', column: `${by} drives, clean`, run: pingpong(by) })
   }
   return all.filter(({ name, column }) => `${name}, ${column}`.includes(values.only))
 }
