@@ -46,7 +46,7 @@ export interface ConnectParameters {
   receiveBudgetBytes: number
   /** At most 80 bytes in a REP; in a REQ as many as fit. */
   applicationData: Uint8Array
-  /** Of a REQ whose private data is the application's alone: its length, at most 56 bytes. */
+  /** Length of the private data of a REQ, where that is the application's alone, at most 56 bytes. */
   privateBytes: number
   /** Nonce and proof of hosts with a shared secret, at most 16 bytes. Empty: this end has no secret. */
   keyWords: Uint8Array

@@ -7,7 +7,7 @@ import { checkSendWork } from '../qp/queues/send-queue.js'
 import type { ReceiveWork, SendWork } from '../qp/queues/work.js'
 import { pollFlushed } from './hosted-connection.js'
 import type { EstablishedConnection, VerbsCalls } from './messages.js'
-import type { Queues } from './queues.js'
+import type { Queues, SharedQueues } from './queues.js'
 
 /** What a connection needs from its host. */
 export interface HostOfConnection {
@@ -43,6 +43,11 @@ export class HostConnection {
     this.closed = new Promise(resolve => {
       this.#resolveClosed = resolve
     })
+  }
+
+  /** Its host hands these to the NIC. */
+  get shared(): SharedQueues {
+    return this.#queues.shared
   }
 
   /** Address of the other end. */

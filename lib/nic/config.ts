@@ -33,7 +33,7 @@ import type { Connecting, ConnectOptions } from './types.js'
 export const ACK_TIMEOUT_NS: Nanos = 67_108_864
 
 /** How ICRCs are made and checked. 'off': neither, in virtual time. */
-export type IcrcMode = 'off' | 'whole'
+type IcrcMode = 'off' | 'whole'
 
 export interface NicConfig {
   address: HostAddress

@@ -32,7 +32,15 @@ import { PfcReceiver } from './tx/pfc-receiver.js'
 import { Scheduler } from './tx/scheduler.js'
 import { SourcePorts } from './tx/source-ports.js'
 import { TxPipeline } from './tx/tx-pipeline.js'
-import type { Connection, ConnectionHandler, ConnectOptions, Listener, Verbs } from './types.js'
+import type {
+  Connection,
+  ConnectionHandler,
+  ConnectOptions,
+  Listener,
+  QueuePairPeer,
+  UnconnectedQueuePair,
+  Verbs,
+} from './types.js'
 
 const MEMORY_REGIONS_MAX = 1 << 16
 /** How long to wait before trying again when no frame was free, ns. */
@@ -154,6 +162,22 @@ export class Nic implements Node, Verbs, RxEvents {
     options: ConnectOptions = {},
   ): Connection {
     return this.#connections.connect(now, remote, port, handler, options)
+  }
+
+  /** As Connections. */
+  createQueuePair(
+    now: Nanos,
+    remote: HostAddress,
+    handler: ConnectionHandler,
+    options: ConnectOptions = {},
+  ): UnconnectedQueuePair {
+    return this.#connections.createQueuePair(now, remote, handler, options)
+  }
+
+  /** As Connections. */
+  connectQueuePair(now: Nanos, qpn: number, peer: QueuePairPeer): void {
+    this.#connections.connectQueuePair(now, qpn, peer)
+    this.#dispatch(now)
   }
 
   // ---- For programs that have both ends

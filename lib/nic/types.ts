@@ -59,6 +59,21 @@ export interface ConnectOptions {
   priority?: number
 }
 
+/** The other end of a queue pair that two programs connect without the connection manager. */
+export interface QueuePairPeer {
+  /** 24 bits. */
+  qpn: number
+  /** First PSN that it sends with, 24 bits. */
+  psn: number
+}
+
+/** A queue pair without a peer: what the other end's program has to learn. */
+export interface UnconnectedQueuePair {
+  qpn: number
+  /** First PSN that this end sends with. */
+  psn: number
+}
+
 /** A connection that has been requested, as its observer sees it: see lib/io/ports/reachability.ts. */
 export interface Connecting {
   readonly remote: HostAddress

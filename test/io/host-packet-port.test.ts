@@ -227,8 +227,16 @@ t.test('neighbours and gateways: the kernel resolves them when they are wanted',
       if (mac === undefined) await sleep(100)
     }
     t.equal(mac, MAC_B, `${to}, which the kernel did not know`)
-    t.equal(ns.inside(a, () => neighbours.macOf(far)), MAC_B, `${far} behind ${to}`)
+    t.equal(
+      ns.inside(a, () => neighbours.macOf(far)),
+      MAC_B,
+      `${far} behind ${to}`,
+    )
     const nobody = HostAddress.parse(from.family === 4 ? '10.0.0.77' : 'fd00::77')
-    t.equal(ns.inside(a, () => neighbours.macOf(nobody)), undefined, 'a host that is not there')
+    t.equal(
+      ns.inside(a, () => neighbours.macOf(nobody)),
+      undefined,
+      'a host that is not there',
+    )
   }
 })

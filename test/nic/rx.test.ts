@@ -4,6 +4,7 @@ import { SLOT_BYTES } from '../../lib/frame/frame-pool.js'
 import { WorkOpcode } from '../../lib/qp/queues/work.js'
 import { Random } from '../../lib/sim/random.js'
 import * as icrc from '../../lib/wire/ib/icrc.js'
+import { KNOCK } from '../../lib/wire/ib/knock.js'
 import { Opcode } from '../../lib/wire/ib/opcode.js'
 import { HostAddress } from '../../lib/wire/net/address.js'
 import * as ipv4 from '../../lib/wire/net/ipv4.js'
@@ -181,4 +182,28 @@ t.test('a peer whose ICRCs cover an IP identification is heard where that is see
   }
   connected(pair)
   t.equal(pair.a.counters.rx.badIcrc, 0)
+})
+
+t.test('who asks whether anything listens is counted, and not shorter than a BTH', async t => {
+  t.same(KNOCK, new Uint8Array(16))
+  for (const [v6, bytes] of [
+    [false, KNOCK],
+    [true, KNOCK],
+    [false, new Uint8Array(0)],
+  ] as const) {
+    const { pair, frames } = recorded({ v6 })
+    const data = frames.get([...frames.keys()].find(name => name.includes('SEND_ONLY'))!)!
+    const l4 = 14 + (v6 ? 40 : 20)
+    const knock = Buffer.concat([data.subarray(0, l4 + 8), bytes])
+    if (v6) knock.writeUInt16BE(8 + bytes.length, 14 + 4)
+    else {
+      knock.writeUInt16BE(28 + bytes.length, 14 + 2)
+      ipv4.updateChecksum(new DataView(knock.buffer, knock.byteOffset), 14)
+    }
+    knock.writeUInt16BE(4791, l4 + 2)
+    knock.writeUInt16BE(8 + bytes.length, l4 + 4)
+    inject(pair, knock)
+    const { knocks, malformed, badIcrc, unknownQpn } = pair.b.counters.rx
+    t.same([knocks, malformed, badIcrc, unknownQpn], [1, 0, 0, 0])
+  }
 })

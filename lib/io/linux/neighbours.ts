@@ -1,10 +1,11 @@
 import { performance } from 'node:perf_hooks'
+import { KNOCK } from '../../wire/ib/knock.js'
 import type { HostAddress } from '../../wire/net/address.js'
 import type { MacAddress } from '../../wire/net/mac.js'
 import { PORT_ROCE } from '../../wire/net/udp.js'
 import { Nap } from './nap.js'
 import { RouteSocket } from './route-socket.js'
-import { sendEmptyDatagram } from './udp-socket.js'
+import { sendDatagram } from './udp-socket.js'
 
 /** How long a host may take to answer before the caller goes on without. Connection requests are repeated. */
 const PATIENCE_MS = 3
@@ -14,7 +15,7 @@ const ASK_EVERY_MS = 500
 
 /**
  * MAC addresses to which packets for other hosts go: their own, or that of a gateway. The kernel resolves them (ARP, neighbour
- * discovery), because its tables are those of all programs here; an empty datagram to RoCEv2's port makes it do so.
+ * discovery), because its tables are those of all programs here; a datagram to the host that it drops makes the kernel do so.
  */
 export class Neighbours {
   readonly #own: HostAddress
@@ -38,7 +39,7 @@ export class Neighbours {
     const now = performance.now()
     if (known !== undefined || now - this.#askedMs < ASK_EVERY_MS) return known
     this.#askedMs = now
-    sendEmptyDatagram(this.#own, host, PORT_ROCE)
+    sendDatagram(this.#own, host, PORT_ROCE, KNOCK as Uint8Array)
     for (;;) {
       const mac = this.#routes.macOf(hop)
       if (mac !== undefined || performance.now() - now > PATIENCE_MS) return mac

@@ -66,13 +66,18 @@ export class RouteSocket {
     body[1] = bytes.length * 8
     let hop = to
     const index = new Uint8Array(Uint32Array.of(this.#interfaceIndex).buffer)
-    this.#ask(RTM_GETROUTE, 0, [body, attribute(RTA_DST, bytes), attribute(RTA_OIF, index)], (type, at, end) => {
-      if (type !== RTM_NEWROUTE) return
-      this.#attributes(at + BODY_BYTES, end, (kind, value, stop) => {
-        if (kind === RTA_GATEWAY) hop = this.#addressAt(value, stop - value)
-        if (kind === RTA_VIA) hop = this.#addressAt(value + 2, stop - value - 2)
-      })
-    })
+    this.#ask(
+      RTM_GETROUTE,
+      0,
+      [body, attribute(RTA_DST, bytes), attribute(RTA_OIF, index)],
+      (type, at, end) => {
+        if (type !== RTM_NEWROUTE) return
+        this.#attributes(at + BODY_BYTES, end, (kind, value, stop) => {
+          if (kind === RTA_GATEWAY) hop = this.#addressAt(value, stop - value)
+          if (kind === RTA_VIA) hop = this.#addressAt(value + 2, stop - value - 2)
+        })
+      },
+    )
     return hop
   }
 
@@ -103,7 +108,9 @@ export class RouteSocket {
   }
 
   #addressAt(at: number, bytes: number): HostAddress {
-    return bytes === 4 ? HostAddress.fromIpv4(this.#view.getUint32(at)) : HostAddress.fromGid(this.#answer, at)
+    return bytes === 4
+      ? HostAddress.fromIpv4(this.#view.getUint32(at))
+      : HostAddress.fromGid(this.#answer, at)
   }
 
   #ask(type: number, flags: number, parts: readonly Uint8Array[], take: Take): void {

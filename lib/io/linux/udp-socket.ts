@@ -152,15 +152,15 @@ export class UdpSocket {
   }
 }
 
-/** Sends a UDP datagram without a byte. Nothing says whether it has arrived. */
-export function sendEmptyDatagram(from: HostAddress, to: HostAddress, port: number): void {
+/** Sends a UDP datagram. Nothing says whether it has arrived. */
+export function sendDatagram(from: HostAddress, to: HostAddress, port: number, bytes: Uint8Array): void {
   const libc = loadLibc()
   const fd = libc.socket(from.family === 4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)
   if (fd < 0) return
   const [source, destination] = [sockaddr(from, 0), sockaddr(to, port)]
   const isReady =
     libc.bind(fd, source, source.length) === 0 && libc.connect(fd, destination, destination.length) === 0
-  if (isReady) libc.send(fd, new Uint8Array(1), 0, 0)
+  if (isReady) libc.send(fd, bytes, bytes.length, 0)
   libc.close(fd)
 }
 

@@ -2,7 +2,7 @@ import { ConnectionManager } from '../../cm/connection-manager.js'
 import type { CmCounters } from '../../cm/counters.js'
 import type { CmEvent, ConnectRequest, Disconnected, Established, PeerParameters } from '../../cm/events.js'
 import { flowLabelFor } from '../../cm/flow-label.js'
-import type { AcceptParams, ConnectParams } from '../../cm/options.js'
+import { type AcceptParams, type ConnectParams, within } from '../../cm/options.js'
 import { MadDatagram } from '../../cm/outbox.js'
 import { timeoutNs } from '../../cm/timing.js'
 import { applicationData } from '../../cm/weir-private-data.js'
@@ -29,7 +29,14 @@ import type { RefusedPackets } from '../rx/refused-packets.js'
 import type { HostHeaders } from '../tx/host-headers.js'
 import type { SourcePorts } from '../tx/source-ports.js'
 import type { TxPipeline } from '../tx/tx-pipeline.js'
-import type { Connection, ConnectionHandler, ConnectOptions, Listener } from '../types.js'
+import type {
+  Connection,
+  ConnectionHandler,
+  ConnectOptions,
+  Listener,
+  QueuePairPeer,
+  UnconnectedQueuePair,
+} from '../types.js'
 import { Endings } from './endings.js'
 import { NicConnection } from './nic-connection.js'
 import {
@@ -59,6 +66,16 @@ const GRANTED_LEAST = 512
 const REMOTE_ACCESS = Access.REMOTE_READ | Access.REMOTE_WRITE | Access.REMOTE_ATOMIC
 
 const NO_BYTES = new Uint8Array(0)
+
+/** What two programs that connect queue pairs themselves are taken to have agreed on. */
+const OTHER_PROGRAM = {
+  responderResources: READS_OUTSTANDING,
+  initiatorDepth: READS_OUTSTANDING,
+  rnrRetry: 7,
+  srq: false,
+  caGuid: 0n,
+  ackTimeoutExponent: 0,
+}
 
 /** A flow whose handler takes the request. */
 interface Accepted {
@@ -174,6 +191,46 @@ export class Connections {
       this.#nic.settings.onConnecting?.(connectingOf(this.#nic.settings, flow, giveUp))
     }
     return flow.connection
+  }
+
+  /**
+   * A queue pair for a peer that does without the connection manager. Its handler may post receives; nothing is sent before
+   * `connectQueuePair`. Throws as `connect`, and WEIR_UNSUPPORTED on a host with a key, which such a peer cannot have.
+   */
+  createQueuePair(
+    now: Nanos,
+    remote: HostAddress,
+    handler: ConnectionHandler,
+    options: ConnectOptions,
+  ): UnconnectedQueuePair {
+    const { secret, address } = this.#nic.settings
+    if (secret !== undefined)
+      throw new WeirError(
+        'WEIR_UNSUPPORTED',
+        'queue pair: a host with a key takes only connections that prove it',
+      )
+    if (remote.family !== address.family)
+      throw new WeirError(
+        'WEIR_BAD_ARGUMENT',
+        `queue pair: ${remote} is no address of the family of ${address}`,
+      )
+    const flow = this.#begin(now, remote, handler, options)
+    this.#askFor(now, flow, 0, options)
+    flow.handler.onCreated?.(now, flow.connection)
+    return { qpn: flow.qpn, psn: flow.handshake.receivePsn }
+  }
+
+  /** The program has learned of the other end: the queue pair of that number is a connection now. Throws WEIR_BAD_STATE, WEIR_BAD_ARGUMENT. */
+  connectQueuePair(now: Nanos, qpn: number, peer: QueuePairPeer): void {
+    const flow = this.#nic.table.find(qpn)
+    if (flow?.ending.phase !== 'connecting' || flow.handshake.cmId !== 0)
+      throw new WeirError('WEIR_BAD_STATE', `queue pair ${qpn}: it has been connected, or is closed`)
+    for (const [name, value] of Object.entries({ qpn: peer.qpn, psn: peer.psn }))
+      within(name, value, 0, 0xffffff)
+    const { receivePsn: startingPsn } = flow.handshake
+    flow.handshake.expect(peer.psn)
+    const said = { ...OTHER_PROGRAM, qpn: peer.qpn, startingPsn, privateData: NO_BYTES }
+    if (this.#takeAnswer(now, flow, said, null)) this.#establish(now, flow, null)
   }
 
   /** A flow of this end's making. Throws as `connect`. */

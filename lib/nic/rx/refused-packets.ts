@@ -18,7 +18,7 @@ const REASONS = Object.keys(WORDS) as RxDropReason[]
 /** Hosts that are remembered, a power of two. One takes the place of another: whoever forges addresses costs no memory. */
 const HOSTS = 64
 const WORDS_OF_ADDRESS = 4
-/** Of an IPv4 address in 16 bytes, as in a GID: ::ffff:a.b.c.d. */
+/** The third word of an IPv4 address in a GID, ::ffff:a.b.c.d. */
 const MAPPED = 0xffff
 
 /** Nothing is allocated for a packet. */

@@ -6,6 +6,7 @@ import { WireError } from '../../wire/bytes/wire-error.js'
 import * as bth from '../../wire/ib/bth.js'
 import * as deth from '../../wire/ib/deth.js'
 import * as icrc from '../../wire/ib/icrc.js'
+import { isKnock } from '../../wire/ib/knock.js'
 import { isAcknowledgement, isReadResponse, isRequest, Opcode } from '../../wire/ib/opcode.js'
 import { countAlike, countUnasked } from '../../wire/ib/run.js'
 import type { HostAddress } from '../../wire/net/address.js'
@@ -13,7 +14,7 @@ import * as ethernet from '../../wire/net/ethernet.js'
 import * as ipv4 from '../../wire/net/ipv4.js'
 import * as ipv6 from '../../wire/net/ipv6.js'
 import * as udp from '../../wire/net/udp.js'
-import { isEmptyDatagram, parseFrame } from '../../wire/parse.js'
+import { parseFrame } from '../../wire/parse.js'
 import * as telemetry from '../../wire/telemetry/telemetry.js'
 import * as telemetryHop from '../../wire/telemetry/telemetry-hop.js'
 import * as arrival from '../../wire/weir/arrival.js'
@@ -29,8 +30,8 @@ import { RefusedPackets, type RxDropReason } from './refused-packets.js'
 /** Packets that were dropped, and feedback that was ignored, by reason. */
 interface RxCounters {
   frames: number
-  /** Datagrams without a byte: a peer that gets no answer asks whether anything listens (lib/io/ports/reachability.ts). */
-  empty: number
+  /** A peer that gets no answer asks whether anything listens (lib/io/ports/reachability.ts). */
+  knocks: number
   malformed: number
   notRoce: number
   badIcrc: number
@@ -77,7 +78,7 @@ export interface RxEvents {
 export class RxPipeline {
   readonly counters: RxCounters = {
     frames: 0,
-    empty: 0,
+    knocks: 0,
     malformed: 0,
     notRoce: 0,
     badIcrc: 0,
@@ -111,8 +112,12 @@ export class RxPipeline {
     const counters = this.counters
     counters.frames++
     if (frame.l3 < 0 && parseFrame(frame) !== WireError.OK) {
-      if (isEmptyDatagram(frame)) counters.empty++
+      if (isKnock(frame)) counters.knocks++
       else this.#drop(frame, 'malformed')
+      return
+    }
+    if (isKnock(frame)) {
+      counters.knocks++
       return
     }
     if (frame.bth < 0) {
