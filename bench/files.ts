@@ -73,7 +73,8 @@ interface Rsync {
 }
 
 /**
- * Arguments: `--size 1GB,4GB`, `--pairs 3`, `--only send` leaves out `perf bw` and the blast, `--against DIR`. `--veth`: over a
+ * Arguments: `--size 1GB,4GB`, `--pairs 3`, `--only send` leaves out `perf bw` and the blast, `--daemon "OPTIONS"` of this
+ * checkout's daemons and the other's, `--against DIR`. `--veth`: over a
  * veth pair between two namespaces, as root, instead of loopback.
  */
 export async function run(args: string[]): Promise<FilesResult> {
@@ -83,6 +84,7 @@ export async function run(args: string[]): Promise<FilesResult> {
       size: { type: 'string', default: '1GB,4GB' },
       pairs: { type: 'string', default: '3' },
       only: { type: 'string' },
+      daemon: { type: 'string', default: '' },
       against: { type: 'string' },
       veth: { type: 'boolean', default: false },
       json: { type: 'boolean', default: false },
@@ -91,6 +93,7 @@ export async function run(args: string[]): Promise<FilesResult> {
   const sizes = values.size.split(',').map(text => parseBytes(text))
   const rounds = wholeNumber('--pairs', values.pairs)
   const both = checkouts(values.against)
+  const more = values.daemon.split(' ').filter(word => word !== '')
   const hosts = values.veth ? makeTwoHosts() : oneNamespace()
   const folder = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'weir-bench-'))
   const stops: (() => Promise<void>)[] = []
@@ -98,7 +101,7 @@ export async function run(args: string[]): Promise<FilesResult> {
     const pairs: Pair[] = []
     for (const checkout of both) {
       const start = async (host: 'a' | 'b') => {
-        const daemon = await WeirDaemon.start(folder, `${checkout.name}-${host}`, hosts[host], [], checkout)
+        const daemon = await WeirDaemon.start(folder, `${checkout.name}-${host}`, hosts[host], more, checkout)
         stops.push(() => daemon.stop())
         return daemon
       }

@@ -26,8 +26,9 @@ const CONNECTIONS = 100
 const BATCH = 100
 /** A daemon takes so many by default. */
 const CONNECTIONS_USUAL = CONNECTIONS_OPTION.default
-/** Time for activity after the start: compiling, garbage collection. */
+/** Time for activity after the start: compiling, and V8 collects garbage some more times, which takes as long as its heap is large. */
 const SETTLE_MS = 5000
+const SETTLE_MS_PER_CONNECTION = 3
 /** Time without a new connection. */
 const CONNECT_MS_MAX = 20_000
 
@@ -100,7 +101,7 @@ export async function run(args: string[]): Promise<IdleResult> {
         for (const some of [0, connections])
           idle.push(await startDaemon({ folder, checkout, io, connections: some, connector }))
     }
-    await sleep(SETTLE_MS)
+    await sleep(SETTLE_MS + SETTLE_MS_PER_CONNECTION * connections)
     const result: IdleResult = {
       benchmark: 'idle',
       seconds,

@@ -35,7 +35,7 @@ const BENCHMARKS: Record<string, Benchmark> = {
     load: () => import('./dgram-blast.js'),
   },
   files: {
-    what: '[--size 1GB,4GB] [--pairs 3] [--only send] [--veth] [--against DIR]: weir send between two daemons on loopback, beside an rsync daemon, perf bw and the bare blast: goodput and memory',
+    what: '[--size 1GB,4GB] [--pairs 3] [--only send] [--daemon "OPTIONS"] [--veth] [--against DIR]: weir send between two daemons on loopback, beside an rsync daemon, perf bw and the bare blast: goodput and memory',
     load: () => import('./files.js'),
   },
   forwarding: {

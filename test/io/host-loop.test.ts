@@ -138,7 +138,7 @@ class FullPort implements Port {
 
   waitingBytes = () => 0
   canTransmit = () => true
-  transmit(): void {}
+  transmit(_frame: Frame): void {}
   flush(): void {}
   onReadable(): void {}
   onWritable(): void {}
@@ -228,6 +228,78 @@ t.test(
     t.same(left, [came.at(-1)], 'and time does not go back for what leaves')
   },
 )
+
+/** Takes in questions, and answers each with an acknowledgement and then an answer. Records the order of what happens. */
+function inOneRound(questions: number, busyPoll: boolean): string[] {
+  const pool = new FramePool(32)
+  const happened: string[] = []
+  const port = new FullPort(pool, questions)
+  port.transmit = (frame: Frame) => {
+    happened.push(frame.payloadLength > 0 ? 'answer' : 'ack')
+    pool.give(frame)
+  }
+  port.flush = () => {
+    if (happened.at(-1) !== 'flush') happened.push('flush')
+  }
+  const owed: Frame[] = []
+  const node: Node = {
+    onFrame(_now, _port, frame) {
+      happened.push('question')
+      pool.give(frame)
+      for (const payloadLength of [0, 1000]) {
+        const answer = udpFrame4(pool, FIELDS)
+        answer.payloadLength = payloadLength
+        owed.push(answer)
+      }
+    },
+    onTimeout() {},
+    nextTimeout: () => NEVER,
+    pollTransmit: () => owed.shift() ?? null,
+  }
+  new HostLoop({ node, port, busyPoll }).round(1)
+  t.equal(pool.inUse, 0)
+  return happened
+}
+
+t.test('in a round frames with payload leave first', async t => {
+  const all = ['question', 'question', 'answer', 'answer', 'ack', 'ack', 'flush']
+  t.same(inOneRound(2, false), all)
+})
+
+t.test('a loop that polls busily answers the first frame before it takes in the second', async t => {
+  const first = ['question', 'answer', 'ack', 'flush']
+  const rest = ['question', 'question', 'answer', 'answer', 'ack', 'ack', 'flush']
+  t.same(inOneRound(3, true), [...first, ...rest])
+})
+
+t.test('a port that is full gets the acknowledgements when it has room', async t => {
+  const pool = new FramePool(8)
+  const sent: Frame[] = []
+  const port = new FullPort(pool, 0)
+  let room = 1
+  port.canTransmit = () => sent.length < room
+  port.transmit = (frame: Frame) => {
+    sent.push(frame)
+  }
+  const owed = [0, 1000].map(payloadLength => {
+    const frame = udpFrame4(pool, FIELDS)
+    frame.payloadLength = payloadLength
+    return frame
+  })
+  const [ack, answer] = [...owed]
+  const node: Node = {
+    onFrame() {},
+    onTimeout() {},
+    nextTimeout: () => NEVER,
+    pollTransmit: () => owed.shift() ?? null,
+  }
+  const loop = new HostLoop({ node, port })
+  loop.round(1)
+  t.same(sent, [answer])
+  room = 2
+  loop.round(2)
+  t.equal(sent[1], ack)
+})
 
 t.test('where more arrives without end, deadlines are kept all the same', async t => {
   const pool = new FramePool(8)

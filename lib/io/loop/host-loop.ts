@@ -110,6 +110,7 @@ export class HostLoop implements Driven {
     this.#intake?.begin(now)
     let received = 0
     let bytes = 0
+    let answered = 0
     while (received < RECEIVED_FRAMES) {
       const frame = this.#port.receive()
       if (frame === null) break
@@ -123,12 +124,14 @@ export class HostLoop implements Driven {
       const packets = run === null ? 1 : 1 + run.taken
       received += packets
       bytes += packets * length
+      // Who polls wants the answer to leave before the loop takes in what came behind the question.
+      if (received === packets && this.#loop.polls) answered = this.#send(now)
     }
     this.#intake?.took(bytes, this.#port.waitingBytes())
     this.#keepDeadlines(now, received >= RECEIVED_FRAMES)
     const sent = this.#send(now)
     if (this.#intake?.wantsEnd) this.#intake.end(this.now())
-    return sent >= SENT_FRAMES || received >= RECEIVED_FRAMES
+    return Math.max(sent, answered) >= SENT_FRAMES || received >= RECEIVED_FRAMES
   }
 
   /**

@@ -129,6 +129,11 @@ export class RealTimeLoop {
     this.#pollers--
   }
 
+  /** True while the loop never sleeps. */
+  get polls(): boolean {
+    return this.#pollers > 0
+  }
+
   close(): void {
     this.#running = false
     if (this.#immediate !== null) clearImmediate(this.#immediate)
