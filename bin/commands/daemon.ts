@@ -14,7 +14,14 @@ import { tuneGarbageCollection } from '../../lib/daemon/tune-gc.js'
 import { onEndSignal } from '../../lib/end-signals.js'
 import { WeirError } from '../../lib/errors.js'
 import { createLog, LOG_LEVELS } from '../../lib/log.js'
-import { CLASS_SELECTORS, CONNECTIONS, DSCP, KEEP_ALIVE, PAYLOAD, UDP_PORT } from '../../lib/nic/nic-options.js'
+import {
+  CLASS_SELECTORS,
+  CONNECTIONS,
+  DSCP,
+  KEEP_ALIVE,
+  PAYLOAD,
+  UDP_PORT,
+} from '../../lib/nic/nic-options.js'
 import { readDecimal } from '../../lib/options/decimal.js'
 import type { CommandOption, SettingsOf, ValueOption } from '../../lib/options/option.js'
 import { parseNumber, parseValue } from '../../lib/options/parse-options.js'

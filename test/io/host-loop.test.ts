@@ -6,6 +6,8 @@ import { HostLoop } from '../../lib/io/loop/host-loop.js'
 import { type Port, PortCounters } from '../../lib/io/port.js'
 import { VxlanPort } from '../../lib/io/ports/vxlan-port.js'
 import { type Nanos, NEVER } from '../../lib/time/nanos.js'
+import * as bth from '../../lib/wire/ib/bth.js'
+import { Opcode } from '../../lib/wire/ib/opcode.js'
 import { udpFrame4, until } from './helpers.js'
 
 const FIELDS = {
@@ -15,6 +17,9 @@ const FIELDS = {
   destinationPort: 4791,
   payload: new Uint8Array(1000),
 }
+
+/** Where the BTH of a packet over IPv4 is. */
+const BTH_AT = 14 + 20 + 8
 
 /** Sends `count` frames at a fixed interval, and records how late each is. */
 class PacedSource implements Node {
@@ -229,6 +234,15 @@ t.test(
   },
 )
 
+/** A packet of that opcode; acknowledgements and READ requests have no payload. */
+function packet(pool: FramePool, opcode: number): Frame {
+  const frame = udpFrame4(pool, FIELDS)
+  frame.bth = BTH_AT
+  frame.payloadLength = opcode === Opcode.RC_SEND_ONLY ? 1000 : 0
+  bth.setOpcode(frame.view, BTH_AT, opcode)
+  return frame
+}
+
 /** Takes in questions, and answers each with an acknowledgement and then an answer. Records the order of what happens. */
 function inOneRound(questions: number, busyPoll: boolean): string[] {
   const pool = new FramePool(32)
@@ -246,11 +260,7 @@ function inOneRound(questions: number, busyPoll: boolean): string[] {
     onFrame(_now, _port, frame) {
       happened.push('question')
       pool.give(frame)
-      for (const payloadLength of [0, 1000]) {
-        const answer = udpFrame4(pool, FIELDS)
-        answer.payloadLength = payloadLength
-        owed.push(answer)
-      }
+      for (const opcode of [Opcode.RC_ACKNOWLEDGE, Opcode.RC_SEND_ONLY]) owed.push(packet(pool, opcode))
     },
     onTimeout() {},
     nextTimeout: () => NEVER,
@@ -261,9 +271,38 @@ function inOneRound(questions: number, busyPoll: boolean): string[] {
   return happened
 }
 
-t.test('in a round frames with payload leave first', async t => {
+t.test('in a round acknowledgements leave last', async t => {
   const all = ['question', 'question', 'answer', 'answer', 'ack', 'ack', 'flush']
   t.same(inOneRound(2, false), all)
+})
+
+t.test('requests without payload keep their place: a peer without selective repeat takes packets in order alone', t => {
+  const pool = new FramePool(8)
+  const { RC_ACKNOWLEDGE, RC_RDMA_READ_REQUEST, RC_RDMA_WRITE_ONLY, RC_SEND_ONLY, SACK } = Opcode
+  const owed = [RC_RDMA_READ_REQUEST, SACK, RC_SEND_ONLY, RC_ACKNOWLEDGE, RC_RDMA_WRITE_ONLY, RC_SEND_ONLY]
+  const sent: number[] = []
+  const port = new FullPort(pool, 0)
+  port.transmit = (frame: Frame) => {
+    sent.push(bth.opcode(frame.view, frame.bth))
+    pool.give(frame)
+  }
+  const frames = owed.map(opcode => packet(pool, opcode))
+  const node: Node = {
+    onFrame() {},
+    onTimeout() {},
+    nextTimeout: () => NEVER,
+    pollTransmit: () => frames.shift() ?? null,
+  }
+  new HostLoop({ node, port }).round(1)
+  t.same(sent, [
+    RC_RDMA_READ_REQUEST,
+    RC_SEND_ONLY,
+    RC_RDMA_WRITE_ONLY,
+    RC_SEND_ONLY,
+    SACK,
+    RC_ACKNOWLEDGE,
+  ])
+  t.end()
 })
 
 t.test('a loop that polls busily answers the first frame before it takes in the second', async t => {
@@ -281,11 +320,7 @@ t.test('a port that is full gets the acknowledgements when it has room', async t
   port.transmit = (frame: Frame) => {
     sent.push(frame)
   }
-  const owed = [0, 1000].map(payloadLength => {
-    const frame = udpFrame4(pool, FIELDS)
-    frame.payloadLength = payloadLength
-    return frame
-  })
+  const owed = [Opcode.RC_ACKNOWLEDGE, Opcode.RC_SEND_ONLY].map(opcode => packet(pool, opcode))
   const [ack, answer] = [...owed]
   const node: Node = {
     onFrame() {},

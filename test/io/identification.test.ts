@@ -33,7 +33,6 @@ async function identifications(ns: Namespaces, names: { a: string; b: string }, 
       destinationPort,
       payload: PAYLOAD,
     })
-    frame.run = 1
     port.transmit(frame)
   }
   port.flush()
