@@ -20,9 +20,15 @@ import {
   RECEIVING_PARTS_MAX,
 } from './needs.js'
 import { type OptionSpec, type OptionValues, optionFlag } from './options.js'
+import { Rttcc } from './rttcc/rttcc.js'
+import { RTTCC_OPTIONS } from './rttcc/rttcc-options.js'
 import { RX_HPCC_OPTION_PLACES, RX_HPCC_OPTIONS, RxHpcc } from './rx-hpcc/rx-hpcc.js'
 import { RxHpccReceiver } from './rx-hpcc/rx-hpcc-receiver.js'
 import { RxListing } from './rx-hpcc/rx-listing.js'
+import { Swift } from './swift/swift.js'
+import { SWIFT_OPTIONS } from './swift/swift-options.js'
+import { Timely } from './timely/timely.js'
+import { TIMELY_OPTIONS } from './timely/timely-options.js'
 
 /** A controller that windows are worked out for at the receiver. */
 interface ReceivingPart {
@@ -108,6 +114,27 @@ const CATALOGUE: ControllerEntry[] = [
     // by eight round trips (RFC 9406, section 4.3: N_RTT_SAMPLE).
     needs: { telemetry: 'some', marks: true, ackShare: 1 / 8 },
     create: (context, options) => new Cubic(context, options),
+  },
+  {
+    name: 'timely',
+    options: TIMELY_OPTIONS,
+    // Without the peer's time stamps round trips contain the time that it takes to answer.
+    needs: { timeStamps: true, ackShare: 1 / 8 },
+    create: (context, options) => new Timely(context, options),
+  },
+  {
+    name: 'swift',
+    options: SWIFT_OPTIONS,
+    // Without time stamps the delay of the receiving host counts as that of the network, without hop counts targets do not follow the path.
+    needs: { timeStamps: true, hopCount: true, ackShare: 1 / 8 },
+    create: (context, options) => new Swift(context, options),
+  },
+  {
+    name: 'rttcc',
+    options: RTTCC_OPTIONS,
+    needs: { telemetry: 'probes' },
+    otherwise: 'cubic',
+    create: (context, options) => new Rttcc(context, options),
   },
   {
     name: 'auto',

@@ -243,12 +243,6 @@ export const COMING: readonly ControllerEntry[] = [
   coming('fncc', { reverseTelemetry: 'data-way' }, 'hpcc'),
   // DCQCN: marks, and CNPs 50 us apart; its two timers and its byte counter are the sender's.
   coming('dcqcn', { marks: true, cnpIntervalNs: 50_000 }, 'cubic'),
-  // TIMELY: the round trip of segments of 16 KB and more, without the time that the peer takes.
-  coming('timely', { timeStamps: true, ackEvery: 16 }),
-  // Swift: the delay of the network and of the peer apart, for each packet, and a target that follows the hops.
-  coming('swift', { timeStamps: true, hopCount: true, ackEvery: 1 }, 'cubic'),
-  // RTTCC: probes that measure a round trip.
-  coming('rttcc', { telemetry: 'probes' }, 'cubic'),
   // RoCC: what congested switches send by themselves.
   coming('rocc', { telemetry: 'all', directResponses: true }),
 ]

@@ -6,7 +6,12 @@
  */
 import t from 'tap'
 import { ccNames, ccOptions, createCongestionControl, createReceiverControl } from '../../lib/cc/catalogue.js'
-import { type CongestionControl, FeedbackSource, type LossSample } from '../../lib/cc/congestion-control.js'
+import {
+  type CongestionControl,
+  FeedbackSource,
+  type LossSample,
+  UNKNOWN_NS,
+} from '../../lib/cc/congestion-control.js'
 import { Random } from '../../lib/sim/random.js'
 import { fixedSeeds } from '../support/seeds.js'
 import { type Hop, lossOf, sampleOf } from './samples.js'
@@ -99,6 +104,12 @@ function play(cc: CongestionControl, seed: number, check: (step: number, what: s
       })
       sample.hops.accumulated = random.below(4) === 0
       sample.hops.busiestOnly = random.below(20) === 0
+      sample.turnaroundNs = random.below(3) === 0 ? UNKNOWN_NS : random.below(sample.rttNs + 1)
+      sample.hopCount = random.below(5)
+      if (what === 'telemetry' && random.below(2) === 0) {
+        sample.source = FeedbackSource.PROBE
+        sample.sentNs = random.below(5) === 0 ? UNKNOWN_NS : Math.max(0, now - random.below(1e9))
+      }
       if (what === 'ack') cc.onAck(now, sample)
       else if (what === 'direct') cc.onDirectResponse?.(now, sample)
       else cc.onTelemetry?.(now, sample)
@@ -139,13 +150,15 @@ for (const name of ccNames()) {
       const windowMax = Number(ccOptions(name).find(({ name }) => name === 'maxWindow')?.default ?? bdp)
       for (const seed of seeds) {
         const cc = createCongestionControl(name, context)
+        // One that begins at line rate with more, or without a window, has no more later.
+        const most = Math.max(cc.windowBytes(), windowMax * (1 + 1e-9))
         let wrong = ''
         const seen = play(cc, seed, (step, what) => {
           const window = cc.windowBytes()
           const rate = cc.rateBps()
           const holds =
             window > 0 &&
-            window <= windowMax * (1 + 1e-9) &&
+            window <= most &&
             rate > 0 &&
             rate <= context.lineRateBps * (1 + 1e-9) &&
             !Number.isNaN(cc.nextTimeout?.())
