@@ -23,7 +23,7 @@ import { type SilentPath, silentPaths } from './networks/silent-paths.js'
 import { wholeNumber } from './support/whole-number.js'
 
 /** A controller that does not keep to these is no candidate for a row's best. */
-export const LIMITS = {
+const LIMITS = {
   /** Share of data packets dropped by queues; where TCP drops more, as much as TCP. */
   dropsMost: 0.01,
   /** Goodput beside TCP, relative to TCP's, where they share a path. */
@@ -48,7 +48,7 @@ export interface SilentFigures {
   timeouts: number
 }
 
-export interface SilentRow {
+interface SilentRow {
   path: string
   /** That of TCP by itself, if it is measured there. */
   tcp: SilentFigures | null
@@ -155,7 +155,7 @@ function dropShare(flows: readonly FlowOutcome[], packetBytes: number): number {
 }
 
 /** The fastest of those that keep to `LIMITS`; the one that drops least where none does. */
-function bestOf(figures: readonly SilentFigures[], tcp: SilentFigures | null): SilentFigures {
+export function bestOf(figures: readonly SilentFigures[], tcp: SilentFigures | null): SilentFigures {
   const dropsMost = Math.max(LIMITS.dropsMost, tcp?.dropShare ?? 0)
   const keeping = figures.filter(
     ({ dropShare, share }) =>

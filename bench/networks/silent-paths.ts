@@ -23,7 +23,7 @@ export interface SilentPath {
 }
 
 const one = { flows: 1, withTcp: true }
-const many = { withTcp: false, seconds: 2, settleSeconds: 1 }
+const many = { withTcp: false, seconds: 1, settleSeconds: 0.5 }
 
 export function silentPaths(): SilentPath[] {
   return [...shaped(), ...delayed(), ...lossy(), ...dataCentre(), ...foreign()]

@@ -31,10 +31,19 @@ import {
   RECEIVING_PARTS_MAX,
 } from './needs.js'
 import { type OptionSpec, type OptionValues, optionFlag } from './options.js'
+import { Rttcc } from './rttcc/rttcc.js'
+import { RTTCC_ABOUT } from './rttcc/rttcc-about.js'
+import { RTTCC_OPTIONS } from './rttcc/rttcc-options.js'
 import { RX_HPCC_OPTION_PLACES, RX_HPCC_OPTIONS, RxHpcc } from './rx-hpcc/rx-hpcc.js'
 import { RX_HPCC_ABOUT } from './rx-hpcc/rx-hpcc-about.js'
 import { RxHpccReceiver } from './rx-hpcc/rx-hpcc-receiver.js'
 import { RxListing } from './rx-hpcc/rx-listing.js'
+import { Swift } from './swift/swift.js'
+import { SWIFT_ABOUT } from './swift/swift-about.js'
+import { SWIFT_OPTIONS } from './swift/swift-options.js'
+import { Timely } from './timely/timely.js'
+import { TIMELY_ABOUT } from './timely/timely-about.js'
+import { TIMELY_OPTIONS } from './timely/timely-options.js'
 
 /** A controller that windows are worked out for at the receiver. */
 interface ReceivingPart {
@@ -145,6 +154,30 @@ const CATALOGUE: ControllerEntry[] = [
     needs: { marks: true, ackShare: 1 / 8 },
     otherwise: 'cubic',
     create: (context, options) => new Dctcp(context, options),
+  },
+  {
+    name: 'timely',
+    options: TIMELY_OPTIONS,
+    about: TIMELY_ABOUT,
+    // Without the peer's time stamps round trips contain the time that it takes to answer.
+    needs: { timeStamps: true, ackShare: 1 / 8 },
+    create: (context, options) => new Timely(context, options),
+  },
+  {
+    name: 'swift',
+    options: SWIFT_OPTIONS,
+    about: SWIFT_ABOUT,
+    // Without time stamps the delay of the receiving host counts as that of the network, without hop counts targets do not follow the path.
+    needs: { timeStamps: true, hopCount: true, ackShare: 1 / 8 },
+    create: (context, options) => new Swift(context, options),
+  },
+  {
+    name: 'rttcc',
+    options: RTTCC_OPTIONS,
+    about: RTTCC_ABOUT,
+    needs: { telemetry: 'probes' },
+    otherwise: 'cubic',
+    create: (context, options) => new Rttcc(context, options),
   },
   {
     name: 'auto',

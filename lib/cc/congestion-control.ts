@@ -127,6 +127,8 @@ export interface CongestionContext {
    * counts as congestion. Default: it begins at line rate, as in the papers.
    */
   careful?: boolean
+  /** The peer is a RoCEv2 host other than Weir. Default false. */
+  foreignPeer?: boolean
 }
 
 /** The window with which a careful flow begins, in packets (RFC 6928, section 2). */

@@ -467,17 +467,13 @@ function moves(pair: Pair, left: App, id: number): boolean {
 t.test('controllers of papers: what another Weir host and a plain peer grant them', async t => {
   const becomes: Record<string, [granted: string[], plainController: string, plainRefused: string[]]> = {
     fncc: [['telemetry collected by ACKs'], 'hpcc', ['telemetry collected by ACKs']],
-    timely: [['time stamps', 'an ACK each 16 packets'], 'timely', ['time stamps', 'an ACK each 16 packets']],
-    swift: [
-      ['time stamps', 'hop counts', 'an ACK for each packet'],
-      'cubic',
-      ['time stamps', 'hop counts', 'an ACK for each packet'],
-    ],
+    dcqcn: [['reports of CE marks', 'CNPs each 50 us'], 'dcqcn', []],
+    timely: [['time stamps'], 'timely', ['time stamps']],
+    swift: [['time stamps', 'hop counts'], 'swift', ['time stamps', 'hop counts']],
     rttcc: [['answers to probes'], 'cubic', ['answers to probes']],
     rocc: [['telemetry'], 'rocc', ['telemetry']],
   }
-  for (const { name } of COMING) {
-    const [granted, plainController, plainRefused] = becomes[name]!
+  for (const [name, [granted, plainController, plainRefused]] of Object.entries(becomes)) {
     for (const isPlain of [false, true]) {
       const pair = makePair({ a: chosen(name), b: chosen('fixed-window') })
       const { watch } = pair.tap

@@ -241,12 +241,6 @@ function coming(name: string, needs: ControllerEntry['needs'], otherwise?: strin
 export const COMING: readonly ControllerEntry[] = [
   // FNCC, section 3.2: ACKs collect of the data's way; N comes along. One ACK may stand for several packets.
   coming('fncc', { reverseTelemetry: 'data-way' }, 'hpcc'),
-  // TIMELY: the round trip of segments of 16 KB and more, without the time that the peer takes.
-  coming('timely', { timeStamps: true, ackEvery: 16 }),
-  // Swift: the delay of the network and of the peer apart, for each packet, and a target that follows the hops.
-  coming('swift', { timeStamps: true, hopCount: true, ackEvery: 1 }, 'cubic'),
-  // RTTCC: probes that measure a round trip.
-  coming('rttcc', { telemetry: 'probes' }, 'cubic'),
   // RoCC: what congested switches send by themselves.
   coming('rocc', { telemetry: 'all', directResponses: true }),
 ]

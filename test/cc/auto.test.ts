@@ -54,6 +54,10 @@ class Flow {
     for (let i = 0; i < 10; i++) this.ack(hops(), host)
   }
 
+  cnp(): void {
+    this.cc.onCnp(this.now, sampleOf([], { seq: -1, sndNxt: this.#seq }))
+  }
+
   lose(byTimeout: boolean): void {
     const lostBytes = byTimeout ? this.#inFlight : MTU
     this.#inFlight -= lostBytes
@@ -166,4 +170,63 @@ t.test('a new path has a new slowest link', async t => {
   t.ok(flow.cc.windowBytes() <= 125_000)
   for (let i = 0; i < 200; i++) flow.ack([flow.hop(1e9, 0.3)], false, 2)
   t.ok(flow.cc.windowBytes() > 200_000, `${flow.cc.windowBytes()} of 1,250,000`)
+})
+
+const FOREIGN = { ...CONTEXT, foreignPeer: true }
+
+t.test(
+  'towards another RoCEv2 host it is CUBIC until a CNP shows that switches mark, then DCQCN',
+  async t => {
+    const flow = new Flow(new Auto(FOREIGN))
+    for (let i = 0; i < 4; i++) flow.round(() => [])
+    t.equal(flow.cc.inForce, 'cubic', 'nothing is known of marks')
+    const before = flow.cc.windowBytes()
+    flow.cnp()
+    t.equal(flow.cc.inForce, 'dcqcn')
+    t.match(flow.cc.reason, /CNPs/)
+    // Alpha begins at 1 (equation 1): the first CNP halves the rate. It goes on from CUBIC's window.
+    const rateBps = (before * 8e9) / RTT
+    t.ok(Math.abs(flow.cc.rateBps() / (rateBps / 2) - 1) < 0.01, `${rateBps} to ${flow.cc.rateBps()} bit/s`)
+    t.ok(flow.cc.windowBytes() <= before, `no burst: ${before} to ${flow.cc.windowBytes()}`)
+  },
+)
+
+t.test(
+  'packets that are lost without CNPs before bring CUBIC back, with the window that there is',
+  async t => {
+    const flow = new Flow(new Auto(FOREIGN))
+    for (let i = 0; i < 4; i++) flow.round(() => [])
+    flow.cnp()
+    flow.lose(false)
+    t.equal(flow.cc.inForce, 'dcqcn', 'a full queue may drop just behind a mark')
+    for (let i = 0; i < 5; i++) flow.round(() => [])
+    const before = flow.cc.windowBytes()
+    flow.lose(false)
+    t.equal(flow.cc.inForce, 'cubic')
+    t.match(flow.cc.reason, /lost.*without CNPs/)
+    t.ok(flow.cc.windowBytes() <= before, `no burst: ${before} to ${flow.cc.windowBytes()}`)
+    t.ok(flow.cc.windowBytes() >= before / 2, `nor is what was learned lost: ${flow.cc.windowBytes()}`)
+    flow.cnp()
+    t.equal(flow.cc.inForce, 'dcqcn', 'and it can come again')
+  },
+)
+
+t.test('without a window before, what its rate has in flight is handed over', async t => {
+  const cc = new Auto({ ...FOREIGN, careful: false })
+  const flow = new Flow(cc)
+  for (let i = 0; i < 5; i++) flow.round(() => [])
+  flow.cnp()
+  t.equal(cc.inForce, 'dcqcn')
+  for (let i = 0; i < 5; i++) flow.round(() => [])
+  const bytes = (cc.rateBps() * RTT) / 8e9
+  flow.lose(false)
+  t.equal(cc.inForce, 'cubic')
+  t.ok(cc.windowBytes() <= 1.3 * bytes, `${cc.windowBytes()} of ${bytes}`)
+})
+
+t.test('a Weir host that sends CNPs, or one that forges them, brings no other controller', async t => {
+  const flow = new Flow()
+  for (let i = 0; i < 4; i++) flow.round(() => [])
+  flow.cnp()
+  t.equal(flow.cc.inForce, 'cubic')
 })

@@ -11,6 +11,7 @@ import {
   FeedbackSource,
   type LossSample,
   NO_WINDOW,
+  UNKNOWN_NS,
 } from '../../lib/cc/congestion-control.js'
 import { Random } from '../../lib/sim/random.js'
 import { fixedSeeds } from '../support/seeds.js'
@@ -105,6 +106,12 @@ function play(cc: CongestionControl, seed: number, check: (step: number, what: s
       })
       sample.hops.accumulated = random.below(4) === 0
       sample.hops.busiestOnly = random.below(20) === 0
+      sample.turnaroundNs = random.below(3) === 0 ? UNKNOWN_NS : random.below(sample.rttNs + 1)
+      sample.hopCount = random.below(5)
+      if (what === 'telemetry' && random.below(2) === 0) {
+        sample.source = FeedbackSource.PROBE
+        sample.sentNs = random.below(5) === 0 ? UNKNOWN_NS : Math.max(0, now - random.below(1e9))
+      }
       if (what === 'ack') cc.onAck(now, sample)
       else if (what === 'direct') cc.onDirectResponse?.(now, sample)
       else cc.onTelemetry?.(now, sample)
@@ -145,8 +152,8 @@ for (const name of ccNames()) {
       const windowMax = Number(ccOptions(name).find(({ name }) => name === 'maxWindow')?.default ?? bdp)
       for (const seed of seeds) {
         const cc = createCongestionControl(name, context)
-        // One without a window has one only while a loss bounds it.
-        const most = cc.windowBytes() === NO_WINDOW ? NO_WINDOW : windowMax * (1 + 1e-9)
+        // One that begins at line rate with more, or without a window, has no more later.
+        const most = Math.max(cc.windowBytes(), windowMax * (1 + 1e-9))
         let wrong = ''
         const seen = play(cc, seed, (step, what) => {
           const window = cc.windowBytes()

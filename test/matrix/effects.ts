@@ -234,6 +234,14 @@ export const CC_EFFECTS: Readonly<Record<string, Partial<Effect> | string>> = {
   window: { value: 20_000 },
   rate: { value: 2e9 },
   maxWindow: { value: 5000 },
+  hyperAfter: 'it takes many round trips in a row that do not grow: test/cc/timely',
+  hyperSteps: 'it takes many round trips in a row that do not grow: test/cc/timely',
+  hyperBelowLow: 'it takes many short round trips in a row: test/cc/timely',
+  baseTarget: { value: 100_000 },
+  minCwnd: { value: 4 },
+  endTarget: 'hosts in virtual time answer at once: test/cc/swift',
+  endWeight: 'hosts in virtual time answer at once: test/cc/swift',
+  resetAfter: 'it takes several timeouts in a row: test/cc/swift',
   segment: { value: 4096 },
 }
 /** Where the options of controllers are looked for. */

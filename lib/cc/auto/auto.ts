@@ -1,16 +1,21 @@
 /**
- * The default. HPCC++ decides where switches write telemetry, CUBIC everywhere else, and at the beginning, when nothing is
- * known. When telemetry appears or stays away, the other controller takes over with the current window.
- *
- * A record of the receiving host alone is no telemetry of the path: it says nothing of links.
+ * The default: it has the controller in force that suits the path (`choices.ts`), as far as the path is known (`path-facts.ts`). CUBIC
+ * always listens, so that it can take over. Whoever takes over goes on with the window of the one before.
  */
-import type { Nanos } from '../../time/nanos.js'
+import { type Nanos, NEVER } from '../../time/nanos.js'
 import type { HopRecords } from '../../wire/telemetry/hop-records.js'
-import type { AckSample, CongestionContext, CongestionControl, LossSample } from '../congestion-control.js'
+import {
+  type AckSample,
+  type CongestionContext,
+  type CongestionControl,
+  type LossSample,
+  NO_WINDOW,
+} from '../congestion-control.js'
 import { Cubic } from '../cubic/cubic.js'
 import { CUBIC_OPTIONS } from '../cubic/cubic-options.js'
-import { HPCC_OPTIONS, Hpcc } from '../hpcc/hpcc.js'
 import { type OptionSpec, type OptionValues, optionNumber } from '../options.js'
+import { type Choice, choiceFor, HPCC_HERE, type Successor } from './choices.js'
+import { PathFacts, switchesOf } from './path-facts.js'
 
 const OWN_OPTIONS: readonly OptionSpec[] = [
   {
@@ -27,59 +32,57 @@ const OWN_OPTIONS: readonly OptionSpec[] = [
     min: 1,
     max: 1e6,
     default: 4,
-    doc: 'round trips with data in flight and without telemetry of a switch after which CUBIC takes over',
+    doc: 'round trips with data in flight and without telemetry of a switch after which HPCC++ gives way; and without a CNP before a loss, after which DCQCN does',
   },
 ]
 
-/** The options of HPCC++, except that the receiver counts N: nobody has set it to the flows that this network carries. */
-const HPCC_HERE = HPCC_OPTIONS.map(
-  spec => (spec.name === 'countFlows' ? { ...spec, default: true } : spec) as OptionSpec,
-)
-
-/** Its own, and those of the controllers that it chooses between: no name is in two lists. */
+/** Its own, and those of HPCC++ and CUBIC: no name is in two lists. The others have their defaults. */
 export const AUTO_OPTIONS: readonly OptionSpec[] = [...OWN_OPTIONS, ...CUBIC_OPTIONS, ...HPCC_HERE]
 
 const UNKNOWN_PATH = 'no switch on the path has written telemetry'
-const TELLING_PATH = 'the switches on the path write telemetry'
 const SILENT_PATH = 'telemetry of the path has stayed away'
+const UNMARKED_PATH = 'packets are lost on the path without CNPs before'
 
 /** The controller of one flow. */
 export class Auto implements CongestionControl {
   readonly name = 'auto'
   readonly observed = ['windowBytes', 'rateBps', 'isHpcc'] as const
   readonly #context: CongestionContext
-  readonly #hpccOptions: OptionValues
-  readonly #confirm: number
-  readonly #patience: number
-  /** Always listens, so that it can take over. */
+  readonly #options: OptionValues
+  readonly #path: PathFacts
   readonly #cubic: Cubic
-  /** Null while CUBIC is in force. */
-  #hpcc: (Hpcc & CongestionControl) | null = null
+  /** What is in force; null: CUBIC. */
+  #choice: Choice | null = null
+  #chosen: Successor | null = null
   #reason = UNKNOWN_PATH
   #baseRttNs: Nanos
-  /** Answers in a row with telemetry of a switch; after any without, 0. */
-  #telling = 0
-  /** True once an answer without telemetry has come: from then on some packets still collect, to find it again. */
-  #silent = false
-  #toldNs: Nanos = 0
-  /** The path that HPCC++ was begun for. */
+  /** The path that a controller by telemetry was made for, and the rate of its slowest link. */
   #pathId = 0
+  #slowestBps: number
   #sndNxt = 0
 
   constructor(context: CongestionContext, options: OptionValues = {}) {
     this.#context = context
-    this.#confirm = optionNumber('auto', AUTO_OPTIONS, options, 'confirm')
-    this.#patience = optionNumber('auto', AUTO_OPTIONS, options, 'patience')
-    this.#hpccOptions = { countFlows: 1, ...only(options, HPCC_OPTIONS) }
+    this.#options = options
+    const confirm = optionNumber('auto', AUTO_OPTIONS, options, 'confirm')
+    const roundTrips = optionNumber('auto', AUTO_OPTIONS, options, 'patience')
+    const begins = context.careful !== true
+    this.#path = new PathFacts(context, { confirm, roundTrips }, begins)
     this.#cubic = new Cubic(context, only(options, CUBIC_OPTIONS))
     this.#baseRttNs = context.baseRttNs
-    if (context.careful) return
-    this.#hpcc = new Hpcc(context, this.#hpccOptions)
+    this.#slowestBps = context.lineRateBps
+    if (!begins) return
+    this.#choice = choiceFor(this.#path)
+    this.#chosen = this.#choice!.make(context, only(options, this.#choice!.options))
     this.#reason = 'flows start at line rate'
   }
 
   get inForce(): string {
-    return (this.#hpcc ?? this.#cubic).name
+    return this.#inForce.name
+  }
+
+  get #inForce(): CongestionControl {
+    return this.#chosen ?? this.#cubic
   }
 
   get reason(): string {
@@ -88,93 +91,126 @@ export class Auto implements CongestionControl {
 
   /** Every packet collects telemetry at the beginning, and from the first telemetry of a switch on. */
   get collectsAll(): boolean {
-    return this.#hpcc !== null || this.#telling > 0 || !this.#silent
+    return this.#path.mayTell
   }
 
   get ackShare(): number | undefined {
-    return this.#hpcc === null ? this.#cubic.ackShare : undefined
+    return this.#chosen === null ? this.#cubic.ackShare : this.#chosen.ackShare
   }
 
   windowBytes(): number {
-    return (this.#hpcc ?? this.#cubic).windowBytes()
+    return this.#inForce.windowBytes()
   }
 
   rateBps(): number {
-    return (this.#hpcc ?? this.#cubic).rateBps()
+    return this.#inForce.rateBps()
+  }
+
+  nextTimeout(): Nanos {
+    return this.#chosen?.nextTimeout?.() ?? NEVER
+  }
+
+  onTimeout(now: Nanos): void {
+    this.#chosen?.onTimeout?.(now)
   }
 
   onSent(now: Nanos, seq: number, bytes: number): void {
     this.#sndNxt = seq + 1
-    if (this.#toldNs === 0) this.#toldNs = now
+    this.#path.onSent(now)
     this.#cubic.onSent(now, seq, bytes)
-    this.#hpcc?.onSent(now, seq, bytes)
+    this.#chosen?.onSent?.(now, seq, bytes)
   }
 
   onAck(now: Nanos, sample: AckSample): void {
     this.#cubic.onAck(now, sample)
-    if (this.#look(now, sample)) this.#hpcc?.onAck(now, sample)
+    const tells = this.#look(now, sample)
+    if (tells || this.#choice?.byTelemetry === false) this.#chosen?.onAck(now, sample)
   }
 
   onTelemetry(now: Nanos, sample: AckSample): void {
-    if (this.#look(now, sample)) this.#hpcc?.onTelemetry(now, sample)
+    const tells = this.#look(now, sample)
+    if (tells || this.#choice?.byTelemetry === false) this.#chosen?.onTelemetry?.(now, sample)
   }
 
   onDirectResponse(now: Nanos, sample: AckSample): void {
-    this.#hpcc?.onDirectResponse(now, sample)
+    this.#chosen?.onDirectResponse?.(now, sample)
   }
 
-  onCnp(now: Nanos): void {
+  onCnp(now: Nanos, sample: AckSample): void {
+    this.#path.onCnp(now)
+    // Whoever takes over reacts to it, from the window before.
+    this.#choose(now)
     this.#cubic.onCnp(now)
+    this.#chosen?.onCnp?.(now, sample)
   }
 
   onLoss(now: Nanos, loss: LossSample): void {
     this.#cubic.onLoss(now, loss)
-    this.#hpcc?.onLoss(now, loss)
-    if (loss.byTimeout) this.#missTelemetry(now)
+    this.#chosen?.onLoss(now, loss)
+    this.#path.onLoss(now, this.#roundTripNs)
+    if (loss.byTimeout) this.#path.onMissing(now, this.#roundTripNs)
+    this.#choose(now)
   }
 
   onSpurious(now: Nanos): void {
     this.#cubic.onSpurious(now)
-    this.#hpcc?.onSpurious?.(now)
+    this.#chosen?.onSpurious?.(now)
   }
 
   onBaseRtt(now: Nanos, baseRttNs: Nanos): void {
     this.#baseRttNs = baseRttNs
     this.#cubic.onBaseRtt(now, baseRttNs)
-    this.#hpcc?.onBaseRtt?.(now, baseRttNs)
+    this.#chosen?.onBaseRtt?.(now, baseRttNs)
   }
 
   onPathChange(): void {
     this.#cubic.onPathChange()
-    this.#hpcc?.onPathChange()
-    this.#telling = 0
-    this.#silent = false
-    this.#toldNs = 0
+    this.#chosen?.onPathChange?.()
+    this.#path.onPathChange()
   }
 
-  /** Chooses the controller after an answer. True if the answer has telemetry of the path. */
+  get #roundTripNs(): Nanos {
+    return Math.max(this.#cubic.srttNs, this.#baseRttNs)
+  }
+
+  /** An answer may change what is in force. True if it has telemetry of the path. */
   #look(now: Nanos, { hops, sndNxt }: AckSample): boolean {
     this.#sndNxt = sndNxt
-    if (!tellsOfSwitches(hops)) {
-      this.#telling = 0
-      this.#silent = true
-      this.#missTelemetry(now)
-      return false
+    const tells = this.#path.onAnswer(now, hops, this.#roundTripNs)
+    const isNewPath = tells && this.#choice?.byTelemetry === true && hops.pathId !== this.#pathId
+    if (tells) {
+      this.#slowestBps = this.#slowest(hops)
+      this.#pathId = hops.pathId
     }
-    this.#toldNs = now
-    this.#telling++
-    const isNewPath = this.#hpcc !== null && hops.pathId !== this.#pathId
-    if ((this.#hpcc === null && this.#telling >= this.#confirm) || isNewPath) this.#useHpcc(now, hops)
-    return true
+    this.#choose(now, isNewPath)
+    return tells
   }
 
-  #useHpcc(now: Nanos, hops: HopRecords): void {
+  /** Has in force what suits the path now. @param anew it has to be made anew, as for another path */
+  #choose(now: Nanos, anew = false): void {
+    const choice = choiceFor(this.#path)
+    if (choice === this.#choice && !anew) return
+    const windowBytes = this.#inFlightBytes
+    const before = this.#choice
+    this.#choice = choice
+    if (choice === null) {
+      this.#cubic.takeOver(now, windowBytes, this.#sndNxt)
+      this.#chosen = null
+      this.#reason =
+        before?.byTelemetry === false ? UNMARKED_PATH : this.#path.told ? SILENT_PATH : UNKNOWN_PATH
+      return
+    }
+    const lineRateBps = choice.byTelemetry ? this.#slowestBps : this.#context.lineRateBps
+    const context = { ...this.#context, baseRttNs: this.#baseRttNs, lineRateBps }
+    this.#chosen = choice.make(context, only(this.#options, choice.options))
+    this.#chosen.takeOver(now, windowBytes, this.#sndNxt)
+    this.#reason = choice.reason
+  }
+
+  /** The window that is handed over; of a controller that bounds no bytes in flight, what its rate has in flight. */
+  get #inFlightBytes(): number {
     const windowBytes = this.windowBytes()
-    const context = { ...this.#context, baseRttNs: this.#baseRttNs, lineRateBps: this.#slowest(hops) }
-    this.#hpcc = new Hpcc(context, this.#hpccOptions)
-    this.#hpcc.takeOver(now, windowBytes, this.#sndNxt)
-    this.#pathId = hops.pathId
-    this.#reason = TELLING_PATH
+    return windowBytes === NO_WINDOW ? (this.rateBps() * this.#roundTripNs) / 8e9 : windowBytes
   }
 
   /**
@@ -190,30 +226,11 @@ export class Auto implements CongestionControl {
     return slowest
   }
 
-  /** CUBIC takes over when telemetry has stayed away for long enough. */
-  #missTelemetry(now: Nanos): void {
-    const hpcc = this.#hpcc
-    if (hpcc === null) return
-    const roundTripNs = Math.max(this.#cubic.srttNs, this.#baseRttNs)
-    if (now - this.#toldNs <= this.#patience * roundTripNs) return
-    this.#cubic.takeOver(now, hpcc.windowBytes(), this.#sndNxt)
-    this.#hpcc = null
-    this.#reason = this.#reason === TELLING_PATH ? SILENT_PATH : UNKNOWN_PATH
-  }
-
   observe(into: Float64Array): void {
     into[0] = this.windowBytes()
     into[1] = this.rateBps()
-    into[2] = this.#hpcc === null ? 0 : 1
+    into[2] = this.#choice?.byTelemetry === true ? 1 : 0
   }
-}
-
-function switchesOf(hops: HopRecords): number {
-  return hops.count - (hops.endsAtHost ? 1 : 0)
-}
-
-function tellsOfSwitches(hops: HopRecords): boolean {
-  return switchesOf(hops) > 0
 }
 
 /** The options that are in the list. */

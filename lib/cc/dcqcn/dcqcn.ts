@@ -138,11 +138,20 @@ export class Dcqcn implements CongestionControl {
     this.#stepNs = now + this.#timerNs
   }
 
+  /** Goes on from where another controller was, with its window: from there it grows as behind a cut. */
+  takeOver(now: Nanos, windowBytes: number): void {
+    this.#cap.begin(windowBytes / this.#mtu)
+    this.#cap.endDoubling()
+    this.#rateBps = Math.min(this.#lineRateBps, Math.max(this.#minRateBps, this.#cappedBps))
+    this.#targetBps = this.#rateBps
+    this.#stepNs = now + this.#timerNs
+  }
+
   // ---- Increases
 
   get #timerNs(): Nanos {
     const { perRoundTrip, timerNs } = this.#constants
-    return perRoundTrip ? Math.max(timerNs, this.#roundTripNs) : timerNs
+    return perRoundTrip ? Math.max(timerNs, Math.ceil(this.#roundTripNs)) : timerNs
   }
 
   onSent(_now: Nanos, _seq: number, bytes: number): void {

@@ -128,6 +128,7 @@ export class FlowStart {
       baseRttNs,
       mtuBytes: flow.peer.payloadMax,
       careful: this.#settings.start === 'careful',
+      foreignPeer: !flow.peer.isWeir,
     }
     const control = createCongestionControl(cc.name, context, cc.options)
     const asksEvery = flow.peer.acksEnough ? 0 : ccAckEvery(cc.name)

@@ -1,0 +1,143 @@
+/**
+ * What holds a controller that decides a rate alone: how a careful flow begins, what may be in flight, and the reaction to losses. The papers
+ * of such controllers have none of the three.
+ *
+ * | situation | bound |
+ * |---|---|
+ * | nothing is known of the path | ten packets in flight; the rate doubles in each round trip until the controller ends that |
+ * | acknowledgements are late | `windowGain` x rate x round trip in flight |
+ * | packets are lost | a window that moves as Reno's does (`loss-cap.ts`), and its rate |
+ */
+import { MILLISECOND, type Nanos } from '../time/nanos.js'
+import {
+  type AckSample,
+  CAREFUL_PACKETS,
+  type CongestionContext,
+  type LossSample,
+  NO_WINDOW,
+} from './congestion-control.js'
+import { LossCap, lossOptions } from './loss-cap.js'
+import { type OptionSpec, type OptionValues, optionNumber } from './options.js'
+
+/** A careful flow has room for twice what is in flight at its rate: the rate alone holds it while acknowledgements come. */
+const CAREFUL_GAIN = 2
+
+/** @param gain the default of `windowGain`; null: as the flow begins, for controllers whose paper has no window */
+export function rateGuardOptions(gain: number | null): readonly OptionSpec[] {
+  const usual = gain === null ? ', as in the paper; default: 2 in flows that begin carefully, else 0' : ''
+  return [
+    {
+      name: 'windowGain',
+      kind: 'number',
+      min: 0,
+      max: 1000,
+      default: gain,
+      doc: `bytes in flight are at most this x rate x ${gain === null ? 'round trip' : 'target'}; 0 = no bound${usual}`,
+    },
+    ...lossOptions(true),
+  ]
+}
+
+/** The lowest rate lets out a packet in this time. */
+const PACKET_NS = 100 * MILLISECOND
+
+/**
+ * The lowest rate of a controller, bit/s.
+ * @param toldBps NaN: this share of the line rate, or a packet each 100 ms, whichever is more
+ */
+export function leastRateBps(context: CongestionContext, toldBps: number, share: number): number {
+  const usual = Math.max(share * context.lineRateBps, (context.mtuBytes * 8e9) / PACKET_NS)
+  return Math.min(context.lineRateBps, Number.isNaN(toldBps) ? usual : toldBps)
+}
+
+export class RateGuard {
+  readonly #lineRateBps: number
+  readonly #mtu: number
+  readonly #isCareful: boolean
+  readonly #gain: number
+  readonly #cap: LossCap
+  #t: Nanos
+  /** The last one, at least T. */
+  #roundTripNs: Nanos
+  #starting: boolean
+
+  /** @param controller its name, for messages; @param specs its options, with `rateGuardOptions` */
+  constructor(
+    controller: string,
+    specs: readonly OptionSpec[],
+    context: CongestionContext,
+    options: OptionValues,
+  ) {
+    const gain = optionNumber(controller, specs, options, 'windowGain')
+    this.#lineRateBps = context.lineRateBps
+    this.#mtu = context.mtuBytes
+    this.#isCareful = context.careful === true
+    this.#gain = Number.isNaN(gain) ? (this.#isCareful ? CAREFUL_GAIN : 0) : gain
+    this.#cap = new LossCap(controller, specs, context, options)
+    this.#t = context.baseRttNs
+    this.#roundTripNs = this.#t
+    this.#starting = this.#isCareful
+  }
+
+  /** The rate with which the flow begins, bit/s. */
+  get startBps(): number {
+    if (!this.#isCareful) return this.#lineRateBps
+    return Math.min(
+      this.#lineRateBps,
+      (CAREFUL_PACKETS * this.#mtu * 8e9) / (Math.max(1, this.#gain) * this.#t),
+    )
+  }
+
+  /** The flow is looking for its first rate: it doubles in each round trip. */
+  get starting(): boolean {
+    return this.#starting
+  }
+
+  /** The controller has seen congestion: it decides alone from now on. */
+  endStart(): void {
+    this.#starting = false
+  }
+
+  /** The rate that is to follow while the flow starts. */
+  doubled(rateBps: number, ackedBytes: number): number {
+    return Math.min(this.#lineRateBps, rateBps + (ackedBytes * 8e9) / this.#roundTripNs)
+  }
+
+  /** @param rateBps that the controller has decided on; @param roundTripNs the one that the window is to cover */
+  windowBytes(rateBps: number, roundTripNs = this.#roundTripNs): number {
+    if (this.#gain === 0) return this.#cap.bytes
+    const bytes = (this.#gain * rateBps * (this.#starting ? this.#t : roundTripNs)) / 8e9
+    return Math.min(bytes, this.#cap.bytes)
+  }
+
+  /** The same rate, within that of the bound on the window. */
+  rateBps(rateBps: number): number {
+    return Math.min(rateBps, (this.#cap.bytes * 8e9) / this.#roundTripNs)
+  }
+
+  onAck({ rttNs, ackedBytes }: AckSample, rateBps: number): void {
+    if (rttNs > 0) this.#roundTripNs = Math.max(this.#t, rttNs)
+    this.#cap.onAck(ackedBytes, this.#inFlightAt(rateBps), this.#inFlightAt(this.#lineRateBps))
+  }
+
+  onLoss(loss: LossSample): void {
+    this.#starting = false
+    this.#cap.onLoss(loss, NO_WINDOW, false)
+  }
+
+  onBaseRtt(baseRttNs: Nanos): void {
+    this.#t = baseRttNs
+    this.#roundTripNs = Math.max(this.#roundTripNs, baseRttNs)
+  }
+
+  /** Nothing is known of the flow's new path. */
+  forget(): void {
+    this.#cap.forget()
+    this.#roundTripNs = this.#t
+    this.#starting = this.#isCareful
+  }
+
+  #inFlightAt(rateBps: number): number {
+    return (rateBps * this.#roundTripNs) / 8e9
+  }
+}

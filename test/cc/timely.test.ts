@@ -1,0 +1,216 @@
+/**
+ * TIMELY beside algorithm 1 of its paper (Mittal et al., SIGCOMM 2015), worked out here from the paper's lines; and what Weir adds: the
+ * start of careful flows, losses, timeouts.
+ */
+import t from 'tap'
+import { createCongestionControl } from '../../lib/cc/catalogue.js'
+import { type CongestionControl, NO_WINDOW } from '../../lib/cc/congestion-control.js'
+import { Random } from '../../lib/sim/random.js'
+import { drawnSeed, fixedSeeds } from '../support/seeds.js'
+import { lossOf, sampleOf } from './samples.js'
+
+const US = 1000
+const MTU = 4096
+/** The paper's network: 10 Gbit/s, 20 us. */
+const CONTEXT = { lineRateBps: 10e9, baseRttNs: 20 * US, mtuBytes: MTU }
+const SEGMENT = 16_384
+
+/** Completes segments of 16 KB, with these round trips. */
+class Flow {
+  readonly cc: CongestionControl
+  now = 1e6
+  seq = 0
+
+  constructor(
+    options: Record<string, number | boolean> = {},
+    careful = false,
+    lineRateBps = CONTEXT.lineRateBps,
+  ) {
+    this.cc = createCongestionControl('timely', { ...CONTEXT, lineRateBps, careful }, options)
+  }
+
+  get rateBps(): number {
+    return this.cc.rateBps()
+  }
+
+  complete(rttNs: number, ackedBytes = SEGMENT, turnaroundNs = -1): void {
+    this.now += rttNs
+    this.seq += 4
+    const sample = sampleOf([], { seq: this.seq - 1, sndNxt: this.seq + 40, ackedBytes, rttNs })
+    sample.turnaroundNs = turnaroundNs
+    this.cc.onAck(this.now, sample)
+  }
+}
+
+/** Algorithm 1, line by line, with the parameters of section 4: rates after each round trip but the first, which only sets prev_rtt. */
+function algorithm1(rttsUs: readonly number[], startBps: number): number[] {
+  const [alpha, beta, minRtt, tLow, tHigh, delta] = [0.875, 0.8, 20, 50, 500, 10e6]
+  const rates: number[] = []
+  let prevRtt = rttsUs[0]!
+  let rttDiff = 0
+  let rate = startBps
+  let completions = 0
+  for (const newRtt of rttsUs.slice(1)) {
+    const newRttDiff = newRtt - prevRtt
+    prevRtt = newRtt
+    rttDiff = (1 - alpha) * rttDiff + alpha * newRttDiff
+    const normalizedGradient = rttDiff / minRtt
+    completions = newRtt >= tLow && newRtt <= tHigh && normalizedGradient <= 0 ? completions + 1 : 0
+    if (newRtt < tLow) rate += delta
+    else if (newRtt > tHigh) rate *= 1 - beta * (1 - tHigh / newRtt)
+    else if (normalizedGradient <= 0) rate += (completions >= 5 ? 5 : 1) * delta
+    else rate *= 1 - beta * normalizedGradient
+    // The bounds of Weir: a thousandth of the line rate, and the line rate.
+    rate = Math.min(10e9, Math.max(10e6, rate))
+    rates.push(rate)
+  }
+  return rates
+}
+
+t.test('steps worked out by hand', async t => {
+  const flow = new Flow()
+  t.equal(flow.rateBps, 10e9, 'it begins at line rate')
+  flow.complete(100 * US)
+  t.equal(flow.rateBps, 10e9, 'one round trip has no gradient')
+  flow.complete(108 * US)
+  // rtt_diff 0.875 x 8 us = 7 us, gradient 0.35, R (1 - 0.28).
+  t.equal(flow.rateBps, 7.2e9, 'growing round trips')
+  flow.complete(1000 * US)
+  // 1 - 0.8 (1 - 500 / 1000) = 0.6
+  t.ok(Math.abs(flow.rateBps - 4.32e9) < 1, 'above Thigh')
+  flow.complete(49 * US)
+  t.ok(Math.abs(flow.rateBps - 4.33e9) < 1, 'below Tlow one delta')
+  for (let i = 0; i < 4; i++) flow.complete(60 * US)
+  // The first of these still has a gradient above 0: rtt_diff was far below, 0.125 x (-735 ..) + 0.875 x 11.
+  flow.complete(60 * US)
+  const before = flow.rateBps
+  for (let i = 0; i < 4; i++) flow.complete(60 * US)
+  t.ok(flow.rateBps - before >= 40e6, 'HAI adds five deltas at a time')
+})
+
+t.test('a trace is that of algorithm 1', async t => {
+  for (const seed of [...fixedSeeds([1, 2, 3, 4]), drawnSeed(t)]) {
+    const random = new Random(seed)
+    // Walks of which parts lie below, between and above the thresholds, with runs that do not change.
+    const rtts: number[] = []
+    let rtt = 20 + random.below(60)
+    for (let i = 0; i < 2000; i++) {
+      const step = random.below(10)
+      if (step === 0) rtt = 20 + random.below(900)
+      else if (step < 6) rtt = Math.max(20, rtt + random.below(9) - 4)
+      rtts.push(rtt)
+    }
+    const flow = new Flow()
+    const expected = algorithm1(rtts, 10e9)
+    flow.complete(rtts[0]! * US)
+    const wrong = expected.findIndex((rate, i) => {
+      flow.complete(rtts[i + 1]! * US)
+      return Math.abs(flow.rateBps / rate - 1) > 1e-9
+    })
+    t.equal(wrong, -1, `SEED=${seed}: round trip ${wrong}`)
+    t.ok(new Set(expected).size > 100, 'the trace moves')
+  }
+})
+
+t.test('the rate changes with a segment, with each acknowledgement, or once in a round trip', async t => {
+  const perSegment = new Flow()
+  perSegment.complete(100 * US)
+  for (let i = 0; i < 3; i++) perSegment.complete(200 * US, MTU)
+  t.equal(perSegment.rateBps, 10e9, 'three quarters of a segment')
+  perSegment.complete(104 * US, MTU)
+  // Round trips between the ends of segments do not count: rtt_diff 3.5 us.
+  t.ok(Math.abs(perSegment.rateBps - 10e9 * (1 - (0.8 * 3.5) / 20)) < 1)
+
+  const perAck = new Flow({ segment: 0 })
+  perAck.complete(100 * US, 1)
+  perAck.complete(104 * US, 1)
+  t.ok(Math.abs(perAck.rateBps - 8.6e9) < 1)
+
+  const perRound = new Flow({ perRoundTrip: true })
+  perRound.complete(100 * US)
+  for (let i = 0; i < 9; i++) perRound.complete(200 * US)
+  t.equal(perRound.rateBps, 10e9, '40 packets were in flight: none of the next round trip')
+  perRound.complete(104 * US)
+  perRound.complete(104 * US)
+  t.ok(Math.abs(perRound.rateBps - 8.6e9) < 1)
+})
+
+t.test('HAI by options: later, with more steps, and below Tlow too', async t => {
+  const rise = (options: Record<string, number | boolean>, rttsUs: number) => {
+    const flow = new Flow({ beta: 0.5, ...options })
+    flow.complete(100 * US)
+    // Gradients far above 0 take the rate off the line rate; then it does not grow.
+    flow.complete(119 * US)
+    flow.complete(119 * US)
+    for (let i = 0; i < 5; i++) flow.complete(rttsUs * US)
+    const before = flow.rateBps
+    for (let i = 0; i < 10; i++) flow.complete(rttsUs * US)
+    return Math.round((flow.rateBps - before) / 10e6)
+  }
+  // The last five are counted from the first round trip that is no longer than the one before.
+  t.equal(rise({}, 49), 10, 'below Tlow one delta each')
+  t.equal(rise({ hyperBelowLow: true }, 49), 50)
+  t.equal(rise({}, 110), 50, 'HAI has begun')
+  t.equal(rise({ hyperSteps: 3 }, 110), 30)
+  t.ok(rise({ hyperAfter: 10 }, 110) < 50)
+})
+
+t.test('the time that the peer takes is no round trip of the network', async t => {
+  const flow = new Flow()
+  flow.complete(100 * US)
+  flow.complete(400 * US, SEGMENT, 300 * US)
+  t.equal(flow.rateBps, 10e9, '100 us in both: a gradient of 0')
+})
+
+t.test('thresholds follow T where it is long, and are as given where they are', async t => {
+  const long = createCongestionControl('timely', { ...CONTEXT, baseRttNs: 1e6 })
+  const rises = (cc: CongestionControl, rttsUs: number[]) => {
+    for (const [i, rtt] of rttsUs.entries()) {
+      const numbers = { seq: i, sndNxt: i + 1, ackedBytes: SEGMENT, rttNs: rtt * US }
+      cc.onAck(1e9 + i * 1e6, sampleOf([], numbers))
+    }
+    return cc.rateBps() === 10e9
+  }
+  t.ok(rises(long, [1000, 1500, 2400]), '2.5 T')
+  t.notOk(
+    rises(createCongestionControl('timely', { ...CONTEXT, baseRttNs: 1e6 }, { tLow: 2e6 }), [1500, 2400]),
+  )
+  t.throws(() => createCongestionControl('timely', CONTEXT, { tLow: 600 * US, tHigh: 500 * US }), {
+    code: 'WEIR_BAD_ARGUMENT',
+    message: /tLow is more than tHigh/,
+  })
+})
+
+t.test(
+  'no window at line rate; a careful flow begins with ten packets in flight, and doubles them',
+  async t => {
+    t.equal(new Flow().cc.windowBytes(), NO_WINDOW)
+    const flow = new Flow({}, true, 100e9)
+    t.equal(flow.cc.windowBytes(), 10 * MTU)
+    const first = flow.rateBps
+    // All that a round trip of 20 us carries at that rate.
+    flow.complete(20 * US, 5 * MTU)
+    t.ok(Math.abs(flow.rateBps / first - 2) < 0.01)
+    flow.complete(20 * US, 10 * MTU)
+    t.ok(Math.abs(flow.rateBps / first - 4) < 0.01)
+    const before = flow.rateBps
+    flow.complete(60 * US, SEGMENT)
+    t.ok(flow.rateBps < before, 'long and growing round trips end that')
+  },
+)
+
+t.test('losses bound what is in flight at most once in a round trip; a timeout leaves a packet', async t => {
+  const flow = new Flow()
+  flow.complete(20 * US)
+  const lose = (byTimeout: boolean, newestSeq: number, sndNxt: number) =>
+    flow.cc.onLoss(flow.now, lossOf({ inFlightBytes: 24_000, lostBytes: 1000, newestSeq, sndNxt, byTimeout }))
+  lose(false, 10, 20)
+  t.equal(flow.cc.windowBytes(), 0.7 * 25_000)
+  t.ok(Math.abs(flow.rateBps - (0.7 * 25_000 * 8e9) / (20 * US)) < 1, 'and the rate is that of the window')
+  lose(false, 19, 25)
+  t.equal(flow.cc.windowBytes(), 0.7 * 25_000, 'packets of before the reduction')
+  lose(true, 30, 31)
+  t.equal(flow.cc.windowBytes(), MTU)
+  for (let i = 0; i < 500; i++) flow.complete(20 * US, MTU)
+  t.equal(flow.cc.windowBytes(), NO_WINDOW, 'without losses the bound goes away')
+})
