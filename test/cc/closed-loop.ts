@@ -20,9 +20,8 @@ import * as rate from '../../lib/wire/weir/rate.js'
 import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
 
 export const RATE_BPS = 1e9
-/** When the flood and the faults begin and end, and when the run ends. */
+/** When the flood and the faults begin and end. */
 export const FLOOD_NS: readonly [Nanos, Nanos] = [20 * MILLISECOND, 60 * MILLISECOND]
-export const END_NS: Nanos = 220 * MILLISECOND
 const EVERY_NS: Nanos = MILLISECOND
 
 /** The network of a run. */
@@ -38,10 +37,12 @@ export interface LoopPlan {
   forged: number
   /** Bytes that may wait at the bottleneck. */
   bufferBytes: number
+  /** When the run ends. */
+  endNs: Nanos
 }
 
 /** Draws the rest of a plan. */
-export function loopPlan(controller: string, seed: number): LoopPlan {
+export function loopPlan(controller: string, seed: number, endNs: Nanos): LoopPlan {
   const random = new Random(seed).fork('plan')
   return {
     controller,
@@ -53,6 +54,7 @@ export function loopPlan(controller: string, seed: number): LoopPlan {
     repeated: 0.2 * random.next(),
     forged: 0.2 * random.next(),
     bufferBytes: [50_000, 200_000, 1_000_000][random.below(3)]!,
+    endNs,
   }
 }
 
@@ -80,7 +82,7 @@ export function runLoop(plan: LoopPlan): LoopOutcome {
   return { result, faults: faults.total, moved }
 }
 
-function scenarioOf({ controller, start, bufferBytes }: LoopPlan): string {
+function scenarioOf({ controller, start, bufferBytes, endNs }: LoopPlan): string {
   const [from, to] = FLOOD_NS
   const floodBytes = (RATE_BPS * (to - from)) / 8e9
   return `
@@ -95,7 +97,7 @@ traffic:
   - { name: f1, from: h1, to: sink, size: 1GB, start: 1ms }
   - { name: flood, from: flood, to: sink, size: ${floodBytes}B, start: ${from}ns, cc: { name: fixed-window, window: 100KB } }
 watch: { queues: [s1:sink], every: ${EVERY_NS}ns }
-duration: ${END_NS}ns
+duration: ${endNs}ns
 `
 }
 

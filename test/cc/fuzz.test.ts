@@ -10,7 +10,6 @@ import {
   type CongestionControl,
   FeedbackSource,
   type LossSample,
-  NO_WINDOW,
   UNKNOWN_NS,
 } from '../../lib/cc/congestion-control.js'
 import { Random } from '../../lib/sim/random.js'
