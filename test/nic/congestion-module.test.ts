@@ -99,6 +99,20 @@ t.test('after each event window and rate are obeyed, and stand in the figures of
   }
 })
 
+t.test('a host holds a flow back if others send there too, and the window has more room', async t => {
+  const control = new Restless()
+  const { module } = build(control)
+  const { hostShare } = module
+  t.notOk(module.isHeldByHost, 'a host that does not say what it has room for')
+  hostShare.budgetBytes = control.windowBytes() / 2
+  t.notOk(module.isHeldByHost, 'no other flow sends there')
+  hostShare.onFlows(4)
+  t.ok(module.isHeldByHost)
+  t.equal(module.allowedBytes(), control.windowBytes() / 8)
+  hostShare.budgetBytes = control.windowBytes() * 4
+  t.notOk(module.isHeldByHost, 'its share is as much as the window')
+})
+
 t.test('a deadline of the controller that has not come is no event', async t => {
   const control = new Restless()
   const { module, obeyed } = build(control)

@@ -55,6 +55,19 @@ t.test('packets that take as long as a run leave one by one', async t => {
   t.same(departures(other, rateOf(0.9 * MS), 3), due, 'two would take longer than a run')
 })
 
+t.test('so many packets leave together whatever time they take, and the rate is kept', async t => {
+  const pacer = new Pacer(0, MS)
+  pacer.runPackets = TURN_PACKETS
+  pacer.runPacketsLeast = 3
+  const begins = (n: number) => 5 * MS + n * 6 * MS
+  t.same(departures(pacer, rateOf(2 * MS), 7), [0, 0, 0, 1, 1, 1, 2].map(begins))
+  pacer.runPacketsLeast = 2 * TURN_PACKETS
+  const turn = departures(pacer, rateOf(2 * MS), 2 * TURN_PACKETS + 2)
+  const first = turn.lastIndexOf(turn[0]!)
+  const next = turn.indexOf(turn[first + 1]!, first)
+  t.equal(turn.filter(at => at === turn[next]).length, TURN_PACKETS, 'no more than a turn')
+})
+
 t.test('a rate that falls in the middle of a run ends it', async t => {
   const pacer = new Pacer(0, MS)
   pacer.runPackets = TURN_PACKETS

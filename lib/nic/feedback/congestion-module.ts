@@ -106,6 +106,11 @@ export class CongestionModule {
       : Math.min(bytes, this.#baseRtt.windowBytes(this.#agreed.payloadMax))
   }
 
+  /** The window has more room than the flow's share of a host to which others send as well. */
+  get isHeldByHost(): boolean {
+    return this.hostShare.isShared && this.hostShare.bytes < this.#control!.windowBytes()
+  }
+
   /** The rate that paces the flow, bit/s. A flow without a controller starts at line rate, as every flow does. */
   rateBps(): number {
     const rateBps = this.#control === null ? NO_RATE : this.#control.rateBps()

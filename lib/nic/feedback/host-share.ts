@@ -46,6 +46,11 @@ export class HostShare {
     this.#sinceNs = now
   }
 
+  /** Others send to the same host. */
+  get isShared(): boolean {
+    return this.#flows > 1
+  }
+
   get bytes(): number {
     return this.budgetBytes / this.#flows + this.#onTheWayBytes
   }

@@ -8,6 +8,8 @@ import type { Nanos } from '../../time/nanos.js'
 export class Pacer {
   /** Packets that may leave in a run; 1 = each leaves at its own time. */
   runPackets = 1
+  /** As many of them leave together whatever time they take. */
+  runPacketsLeast = 1
   readonly #slackNs: Nanos
   readonly #runNs: Nanos
   /** Not a whole number of nanoseconds. */
@@ -16,6 +18,7 @@ export class Pacer {
   /** When the first packet of the run left, and the packets that may follow it. */
   #runFromNs = 0
   #runLeft = 0
+  #runSent = 0
 
   /**
    * @param slackNs lateness that is made up for, ns
@@ -30,7 +33,8 @@ export class Pacer {
     const due = this.#exactNs(rateBps)
     // The next packet is taken to be as long as the last one.
     const runEnds = due + (this.#bytes * 8e9) / rateBps
-    const goesOn = this.runPackets > 1 && this.#runLeft > 0 && runEnds <= this.#runFromNs + this.#runNs
+    const fits = this.#runSent < this.runPacketsLeast || runEnds <= this.#runFromNs + this.#runNs
+    const goesOn = this.runPackets > 1 && this.#runLeft > 0 && fits
     return goesOn ? this.#runFromNs : Math.ceil(due)
   }
 
@@ -48,10 +52,12 @@ export class Pacer {
     this.#bytes = wireBytes
     if (due > now) {
       this.#runLeft--
+      this.#runSent++
       return
     }
     this.#runFromNs = now
     this.#runLeft = this.runPackets - 1
+    this.#runSent = 1
   }
 
   /**

@@ -31,6 +31,12 @@ const ACK_REQUEST_PACKETS_MAX = 64
 /** Where no window says how often, so many packets have one that collects telemetry, and one that asks for an answer. */
 const NO_WINDOW_PACKETS = 64
 
+/**
+ * A flow that a shared host holds back leaves in runs of this share of its window, and each asks for one acknowledgement. The
+ * controller has nothing to learn from more of them, and the host has room for all of the window.
+ */
+const HELD_SHARE = 1 / 2
+
 /** Which packets ask for an acknowledgement. */
 interface Asks {
   /** One in this share of a window. */
@@ -456,15 +462,18 @@ export class Sender implements WindowFollower {
     const windowPackets = windowBytes === NO_WINDOW ? NO_WINDOW_PACKETS : windowBytes / this.#peer.payloadMax
     // A window that has become small must not run out while it waits for an acknowledgement.
     const { share: ackShare, everyPackets } = this.#asks
-    const packets = Math.floor(windowPackets * (control.ackShare ?? ackShare))
+    const { isHeldByHost } = this.congestion
+    const share = isHeldByHost ? HELD_SHARE : (control.ackShare ?? ackShare)
+    const packets = Math.floor(windowPackets * share)
     this.#qp.ackRequestEveryPackets = Math.min(ACK_REQUEST_PACKETS_MAX, everyPackets || packets, packets)
     const isSparse = control.collectsAll === false
     // Nothing but telemetry answers READ responses.
-    const share = this.#sent.lastWasResponse ? ackShare : 1
-    this.telemetry.sparse = isSparse ? Math.ceil(windowPackets * share) : 0
+    const collecting = this.#sent.lastWasResponse ? ackShare : 1
+    this.telemetry.sparse = isSparse ? Math.ceil(windowPackets * collecting) : 0
     // Only a Weir host answers READ responses. It has to do so before the window is used up.
     this.#responses.askEvery = isSparse && this.#peer.isWeir ? Math.max(1, packets) : 0
     this.#pacer.runPackets = isSparse ? this.turnPackets : 1
+    this.#pacer.runPacketsLeast = isHeldByHost ? Math.max(1, packets) : 1
   }
 
   onBaseRtt(baseRttNs: Nanos): void {
