@@ -1,13 +1,14 @@
 /**
- * The second half of `npm run build`: writes the program `weir`, with all that it imports, to a few files of
- * `dist/weir`. Finding and loading more than a hundred modules takes longer than most commands do, and a lab
- * starts many processes.
+ * The second half of `npm run build`: gives what is compiled plain names, and writes the program `weir`, with all that it imports, to a
+ * few files of `dist/weir`. Finding and loading more than a hundred modules takes longer than most commands do, and a lab starts many
+ * processes.
  */
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { build } from 'esbuild'
+import { build, type Plugin } from 'esbuild'
 import { packageFile } from '../lib/package-file.js'
 import { isEsbuildHere } from './esbuild-program.js'
+import { makeNamesPlain, withPlainNames } from './plain-names.js'
 import { writeUnbundled } from './unbundled.js'
 
 /**
@@ -24,6 +25,20 @@ const ENTRIES = {
 const root = dirname(packageFile('package.json'))
 const folder = join(root, 'dist', 'weir')
 
+/** What runs outside of tests. */
+const COMPILED = ['lib', 'switch-emu', 'bin', 'bench']
+
+/** Packages keep their names: one of them may ask for a mark. */
+const plainNames: Plugin = {
+  name: 'plain-names',
+  setup({ onLoad }) {
+    onLoad({ filter: /\.ts$/ }, ({ path }) => {
+      if (path.includes('node_modules')) return undefined
+      return { contents: withPlainNames(path, readFileSync(path, 'utf8')), loader: 'ts' }
+    })
+  },
+}
+
 /** CommonJS packages load Node's own modules by `require`, which an ES module does not have. */
 const REQUIRE = `import { createRequire as requireFrom } from 'node:module'
 const require = requireFrom(import.meta.url)`
@@ -39,6 +54,7 @@ async function bundle(): Promise<void> {
     format: 'esm',
     platform: 'node',
     target: 'node20.15',
+    plugins: [plainNames],
     banner: { js: REQUIRE },
     legalComments: 'none',
     sourcemap: 'linked',
@@ -64,6 +80,7 @@ function licenseOf(path: string): string {
   return `${name} ${version} (${license})\n${text}`
 }
 
+for (const part of COMPILED) makeNamesPlain(join(root, 'dist', part))
 rmSync(folder, { recursive: true, force: true })
 if (await isEsbuildHere()) await bundle()
 else {

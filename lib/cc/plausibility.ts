@@ -54,6 +54,7 @@ const TWO_48 = 0x1_0000_0000_0000
 export class PlausibilityCheck {
   /** Telemetry that was not believed, by `Doubt`. */
   readonly counts = new Float64Array(DOUBT_NAMES.length)
+  #implausible = 0
   /** What was believed last: one row a hop or, if telemetry names only busiest hops, a table of links. */
   readonly #last = new HopRecords()
   /**
@@ -86,16 +87,19 @@ export class PlausibilityCheck {
 
   /** How much telemetry was not believed, whatever the doubt. */
   get implausible(): number {
-    let sum = 0
-    for (let i = 1; i < this.counts.length; i++) sum += this.counts[i]!
-    return sum
+    return this.#implausible
+  }
+
+  #count(doubt: Doubt, times: number): void {
+    this.counts[doubt]! += times
+    this.#implausible += times
   }
 
   /** False if the telemetry is to be ignored. @param tNs T of the flow */
   check(now: Nanos, hops: HopRecords, tNs: Nanos): boolean {
     if (hops.count === 0) return true
     if (!isPathOfHops(hops)) {
-      this.counts[Doubt.PATH]! += 1
+      this.#count(Doubt.PATH, 1)
       return false
     }
     const last = this.#last
@@ -113,7 +117,7 @@ export class PlausibilityCheck {
       const row = hops.switchId[i] === 0 ? -1 : this.#last.rowOf(hops.switchId[i]!, hops.port[i]!)
       if (row >= 0 && this.#last.rateBps[row] !== hops.rateBps[i]) doubt = Doubt.LINK
     }
-    if (doubt !== Doubt.NONE) this.counts[doubt]! += 1
+    if (doubt !== Doubt.NONE) this.#count(doubt, 1)
     return doubt === Doubt.NONE
   }
 
@@ -137,7 +141,7 @@ export class PlausibilityCheck {
     if (lasts && this.#compare(now, hops, doubted) === Doubt.NONE) {
       return this.#believe(now, hops, true)
     }
-    this.counts[doubt]! += 1
+    this.#count(doubt, 1)
     if (!again) this.#doubtedSinceNs = now
     this.#countUnconfirmed()
     this.#keepDoubted(now, hops)
@@ -145,14 +149,15 @@ export class PlausibilityCheck {
   }
 
   #countUnconfirmed(): void {
-    this.counts[Doubt.PATH]! += this.#unconfirmed
+    if (this.#unconfirmed === 0) return
+    this.#count(Doubt.PATH, this.#unconfirmed)
     this.#unconfirmed = 0
   }
 
   #keepDoubted(now: Nanos, hops: HopRecords): void {
     this.#doubted ??= new HopRecords()
     this.#doubted.copyFrom(hops)
-    this.#doubted.keptNs.fill(now, 0, hops.count)
+    this.#doubted.keep(now)
   }
 
   #believe(now: Nanos, hops: HopRecords, anew: boolean): boolean {
@@ -162,7 +167,7 @@ export class PlausibilityCheck {
     if (hops.busiestOnly && !anew) this.#remember(now, hops)
     else {
       this.#last.copyFrom(hops)
-      this.#last.keptNs.fill(now, 0, hops.count)
+      this.#last.keep(now)
     }
     return true
   }

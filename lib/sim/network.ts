@@ -28,6 +28,8 @@ export class Network {
   #now: Nanos = 0
   #events = 0
   #unplugged = 0
+  /** `run` is to return after the event that runs now. */
+  #halted = false
 
   constructor(options: { pool: FramePool; startNs?: Nanos }) {
     this.#pool = options.pool
@@ -88,6 +90,25 @@ export class Network {
   /** When the next event is due, or NEVER. */
   nextEventNs(): Nanos {
     return this.#heap.firstTime()
+  }
+
+  /**
+   * Runs events that are due up to and including `until`: at most `events` of them, and none after the one that calls `halt`. `now` is
+   * that of the last one.
+   */
+  run(until: Nanos, events: number): void {
+    const heap = this.#heap
+    this.#halted = false
+    for (let left = events; left > 0 && !this.#halted; left--) {
+      const at = heap.firstTime()
+      if (at > until || at === NEVER) return
+      this.#step(at)
+    }
+  }
+
+  /** Called from within an event: `run` returns after it. */
+  halt(): void {
+    this.#halted = true
   }
 
   /** Runs every event that is due up to and including `until`; afterwards `now` is `until`. */

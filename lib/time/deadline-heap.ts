@@ -1,110 +1,83 @@
 import { type Nanos, NEVER } from './nanos.js'
 
 const SOURCES_AT_FIRST = 16
+/** The node below which all sources are. */
+const ROOT = 1
 
 /**
- * The deadlines of a fixed set of sources, smallest first: an indexed binary heap. Each source has one entry,
- * so the heap is bounded and has no stale entries. Sources with equal times are ordered by id, which makes a
- * run repeatable.
+ * The deadlines of a fixed set of sources, smallest first: a tournament between them. Each source has one entry, so the tree is
+ * bounded and has no stale entries. Sources with equal times are ordered by id, which makes a run repeatable.
  *
- * Times lie in the order of the heap, so that both children of an entry are read from one place.
+ * Each node names the source below it that is first. A deadline that changes is compared with one other at each level, and only as
+ * far up as its source is first, or was.
  */
 export class DeadlineHeap {
-  /** Heap position → deadline. */
+  /** Source → deadline. */
   #times = new Float64Array(SOURCES_AT_FIRST).fill(NEVER)
-  /** Heap position → source. */
-  #heap = new Int32Array(SOURCES_AT_FIRST)
-  /** Source → heap position. */
-  #position = new Int32Array(SOURCES_AT_FIRST)
+  /** Node → the source that is first below it. Below node n are nodes 2n and 2n + 1, below the last nodes two sources each. */
+  #first = tournament(this.#times)
   #count = 0
 
   /** Adds a source without a deadline. Returns its id, which counts from 0. */
   add(): number {
     if (this.#count === this.#times.length) this.#grow()
-    const id = this.#count++
-    this.#heap[id] = id
-    this.#position[id] = id
-    return id
+    return this.#count++
   }
 
   /** Returns the source with the earliest deadline, or -1 when there are no sources. */
   first(): number {
-    return this.#count === 0 ? -1 : this.#heap[0]!
+    return this.#count === 0 ? -1 : this.#first[ROOT]!
   }
 
   /** The earliest deadline, or NEVER. */
   firstTime(): Nanos {
-    return this.#times[0]!
+    return this.#times[this.#first[ROOT]!]!
   }
 
   timeOf(id: number): Nanos {
-    return this.#times[this.#position[id]!]!
+    return this.#times[id]!
   }
 
   /** Sets a source's deadline. */
   set(id: number, time: Nanos): void {
-    const at = this.#position[id]!
-    const old = this.#times[at]!
-    if (time < old) this.#siftUp(at, id, time)
-    else if (time > old) this.#siftDown(at, id, time)
-  }
-
-  #siftUp(from: number, id: number, time: Nanos): void {
-    const heap = this.#heap
     const times = this.#times
-    const position = this.#position
-    let at = from
-    while (at > 0) {
-      const up = (at - 1) >> 1
-      const upTime = times[up]!
-      if (upTime < time || (upTime === time && heap[up]! < id)) break
-      const other = heap[up]!
-      times[at] = upTime
-      heap[at] = other
-      position[other] = at
-      at = up
-    }
-    times[at] = time
-    heap[at] = id
-    position[id] = at
-  }
-
-  #siftDown(from: number, id: number, time: Nanos): void {
-    const heap = this.#heap
-    const times = this.#times
-    const position = this.#position
-    const count = this.#count
-    let at = from
-    for (let child = 2 * at + 1; child < count; child = 2 * at + 1) {
-      let childTime = times[child]!
-      if (child + 1 < count) {
-        const rightTime = times[child + 1]!
-        if (rightTime < childTime || (rightTime === childTime && heap[child + 1]! < heap[child]!)) {
-          child++
-          childTime = rightTime
-        }
+    if (times[id] === time) return
+    times[id] = time
+    const first = this.#first
+    let winner = id
+    let winnerTime = time
+    let rival = id ^ 1
+    for (let node = (id + times.length) >> 1; ; node >>= 1) {
+      const rivalTime = times[rival]!
+      if (rivalTime < winnerTime || (rivalTime === winnerTime && rival < winner)) {
+        winner = rival
+        winnerTime = rivalTime
       }
-      const other = heap[child]!
-      if (time < childTime || (time === childTime && id < other)) break
-      times[at] = childTime
-      heap[at] = other
-      position[other] = at
-      at = child
+      // This source was not first here, and is not now: nothing changes above.
+      if (winner !== id && first[node] === winner) return
+      first[node] = winner
+      if (node === ROOT) return
+      rival = first[node ^ 1]!
     }
-    times[at] = time
-    heap[at] = id
-    position[id] = at
   }
 
   #grow(): void {
     const times = new Float64Array(this.#times.length * 2).fill(NEVER)
     times.set(this.#times)
     this.#times = times
-    const heap = new Int32Array(times.length)
-    heap.set(this.#heap)
-    this.#heap = heap
-    const position = new Int32Array(times.length)
-    position.set(this.#position)
-    this.#position = position
+    this.#first = tournament(times)
   }
+}
+
+/** Returns who is first at each node. */
+function tournament(times: Float64Array): Int32Array {
+  const size = times.length
+  const first = new Int32Array(size)
+  const firstOf = (n: number) => (n < size ? first[n]! : n - size)
+  for (let node = size - 1; node >= ROOT; node--) {
+    const left = firstOf(2 * node)
+    const right = firstOf(2 * node + 1)
+    first[node] = times[right]! < times[left]! ? right : left
+  }
+  return first
 }

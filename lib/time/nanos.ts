@@ -17,3 +17,9 @@ export const SECOND: Nanos = 1_000_000_000
 export function serialisationNs(bytes: number, rateBps: number): Nanos {
   return Math.ceil((bytes * 8e9) / rateBps)
 }
+
+/** Returns `ns` doubled so many times: what a timer becomes whose ends nobody has answered. */
+export function doubled(ns: Nanos, times: number): Nanos {
+  // Mostly nothing has to be doubled, and a power is a call of the C library, in the way of each packet.
+  return times === 0 ? ns : ns * 2 ** times
+}

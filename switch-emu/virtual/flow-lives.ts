@@ -195,6 +195,7 @@ export class FlowLives {
 
   #onDone(i: number): void {
     this.#ended++
+    if (this.#ended === this.#options.plan.length) this.#options.network.halt()
     if (!this.#options.keepAll) this.#resting.push(i)
   }
 

@@ -38,8 +38,8 @@ export class FlowSampler {
   sample(now: Nanos): void {
     if (this.#count++ >= SAMPLES_MAX) return
     const time = now - this.#startNs
-    for (const [i, { startNs }] of this.#plan.entries()) {
-      const flow = time < startNs ? null : this.#flowAt(i)
+    for (let i = 0; i < this.#plan.length; i++) {
+      const flow = time < this.#plan[i]!.startNs ? null : this.#flowAt(i)
       if (flow === null) continue
       const { rateBps, windowBytes, inFlightBytes } = flow.connection.stats
       this.#ofFlow[i] ??= this.#seriesOf(flow.name)

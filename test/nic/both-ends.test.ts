@@ -177,12 +177,13 @@ const DIFFERENCES: readonly {
 const isPlain = (value: unknown): boolean =>
   value === null || typeof value !== 'object' || value instanceof Uint8Array || Array.isArray(value)
 
-/** What a part of a flow shows of itself: its fields and getters. */
+/** What a part of a flow shows of itself: its fields and getters. The build has made the names of private fields plain: they begin with $. */
 function shown(part: object): Record<string, unknown> {
   const getters = Object.entries(Object.getOwnPropertyDescriptors(Object.getPrototypeOf(part)))
     .filter(([, { get }]) => get !== undefined)
     .map(([name]) => name)
-  const values = [...getters, ...Object.keys(part)].map(name => [name, Reflect.get(part, name)])
+  const fields = Object.keys(part).filter(name => !name.startsWith('$'))
+  const values = [...getters, ...fields].map(name => [name, Reflect.get(part, name)])
   return Object.fromEntries(values.filter(([, value]) => isPlain(value)))
 }
 

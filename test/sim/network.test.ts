@@ -54,6 +54,24 @@ t.test('runUntil includes its end', async t => {
   t.equal(b.received.length, 1)
 })
 
+t.test('run ends after so many events, at its end, and after the event that halts it', async t => {
+  const { network, a, b, ids } = pair(1000)
+  for (const at of [0, 10, 20, 30]) a.send(at, 0, at)
+  network.kick(ids[0])
+  network.run(1000, 3)
+  t.same([network.events, network.now], [3, 30], 'at 0 the frame left as the node was kicked')
+  network.run(1009, 100)
+  t.same([network.events, network.now, b.received.length], [4, 1000, 1], 'the next arrival is at 1010')
+  b.onArrival = () => network.halt()
+  network.run(5000, 100)
+  t.same([network.now, b.received.length], [1010, 2], 'after its event')
+  network.run(5000, 1)
+  t.same([network.now, b.received.length], [1020, 3], 'and goes on when it is called again')
+  b.onArrival = () => {}
+  network.run(Number.POSITIVE_INFINITY, 100)
+  t.same([network.now, b.received.length], [1030, 4], 'without events it is over')
+})
+
 t.test('events at one time run in the order in which nodes and links were added', async t => {
   const pool = new FramePool(100, 256)
   const network = new Network({ pool })

@@ -149,7 +149,7 @@ export class HpccCore {
 
   #store(now: Nanos, hops: HopRecords): void {
     this.#last.copyFrom(hops)
-    this.#last.keptNs.fill(now, 0, hops.count)
+    this.#last.keep(now)
   }
 
   /** Lines 1-9 over all links of the path. */

@@ -1,4 +1,4 @@
-import { type Nanos, NEVER } from '../../time/nanos.js'
+import { doubled, type Nanos, NEVER } from '../../time/nanos.js'
 
 /**
  * An answer is given up after so many times the last round trip, or T if that is longer. Each one given up doubles
@@ -154,7 +154,8 @@ export class TelemetryProbe {
 
   /** When the answer is given up, or the next probe may go. */
   nextTimeout(): Nanos {
-    if (this.#awaited) return this.#lastSentNs + TIMEOUT_ROUND_TRIPS * 2 ** this.#givenUp * this.#roundTripNs
+    if (this.#awaited)
+      return this.#lastSentNs + doubled(TIMEOUT_ROUND_TRIPS, this.#givenUp) * this.#roundTripNs
     const next = this.#nextNs()
     return next === Number.NEGATIVE_INFINITY ? NEVER : next
   }

@@ -1,4 +1,4 @@
-import { type Nanos, NEVER } from '../../time/nanos.js'
+import { doubled, type Nanos, NEVER } from '../../time/nanos.js'
 import type { RoundTrips } from './round-trips.js'
 
 const NONE = -1
@@ -52,7 +52,7 @@ export class TailProbe {
 
   /** PTO; NEVER while no round trip is known. */
   get timeoutNs(): Nanos {
-    return this.firstTimeoutNs * 2 ** this.#unanswered
+    return doubled(this.firstTimeoutNs, this.#unanswered)
   }
 
   /** True if the probe before this one brought no answer, and was the last packet. */

@@ -1,4 +1,4 @@
-import { type Nanos, NEVER } from '../../time/nanos.js'
+import { doubled, type Nanos, NEVER } from '../../time/nanos.js'
 import type { RoundTrips } from '../recovery/round-trips.js'
 
 /** Silence that the standard's timer is stretched to at most, where round trips are that long. */
@@ -54,7 +54,7 @@ export class RequesterTimers {
       return Math.max(this.#timeoutNs, standardOnly ? 0 : FIRST_NS, expectedNs)
     }
     if (measuredNs <= this.#timeoutNs / (standardOnly ? 1 : STRETCH_MAX)) return this.#timeoutNs
-    const stretchedNs = measuredNs * Math.min(STRETCH_MAX, 2 ** this.#ends)
+    const stretchedNs = measuredNs * Math.min(STRETCH_MAX, doubled(1, this.#ends))
     return Math.max(this.#timeoutNs, Math.min(TRANSPORT_MAX_NS, stretchedNs))
   }
 
@@ -62,7 +62,7 @@ export class RequesterTimers {
   get retransmitTimeoutNs(): Nanos {
     const measuredNs = this.#trips.timeoutNs(this.#retransmitLeastNs)
     if (measuredNs === 0 || this.#retransmitLeastNs === NEVER) return NEVER
-    return Math.max(measuredNs, this.#probeNs) * 2 ** this.#ends
+    return doubled(Math.max(measuredNs, this.#probeNs), this.#ends)
   }
 
   setExponent(exponent: number): void {

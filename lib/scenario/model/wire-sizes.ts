@@ -50,7 +50,8 @@ export function leanOverheadBytes(int: IntSettings, plain: boolean): number {
 export function headerSlotBytes({ format, hops }: IntSettings): number {
   const longest: IntSettings = { format: format === 'compact' ? 'wide' : format, hops }
   const headers = dataOverheadBytes(longest, hops) + HEADERS_MORE_BYTES
-  return Math.max(HEADER_SLOT_BYTES, (headers + 63) & ~63)
+  // An odd number of cache lines: headers that lie a power of two apart would displace each other in the cache.
+  return Math.max(HEADER_SLOT_BYTES, (headers + 63) & ~63) | 64
 }
 
 /**

@@ -76,6 +76,12 @@ export class HopRecords {
     for (let i = 0; i < other.count; i++) this.copyRow(i, other, i)
   }
 
+  /** All rows were stored at `now`. */
+  keep(now: number): void {
+    const { keptNs } = this
+    for (let i = 0; i < this.count; i++) keptNs[i] = now
+  }
+
   /** Makes a row a copy of one of `other`. */
   copyRow(row: number, other: HopRecords, otherRow: number): void {
     this.switchId[row] = other.switchId[otherRow]!

@@ -80,15 +80,24 @@ export function bytes(shimFormat: number, slotCount: number): number {
  */
 export function check(view: DataView, at: number, end: number): WireError {
   if (end - at < BYTES) return WireError.SHORT_SHIM
-  const first = view.getUint8(at + VERSION_FORMAT)
+  return checkHead(view.getUint32(at), at, end)
+}
+
+/** @param head the first four bytes: version and format, flags, hop count, slots */
+function checkHead(head: number, at: number, end: number): WireError {
+  const first = head >>> 24
   if (first !== ((VERSION << 4) | FORMAT_WIDE) && first !== ((VERSION << 4) | FORMAT_COMPACT)) {
     return WireError.BAD_SHIM
   }
-  const slotCount = view.getUint8(at + SLOTS)
+  const slotCount = head & 0xff
   if (slotCount > MAX_HOPS) return WireError.BAD_SHIM
-  const overflow = (view.getUint8(at + FLAGS) & FLAG_OVERFLOW) !== 0
-  if (view.getUint8(at + HOP_COUNT) > slotCount !== overflow) return WireError.BAD_SHIM
+  const overflow = (head & (FLAG_OVERFLOW << 16)) !== 0
+  if (hopsOf(head) > slotCount !== overflow) return WireError.BAD_SHIM
   return at + bytes(first & 0x0f, slotCount) > end ? WireError.SHORT_SHIM : WireError.OK
+}
+
+function hopsOf(head: number): number {
+  return (head >>> 8) & 0xff
 }
 
 export function version(view: DataView, at: number): number {
@@ -252,13 +261,15 @@ type HopRecord = Pick<
  * @returns true if the hop was counted; false for an echo or a malformed shim, which stays unchanged
  */
 export function stamp(view: DataView, at: number, end: number, record: HopRecord): boolean {
-  if (check(view, at, end) !== WireError.OK || isEcho(view, at)) return false
-  const hop = hopCount(view, at)
+  if (end - at < BYTES) return false
+  const head = view.getUint32(at)
+  if (checkHead(head, at, end) !== WireError.OK || (head & (FLAG_ECHO << 16)) !== 0) return false
+  const hop = hopsOf(head)
   view.setUint16(at + PATH_ID, pathId(view, at) ^ record.switchId)
   if (hop < 0xff) view.setUint8(at + HOP_COUNT, hop + 1)
-  if (hop >= slots(view, at)) {
+  if (hop >= (head & 0xff)) {
     view.setUint8(at + FLAGS, flags(view, at) | FLAG_OVERFLOW)
-  } else if (format(view, at) === FORMAT_COMPACT) {
+  } else if (((head >>> 24) & 0x0f) === FORMAT_COMPACT) {
     writeCompact(view, at + BYTES + hop * COMPACT_SLOT_BYTES, record)
   } else {
     writeWide(view, at + BYTES + hop * WIDE_SLOT_BYTES, record)

@@ -55,8 +55,11 @@ export class IntStamper implements SwitchFeature {
     hop.priority = egress.sentPriority
     view.fill(hop, port, hop.priority, port === egress ? frame.wireLength + growth : 0)
     view.conceal(hop)
-    hop.ttl = ttl(frame)
-    hop.ecn = ecn(frame)
+    // The native shim has no place for what the IP header says.
+    if (frame.intFormat !== telemetry.NATIVE) {
+      hop.ttl = ttl(frame)
+      hop.ecn = ecn(frame)
+    }
     telemetryHop.stamp(frame, hop, growth)
     if (view.ratioOnly) telemetryHop.markRatioOnly(frame)
     if (telemetry.isInUdp(frame) && udp.checksum(frame.view, frame.l4) !== 0) mendChecksum(frame)
