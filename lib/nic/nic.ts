@@ -1,4 +1,4 @@
-import type { AckSample } from '../cc/congestion-control.js'
+import { type AckSample, NO_RATE } from '../cc/congestion-control.js'
 import { WeirError } from '../errors.js'
 import type { Frame } from '../frame/frame.js'
 import type { Node } from '../frame/node.js'
@@ -85,7 +85,7 @@ export class Nic implements Node, Verbs, RxEvents {
   constructor(config: NicConfig) {
     this.settings = nicSettings(config)
     this.address = config.address
-    const { hostIntake, lineRateBps } = this.settings
+    const { hostIntake, lineRateBps, untaggedCnps } = this.settings
     this.pathLengths = new PathLengths(this.settings.int.hops, this.settings.intHopsMax)
     this.packetSizes = new PacketSizes(this.settings.packetBytesMax)
     this.hostHop = hostIntake === undefined ? null : new HostHop(hostIntake, lineRateBps)
@@ -99,7 +99,14 @@ export class Nic implements Node, Verbs, RxEvents {
       pool: config.pool,
       icrc: this.settings.icrc !== 'off',
     })
-    this.#rx = new RxPipeline(config.address, this.table, this, this.settings.icrc, this.settings.withoutIcrc)
+    this.#rx = new RxPipeline(
+      config.address,
+      this.table,
+      this,
+      this.settings.icrc,
+      this.settings.withoutIcrc,
+      untaggedCnps === 0 ? NO_RATE : untaggedCnps * lineRateBps,
+    )
     this.readRoom = new ReadRoom(this.settings.receiveBudgetBytes)
     this.#connections = new Connections(this)
     this.pfc = new PfcReceiver(this.settings.lineRateBps)

@@ -40,6 +40,8 @@ interface RxCounters {
   unknownOpcode: number
   /** Feedback on a connection with a key that had no tag, a wrong one, or came a second time. */
   untaggedFeedback: number
+  /** CNPs without a tag that counted on a connection with a key. */
+  untaggedCnps: number
   forgedFeedback: number
   replayedFeedback: number
   /** Telemetry that no switch can have written. */
@@ -88,6 +90,7 @@ export class RxPipeline {
     wrongSource: 0,
     unknownOpcode: 0,
     untaggedFeedback: 0,
+    untaggedCnps: 0,
     forgedFeedback: 0,
     replayedFeedback: 0,
     implausibleTelemetry: 0,
@@ -99,10 +102,12 @@ export class RxPipeline {
   readonly #events: RxEvents
   readonly #verify: ((frame: Frame) => boolean) | null
   readonly #withoutIcrc: boolean
+  readonly #untaggedCnpsAboveBps: number
 
   /**
    * @param icrcMode 'off' in virtual time; 'ignore-id' on sockets that hide the IP identification
    * @param withoutIcrc connections may agree that their packets have none
+   * @param untaggedCnpsAboveBps rate of a flow with a key above which CNPs without a tag count, bit/s
    */
   constructor(
     local: HostAddress,
@@ -110,7 +115,9 @@ export class RxPipeline {
     events: RxEvents,
     icrcMode: IcrcMode,
     withoutIcrc = false,
+    untaggedCnpsAboveBps = Number.POSITIVE_INFINITY,
   ) {
+    this.#untaggedCnpsAboveBps = untaggedCnpsAboveBps
     this.#local = local
     this.#table = table
     this.#events = events
@@ -198,6 +205,10 @@ export class RxPipeline {
     const forQp = opcode < Opcode.CNP || opcode === Opcode.SACK || isStamped
     if (!forQp) frame.bringIn()
     const guarded = flow.peer.guard !== null && feedbackTag.isOn(opcode)
+    if (guarded && opcode === Opcode.CNP && this.#heedsUntagged(flow, frame)) {
+      this.#onUntaggedCnp(now, flow)
+      return
+    }
     if (guarded && !this.#isAuthentic(flow, frame, opcode)) return
     // A switch answers for whoever has this address: only what the peer sends itself shows that it knows the connection.
     const isPeers = opcode !== Opcode.DIRECT_NOTIFY && (guarded || flow.peer.guard === null)
@@ -324,6 +335,18 @@ export class RxPipeline {
     else this.counters.replayedFeedback++
     flow.stats.refusedFeedback++
     return false
+  }
+
+  /** A CNP without a tag counts while the flow is fast: so whoever forges some can slow it down to that rate, less a cut, and no further. */
+  #heedsUntagged({ sender: { congestion } }: Flow, frame: Frame): boolean {
+    return frame.payloadLength === 0 && congestion.rateBps() > this.#untaggedCnpsAboveBps
+  }
+
+  #onUntaggedCnp(now: Nanos, flow: Flow): void {
+    this.counters.untaggedCnps++
+    this.#forgetEcho()
+    flow.sender.onCnp(now, this.sample)
+    this.#events.onFlowChanged(now, flow)
   }
 
   #forgetEcho(): void {
