@@ -26,7 +26,7 @@ import { readDecimal } from '../../lib/options/decimal.js'
 import type { CommandOption, SettingsOf, ValueOption } from '../../lib/options/option.js'
 import { parseNumber, parseValue } from '../../lib/options/parse-options.js'
 import { isWithin } from '../../lib/options/read-value.js'
-import { TRANSPORT_OPTIONS, type TransportOptions } from '../../lib/qp/transport-options.js'
+import { TRANSPORT_OPTIONS, type TransportOptions, UNTAGGED_CNPS } from '../../lib/qp/transport-options.js'
 import { CHUNK } from '../../lib/transfer/transfer-options.js'
 import { INT_FORMAT, INT_HOPS } from '../../lib/wire/telemetry/int-options.js'
 import { FORMAT_NAMES, type IntFormat } from '../../lib/wire/telemetry/telemetry.js'
@@ -74,7 +74,16 @@ const TRANSPORT = commandOptions(TRANSPORT_OPTIONS).map(
 
 const [, SOURCE_PORTS, INTERFACE, PRIORITY, DSCPS, IFA, ICRC, CNP_PRIORITY] = PORT_OPTIONS
 /** They know of each other, wherever the help has them. */
-const OPTIONS = [...PORT_OPTIONS, UDP_PORT, LINE_RATE, BASE_RTT, KEEP_ALIVE, CHUNK, CONNECTIONS] as const
+const OPTIONS = [
+  ...PORT_OPTIONS,
+  UDP_PORT,
+  LINE_RATE,
+  BASE_RTT,
+  KEEP_ALIVE,
+  CHUNK,
+  CONNECTIONS,
+  UNTAGGED_CNPS,
+] as const
 
 /** Parts of `--overlay`. */
 const VNI = {
@@ -128,7 +137,7 @@ function withTransport(command: Command): Command {
   command.optionsGroup('Network and transport:')
   addValueOptions(command, [LINE_RATE, BASE_RTT, PRIORITY, DSCPS, CNP_PRIORITY], OPTIONS)
   addValueOptions(command, TRANSPORT)
-  addValueOptions(command, [KEEP_ALIVE, ICRC], OPTIONS)
+  addValueOptions(command, [KEEP_ALIVE, ICRC, UNTAGGED_CNPS], OPTIONS)
   return command.option(
     '--key-file <path>',
     'file of mode 0600 with a secret of 16 to 1024 bytes, the same on all hosts: hosts refuse connections without it ' +

@@ -140,6 +140,8 @@ export interface NicOptions {
   dscpOfPriority?: readonly number[]
   /** Priority of congestion notification packets, 0 to 7. Default: that of the packets that they answer. */
   cnpPriority?: number
+  /** With a key: share of the line rate above which CNPs without a tag count, 0 to 1. Default 0: they do not. */
+  untaggedCnps?: number
   /** Telemetry of data packets: its format, and the hops that may write it. Default wide, 5. */
   int?: { format: IntFormat; hops: number }
   /**
@@ -323,6 +325,7 @@ function createNic(
     priority: options.priority,
     dscpOfPriority: options.dscpOfPriority,
     cnpPriority: options.cnpPriority,
+    untaggedCnps: options.untaggedCnps,
     int: options.int,
     // A caller that gives the number of hops has chosen the length of telemetry.
     intHopsMax: options.int === undefined ? hopsFor(port.mtu, pathMtu) : 1,

@@ -9,7 +9,13 @@ import type { FramePool } from '../frame/frame-pool.js'
 import { RUN_PACKETS_MAX } from '../frame/frame-run.js'
 import { checkValue } from '../options/check-options.js'
 import type { ValueOption } from '../options/option.js'
-import { CNP_PRIORITY, type Recovery, type Start, transportOption } from '../qp/transport-options.js'
+import {
+  CNP_PRIORITY,
+  type Recovery,
+  type Start,
+  transportOption,
+  UNTAGGED_CNPS,
+} from '../qp/transport-options.js'
 import { type Nanos, NEVER } from '../time/nanos.js'
 import type { HostAddress } from '../wire/net/address.js'
 import type { MacAddress } from '../wire/net/mac.js'
@@ -183,6 +189,11 @@ export interface NicConfig {
   /** Priority, 0 to 7, of congestion notification packets. Default: that of the packets that they answer. */
   cnpPriority?: number
   /**
+   * With a secret, CNPs without a tag count while the flow sends faster than this share of the line rate, 0 to 1: switches of the network may
+   * send them, and so may anybody. Default 0: they do not.
+   */
+  untaggedCnps?: number
+  /**
    * Shared with all peers, 16 to 1024 bytes: connections without it are refused, and feedback is authenticated by a key of
    * each connection (draft-miao-rtgwg-hpccplus, security considerations). Default: none.
    */
@@ -265,6 +276,7 @@ export function nicSettings(config: NicConfig): NicSettings {
     slackNs: 0,
     pacingRunNs: 0,
     runPackets: 1,
+    untaggedCnps: 0,
     cm: {},
     ...(given as unknown as NicConfig),
     telemetry: telemetrySettings(config.telemetry),
@@ -319,6 +331,12 @@ function check(settings: NicSettings): void {
   checkTransport('rnrRetryCount', settings.rnrRetry, 'rnrRetry')
   checkRow(PRIORITY, 'priority', settings.priority)
   checkRow(CNP_PRIORITY, 'cnpPriority', settings.cnpPriority ?? 0)
+  checkRow(UNTAGGED_CNPS, 'untaggedCnps', settings.untaggedCnps)
+  if (settings.untaggedCnps > 0 && settings.secret === undefined)
+    throw new WeirError(
+      'WEIR_BAD_ARGUMENT',
+      'NIC: untaggedCnps has no effect without a key, because no CNP has a tag then; set a key, or leave untaggedCnps out',
+    )
   if (settings.dscpOfPriority.length !== 8) {
     throw bad('dscpOfPriority', 'a list of 8 DSCPs, each 0 to 63', settings.dscpOfPriority)
   }

@@ -97,6 +97,18 @@ export const CNP_PRIORITY = {
   command: { flag: '--cnp-priority <number>', usual: 'that of the packets that they answer' },
 } as const satisfies CommandOption
 
+/** How far CNPs count that nobody proves. It stands beside the table, because it has no effect without a key. */
+export const UNTAGGED_CNPS = {
+  name: 'untaggedCnps',
+  kind: 'share',
+  min: 0,
+  max: 1,
+  default: 0,
+  doc: 'on a connection with a key, CNPs without a tag, which switches of the network may send, count while the flow sends faster than this share of the line rate; 0: never',
+  example: 0.1,
+  command: { flag: '--untagged-cnps <share>' },
+} as const satisfies CommandOption
+
 export type TransportOptions = SettingsOf<typeof TABLE>
 
 export const TRANSPORT_OPTIONS: readonly ValueOption[] = TABLE

@@ -28,6 +28,7 @@ export function daemonArguments(scenario: Scenario, host: string, place: DaemonP
       'dscp-of-priority': hostDscps(scenario, host).join(),
       ...(transport.cnpPriority !== undefined && { 'cnp-priority': String(transport.cnpPriority) }),
     }),
+    ...(transport.untaggedCnps > 0 && { 'untagged-cnps': String(transport.untaggedCnps) }),
     int: `${int.format}:${int.hops}`,
     'log-level': 'warn',
     ...(int.ifaProtocol !== undefined && { 'ifa-protocol': String(int.ifaProtocol) }),

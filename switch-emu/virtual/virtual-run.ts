@@ -240,6 +240,7 @@ export class VirtualRun {
       priority: DEFAULT_PRIORITY,
       dscpOfPriority: hostDscps(this.#scenario, name),
       cnpPriority: transport.cnpPriority,
+      untaggedCnps: transport.untaggedCnps,
       ackEveryPackets: transport.ackEvery,
       retryCount: transport.retryCount,
       rnrRetry: transport.rnrRetryCount,

@@ -209,7 +209,7 @@ t.test('no rate below the least, whatever comes', async t => {
 })
 
 t.test('a window that follows the rate', async t => {
-  const cc = new Dcqcn(CONTEXT, { window: true })
+  const cc = new Dcqcn(CONTEXT, { withWindow: true })
   t.equal(cc.windowBytes(), 40_000)
   cnp(cc, 0)
   t.equal(cc.windowBytes(), 20_000)

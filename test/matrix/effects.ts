@@ -137,6 +137,7 @@ export const NIC_EFFECTS: Readonly<
   seesIds: 'of sockets: test/nic/plain-ids',
   choosesIds: 'of sockets: test/nic/plain-ids',
   slackNs: 'of loops that wake late: test/nic/pacing',
+  untaggedCnps: 'of packets that nobody in these networks sends: test/nic/cnps',
   cm: 'of handshakes, which end before data begins: test/cm',
   lineRateBps: [{ value: 5e9, seen: less('rateMax') }],
   pathMtu: [256, 512, 2048, 4096].map(value => ({ value, seen: either(is('payloadMax', value), filled) })),
@@ -217,6 +218,10 @@ export const NIC_EFFECTS: Readonly<
 
 /** Options of controllers that need another value than the range suggests, or other networks. */
 export const CC_EFFECTS: Readonly<Record<string, Partial<Effect> | string>> = {
+  g: 'it takes CNPs, or marks, with a pause between them: test/cc/dcqcn, test/cc/dctcp',
+  alphaTimer: { value: 1 * MICROSECOND },
+  byteCounter: { value: 1000 },
+  rHai: 'it takes more steps of both counters than these flows have: test/cc/dcqcn',
   eta: { value: 0.5 },
   flows: { value: 2 },
   wAi: { value: 3000 },

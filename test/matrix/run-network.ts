@@ -414,8 +414,10 @@ class World {
     if (jain < jainLeast) this.#fail(`the Jain index is ${jain.toFixed(3)}, not ${jainLeast}`)
   }
 
-  #checkQueue({ queueMax, windowMax }: Figures): void {
+  /** Windows bound queues. A controller without one (`windowBytes` 0) leaves them to the buffer. */
+  #checkQueue({ queueMax, windowMin, windowMax }: Figures): void {
     const { plan, config } = this.#run
+    if (windowMin === 0 && queueMax <= plan.bufferBytes) return
     const mtu = Math.max(config.pathMtu ?? 1024, config.packetBytesMax ?? 0)
     // READ responses have no window of their own.
     const responses = plan.flows.length * 12_000

@@ -5,6 +5,7 @@ import { Receiver } from '../../lib/nic/flow/receiver.js'
 import { TelemetryEcho } from '../../lib/nic/telemetry/telemetry-echo.js'
 import { WorkOpcode } from '../../lib/qp/queues/work.js'
 import * as bth from '../../lib/wire/ib/bth.js'
+import * as cnp from '../../lib/wire/ib/cnp.js'
 import * as icrc from '../../lib/wire/ib/icrc.js'
 import { Opcode } from '../../lib/wire/ib/opcode.js'
 import * as ipv4 from '../../lib/wire/net/ipv4.js'
@@ -59,6 +60,10 @@ function mark(frame: Frame): void {
   const tos = view.getUint8(l3 + 1)
   t.not(tos & 3, 0, 'it is ECN-capable')
   view.setUint8(l3 + 1, tos | 3)
+  setChecksum(frame)
+}
+
+function setChecksum({ view, l3 }: Frame): void {
   ipv4.setChecksum(view, l3, 0)
   let sum = 0
   for (let i = 0; i < 20; i += 2) sum += view.getUint16(l3 + i)
@@ -202,30 +207,65 @@ t.test('acknowledgements count marked packets, whatever their ratio', async t =>
   }
 })
 
-t.test('a CNP that is not the peer’s changes nothing on a connection with a key', async t => {
+/** Makes a CNP without a tag of an acknowledgement on the same way. */
+function intoCnp(frame: Frame): void {
+  const { view, l3, l4 } = frame
+  cnp.write(view, frame.bth, bth.DEFAULT_PARTITION_KEY, bth.destQpn(view, frame.bth))
+  frame.length = frame.bth + bth.BYTES + cnp.BYTES + icrc.BYTES
+  frame.wireLength = frame.length
+  ipv4.setTotalLength(view, l3, frame.length - l3)
+  setChecksum(frame)
+  view.setUint16(l4 + 4, frame.length - l4)
+  icrc.write(frame)
+}
+
+/** `a` and `b` have a key, and every other acknowledgement becomes a CNP that nobody proves. */
+function forged(untaggedCnps: number) {
   const secret = Buffer.alloc(32, 3)
-  const pair = makePair({ a: { ...DCQCN, secret }, b: { ...SILENT, secret } })
+  // Acknowledgements that turn into CNPs are lost.
+  const cc = { name: 'dcqcn', options: { lossReaction: false } }
+  const pair = makePair({ a: { ...DCQCN, cc, secret, untaggedCnps }, b: { ...SILENT, secret } })
   const { left } = connected(pair)
+  let acks = 0
   pair.tap.watch = (frame, _now, fromA) => {
-    if (fromA || frameName(frame) !== 'RC_ACKNOWLEDGE') return true
-    // An acknowledgement becomes a CNP: with the tag of another packet.
-    bth.setOpcode(frame.view, frame.bth, Opcode.CNP)
-    icrc.write(frame)
+    if (!fromA && frameName(frame) === 'RC_ACKNOWLEDGE' && acks++ % 2 === 0) intoCnp(frame)
     return true
   }
-  const region = memoryOf(pair.a, Buffer.alloc(10_000))
-  const there = memoryOf(pair.b, Buffer.alloc(10_000))
+  const region = memoryOf(pair.a, Buffer.alloc(BYTES))
+  const there = memoryOf(pair.b, Buffer.alloc(BYTES))
   const remote = { remoteAddress: there.address, rkey: there.key }
+  let least = Number.POSITIVE_INFINITY
   left.connection!.postSend(pair.network.now, {
     id: 1,
     opcode: WorkOpcode.RDMA_WRITE,
     region,
     offset: 0,
-    length: 10_000,
+    length: BYTES,
     ...remote,
   })
-  pair.kick()
-  pair.network.runUntil(pair.network.now + 500 * US)
-  t.ok(pair.a.counters.rx.untaggedFeedback > 0)
-  t.equal(left.connection!.stats.rateBps, 10e9)
+  const done = pair.until(() => {
+    least = Math.min(least, left.connection!.stats.rateBps || least)
+    return left.log.includes('completion 1 SUCCESS')
+  })
+  t.ok(done)
+  return { least, counters: pair.a.counters.rx, acks }
+}
+
+t.test('on a connection with a key a CNP without a tag changes nothing', async t => {
+  const { least, counters, acks } = forged(0)
+  t.ok(acks > 100)
+  t.ok(counters.untaggedFeedback > 50)
+  t.equal(counters.untaggedCnps, 0)
+  t.equal(least, 10e9)
+})
+
+t.test('unless the user allows it, and then not below a share of the line rate, less one cut', async t => {
+  const { least, counters } = forged(0.4)
+  t.ok(counters.untaggedCnps > 0)
+  t.ok(counters.untaggedFeedback > 0, 'below that rate they do not count')
+  t.ok(least >= 0.2 * 10e9 && least <= 0.4 * 10e9, `${least}`)
+  t.throws(() => makePair({ a: { untaggedCnps: 0.1 } }), {
+    code: 'WEIR_BAD_ARGUMENT',
+    message: /untaggedCnps has no effect without a key/,
+  })
 })

@@ -88,6 +88,7 @@ watch: {queues: [s1:s2], every: 100us}
       ackTimeoutNs: 0,
       recovery: 'selective',
       start: 'line-rate',
+      untaggedCnps: 0,
     },
     int: { format: 'wide', hops: 2 },
     telemetry: { ...DEFAULT_TELEMETRY, hostHop: false },
@@ -233,6 +234,7 @@ watch: {queues: all, every: 500ns, flows: false}
     ackTimeoutNs: 10_000_000,
     recovery: 'goBackN',
     start: 'careful',
+    untaggedCnps: 0,
   })
   t.strictSame(scenario.int, { format: 'compact', hops: 5 })
   t.strictSame([scenario.baseRttNs, scenario.durationNs, scenario.seed], [8320, 10_000_000, 99])

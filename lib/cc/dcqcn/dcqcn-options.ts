@@ -3,6 +3,7 @@
  * has one. Names in brackets are those of the paper. Times are ns, rates bit/s.
  */
 import { MICROSECOND, type Nanos } from '../../time/nanos.js'
+import type { CongestionContext } from '../congestion-control.js'
 import { lossOptions } from '../loss-cap.js'
 import { type OptionSpec, type OptionValues, optionFlag, optionNumber } from '../options.js'
 
@@ -59,15 +60,19 @@ export const DCQCN_OPTIONS: readonly OptionSpec[] = [
     default: 10e6,
     doc: 'B: the rate also rises each time so much has been sent (section 5.2); 0: by the timer alone',
   },
-  rate('rAi', 40e6, 'R_AI: step of the target in additive increase (section 5.2)'),
+  rate(
+    'rAi',
+    null,
+    "R_AI: step of the target in additive increase; default: a thousandth of the line rate, which is the paper's 40 Mbps of 40 Gbps (section 5.2)",
+  ),
   rate(
     'rHai',
-    200e6,
-    'R_HAI: step of the target in hyper increase, which the paper takes from QCN; the value is that of its authors in simulation',
+    null,
+    'R_HAI: step of the target in hyper increase, which the paper takes from QCN; default: five times as much as R_AI by default, as its authors simulate it',
   ),
   rate('minRate', 1e6, 'lowest rate; the paper has none, NICs have 1 Mbps (rpg_min_rate)'),
   {
-    name: 'window',
+    name: 'withWindow',
     kind: 'flag',
     default: null,
     doc: 'rate x T bounds the bytes in flight; by default in flows that begin carefully; the paper has none',
@@ -97,13 +102,22 @@ export interface DcqcnConstants {
   rAiBps: number
   rHaiBps: number
   minRateBps: number
-  window: boolean
+  withWindow: boolean
   perRoundTrip: boolean
 }
 
-/** Throws WEIR_BAD_ARGUMENT for a value out of range. @param careful how the flow begins: what some flags are unless they are given */
-export function dcqcnConstants(options: OptionValues, careful: boolean): DcqcnConstants {
+/** Shares of the line rate: the paper's R_AI, and its authors' R_HAI, of their 40 Gbit/s. */
+const R_AI_SHARE = 40e6 / 40e9
+const R_HAI_SHARE = 200e6 / 40e9
+
+/** Throws WEIR_BAD_ARGUMENT for a value out of range. The context says what some options are unless they are given. */
+export function dcqcnConstants(
+  options: OptionValues,
+  { lineRateBps, careful = false }: CongestionContext,
+): DcqcnConstants {
   const value = (name: string) => optionNumber(NAME, DCQCN_OPTIONS, options, name)
+  const shareOr = (name: string, share: number) =>
+    options[name] === undefined ? share * lineRateBps : value(name)
   const flag = (name: string) => optionFlag(NAME, DCQCN_OPTIONS, options, name)
   const asItBegins = (name: string) => (options[name] === undefined ? careful : flag(name))
   return {
@@ -114,10 +128,10 @@ export function dcqcnConstants(options: OptionValues, careful: boolean): DcqcnCo
     fastRecovery: value('fastRecovery'),
     timerNs: value('timer'),
     byteCounterBytes: value('byteCounter'),
-    rAiBps: value('rAi'),
-    rHaiBps: value('rHai'),
+    rAiBps: shareOr('rAi', R_AI_SHARE),
+    rHaiBps: shareOr('rHai', R_HAI_SHARE),
     minRateBps: value('minRate'),
-    window: asItBegins('window'),
+    withWindow: asItBegins('withWindow'),
     perRoundTrip: asItBegins('perRoundTrip'),
   }
 }
@@ -131,6 +145,6 @@ function time(name: string, us: number, doc: string): OptionSpec {
   return { name, kind: 'time', min: 1 * MICROSECOND, max: 1e9, default: us * MICROSECOND, doc }
 }
 
-function rate(name: string, standard: number, doc: string): OptionSpec {
+function rate(name: string, standard: number | null, doc: string): OptionSpec {
   return { name, kind: 'rate', min: 1, max: 1e12, default: standard, doc }
 }

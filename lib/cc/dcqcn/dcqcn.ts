@@ -70,7 +70,7 @@ export class Dcqcn implements CongestionControl {
   #lookNs: Nanos = NEVER
 
   constructor(context: CongestionContext, options: OptionValues = {}) {
-    const constants = dcqcnConstants(options, context.careful === true)
+    const constants = dcqcnConstants(options, context)
     this.#constants = constants
     this.#lineRateBps = context.lineRateBps
     this.#minRateBps = Math.min(constants.minRateBps, context.lineRateBps)
@@ -89,7 +89,7 @@ export class Dcqcn implements CongestionControl {
   }
 
   get #ownWindowBytes(): number {
-    if (!this.#constants.window) return NO_WINDOW
+    if (!this.#constants.withWindow) return NO_WINDOW
     return Math.max(this.#mtu, (this.#rateBps * this.#baseRttNs) / 8e9)
   }
 

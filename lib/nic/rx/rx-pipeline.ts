@@ -1,4 +1,4 @@
-import { type AckSample, FeedbackSource, newAckSample, UNKNOWN_NS } from '../../cc/congestion-control.js'
+import { type AckSample, FeedbackSource, newAckSample, NO_RATE, UNKNOWN_NS } from '../../cc/congestion-control.js'
 import type { Frame } from '../../frame/frame.js'
 import type { ReceivedRun } from '../../frame/received-run.js'
 import type { Nanos } from '../../time/nanos.js'
@@ -41,6 +41,8 @@ interface RxCounters {
   unknownOpcode: number
   /** Feedback on a connection with a key that had no tag, a wrong one, or came a second time. */
   untaggedFeedback: number
+  /** CNPs without a tag that counted on a connection with a key. */
+  untaggedCnps: number
   forgedFeedback: number
   replayedFeedback: number
   /** Telemetry that no switch can have written. */
@@ -87,6 +89,7 @@ export class RxPipeline {
     wrongSource: 0,
     unknownOpcode: 0,
     untaggedFeedback: 0,
+    untaggedCnps: 0,
     forgedFeedback: 0,
     replayedFeedback: 0,
     implausibleTelemetry: 0,
@@ -99,8 +102,12 @@ export class RxPipeline {
   readonly #table: FlowTable
   readonly #events: RxEvents
   readonly #settings: NicSettings
+  /** Rate of a flow with a key above which CNPs without a tag count, bit/s. */
+  readonly #untaggedCnpsAboveBps: number
 
   constructor(local: HostAddress, table: FlowTable, events: RxEvents, settings: NicSettings) {
+    const { untaggedCnps, lineRateBps } = settings
+    this.#untaggedCnpsAboveBps = untaggedCnps === 0 ? NO_RATE : untaggedCnps * lineRateBps
     this.#local = local
     this.#table = table
     this.#events = events
@@ -212,6 +219,10 @@ export class RxPipeline {
     const forQp = opcode < Opcode.CNP || opcode === Opcode.SACK || isStamped
     if (!forQp) frame.bringIn()
     const guarded = flow.peer.guard !== null && feedbackTag.isOn(opcode)
+    if (guarded && opcode === Opcode.CNP && this.#heedsUntagged(flow, frame)) {
+      this.#onUntaggedCnp(now, flow)
+      return
+    }
     if (guarded && !this.#isAuthentic(flow, frame, opcode)) return
     // A switch answers for whoever has this address: only what the peer sends itself shows that it knows the connection.
     const isPeers = opcode !== Opcode.DIRECT_NOTIFY && (guarded || flow.peer.guard === null)
@@ -344,6 +355,18 @@ export class RxPipeline {
     else this.counters.replayedFeedback++
     flow.stats.refusedFeedback++
     return false
+  }
+
+  /** A CNP without a tag counts while the flow is fast: so whoever forges some can slow it down to that rate, less a cut, and no further. */
+  #heedsUntagged({ sender: { congestion } }: Flow, frame: Frame): boolean {
+    return frame.payloadLength === 0 && congestion.rateBps() > this.#untaggedCnpsAboveBps
+  }
+
+  #onUntaggedCnp(now: Nanos, flow: Flow): void {
+    this.counters.untaggedCnps++
+    this.#forgetEcho()
+    flow.sender.onCnp(now, this.sample)
+    this.#events.onFlowChanged(now, flow)
   }
 
   #forgetEcho(): void {

@@ -273,6 +273,8 @@ export interface CcChoice {
 export interface TransportSettings extends TransportOptions {
   /** Absent: that of the packets that they answer. */
   cnpPriority?: number
+  /** Share of the line rate above which CNPs without a tag count, with a key. 0: they do not. */
+  untaggedCnps: number
   /**
    * Secret of all hosts, 16 to 1024 bytes of text. With it hosts authenticate feedback. Absent: they do not.
    */

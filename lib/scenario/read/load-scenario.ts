@@ -17,7 +17,7 @@ import { whyNotRead } from '../../file-reason.js'
 import { IFA_PROTOCOL } from '../../frame/ifa-protocol.js'
 import { defaultsOf } from '../../options/check-options.js'
 import { idleText } from '../../options/idle.js'
-import { CNP_PRIORITY, TRANSPORT_OPTIONS } from '../../qp/transport-options.js'
+import { CNP_PRIORITY, TRANSPORT_OPTIONS, UNTAGGED_CNPS } from '../../qp/transport-options.js'
 import { INT_FORMAT, INT_HOPS, INT_OPTIONS, type IntOptions } from '../../wire/telemetry/int-options.js'
 import { checkPriorities } from '../model/priorities.js'
 import { Problems } from '../model/problems.js'
@@ -45,7 +45,9 @@ import { resolveWatch } from './resolve-watch.js'
 
 const DEFAULT_SEED = 1
 
-const DEFAULT_TRANSPORT = defaultsOf<TransportSettings>(TRANSPORT_OPTIONS)
+/** Options of `transport` but its key. */
+const BESIDE_KEY = [...TRANSPORT_OPTIONS, CNP_PRIORITY, UNTAGGED_CNPS]
+const DEFAULT_TRANSPORT = defaultsOf<TransportSettings>([...TRANSPORT_OPTIONS, UNTAGGED_CNPS])
 
 interface ParseOptions {
   /** The controllers that `cc` may name. Default: those of lib/cc. */
@@ -203,8 +205,10 @@ function resolveTransport(problems: Problems, value: unknown): TransportSettings
   if (value === undefined) return { ...DEFAULT_TRANSPORT }
   const path = ['transport']
   const shape = checkShape(problems, path, transportSchema, value, 'transport') ?? {}
-  const given = resolveOptions<TransportSettings>(problems, path, [...TRANSPORT_OPTIONS, CNP_PRIORITY], shape)
+  const given = resolveOptions<TransportSettings>(problems, path, BESIDE_KEY, shape)
   const { key } = shape as { key?: string }
+  if (given.untaggedCnps && key === undefined)
+    problems.atKey([...path, UNTAGGED_CNPS.name], `${UNTAGGED_CNPS.name} has no effect without key; set key`)
   return { ...DEFAULT_TRANSPORT, ...given, ...(key !== undefined && { key }) }
 }
 

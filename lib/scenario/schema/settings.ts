@@ -2,7 +2,7 @@
 import * as z from 'zod'
 import { PATH_OPTIONS } from '../../cc/path-options.js'
 import { TELEMETRY_OPTIONS } from '../../cc/telemetry-options.js'
-import { CNP_PRIORITY, TRANSPORT_OPTIONS } from '../../qp/transport-options.js'
+import { CNP_PRIORITY, TRANSPORT_OPTIONS, UNTAGGED_CNPS } from '../../qp/transport-options.js'
 import { INT_OPTIONS } from '../../wire/telemetry/int-options.js'
 import * as f from './fields.js'
 import { key, mapping, part } from './keys.js'
@@ -13,6 +13,7 @@ export const transportSchema = mapping(
   { title: 'transport', about: 'Settings of the reliable transport, of all hosts.' },
   {
     ...optionKeys([...TRANSPORT_OPTIONS, CNP_PRIORITY]),
+    ...optionKeys([UNTAGGED_CNPS], () => ({ with: { key: 'correct horse battery staple' } })),
     key: key(f.key, {
       description:
         'Secret of all hosts and switches, by which feedback is authenticated. Results do not contain it.',

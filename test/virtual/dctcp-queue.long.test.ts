@@ -1,0 +1,1 @@
+import './dctcp-queue.test.js'
