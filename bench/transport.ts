@@ -21,7 +21,7 @@ import { type Place, WeirDaemon } from './support/weir-daemon.js'
 import { wholeNumber } from './support/whole-number.js'
 
 const BANDWIDTH_BYTES = 1_000_000
-/** Of more queue pairs than so many, messages are shorter: each completes some in the time. */
+/** More queue pairs than so many send shorter messages: each completes some in the time. */
 const QPS_OF_LONG_MESSAGES = 64
 const SHORT_MESSAGE_BYTES = 64_000
 const LATENCY_BYTES = 64
