@@ -21,6 +21,9 @@ import { type Place, WeirDaemon } from './support/weir-daemon.js'
 import { wholeNumber } from './support/whole-number.js'
 
 const BANDWIDTH_BYTES = 1_000_000
+/** More queue pairs than so many send shorter messages: each completes some in the time. */
+const QPS_OF_LONG_MESSAGES = 64
+const SHORT_MESSAGE_BYTES = 64_000
 const LATENCY_BYTES = 64
 const WARMUP_NS = 5e8
 /** A message takes a fraction of the code's time in a stream: V8 compiles it later. */
@@ -222,9 +225,12 @@ class WeirPerf {
     )
     const many = qps
       .filter(count => count > 1)
-      .map(count =>
-        this.#candidate(`weir WRITE, ${count} QPs`, { ...usual, op: 'write', qps: count }, bandwidthOf),
-      )
+      .map(count => {
+        const isShort = count > QPS_OF_LONG_MESSAGES
+        const name = `weir WRITE${isShort ? ` of ${SHORT_MESSAGE_BYTES} bytes` : ''}, ${count} QPs`
+        const request = { ...usual, op: 'write', qps: count, ...(isShort && { size: SHORT_MESSAGE_BYTES }) }
+        return this.#candidate(name, request, bandwidthOf)
+      })
     return [...(qps.includes(1) ? one : []), ...many]
   }
 
