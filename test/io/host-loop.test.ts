@@ -276,34 +276,30 @@ t.test('in a round acknowledgements leave last', async t => {
   t.same(inOneRound(2, false), all)
 })
 
-t.test('requests without payload keep their place: a peer without selective repeat takes packets in order alone', t => {
-  const pool = new FramePool(8)
-  const { RC_ACKNOWLEDGE, RC_RDMA_READ_REQUEST, RC_RDMA_WRITE_ONLY, RC_SEND_ONLY, SACK } = Opcode
-  const owed = [RC_RDMA_READ_REQUEST, SACK, RC_SEND_ONLY, RC_ACKNOWLEDGE, RC_RDMA_WRITE_ONLY, RC_SEND_ONLY]
-  const sent: number[] = []
-  const port = new FullPort(pool, 0)
-  port.transmit = (frame: Frame) => {
-    sent.push(bth.opcode(frame.view, frame.bth))
-    pool.give(frame)
-  }
-  const frames = owed.map(opcode => packet(pool, opcode))
-  const node: Node = {
-    onFrame() {},
-    onTimeout() {},
-    nextTimeout: () => NEVER,
-    pollTransmit: () => frames.shift() ?? null,
-  }
-  new HostLoop({ node, port }).round(1)
-  t.same(sent, [
-    RC_RDMA_READ_REQUEST,
-    RC_SEND_ONLY,
-    RC_RDMA_WRITE_ONLY,
-    RC_SEND_ONLY,
-    SACK,
-    RC_ACKNOWLEDGE,
-  ])
-  t.end()
-})
+t.test(
+  'requests without payload keep their place: a peer without selective repeat takes packets in order alone',
+  t => {
+    const pool = new FramePool(8)
+    const { RC_ACKNOWLEDGE, RC_RDMA_READ_REQUEST, RC_RDMA_WRITE_ONLY, RC_SEND_ONLY, SACK } = Opcode
+    const owed = [RC_RDMA_READ_REQUEST, SACK, RC_SEND_ONLY, RC_ACKNOWLEDGE, RC_RDMA_WRITE_ONLY, RC_SEND_ONLY]
+    const sent: number[] = []
+    const port = new FullPort(pool, 0)
+    port.transmit = (frame: Frame) => {
+      sent.push(bth.opcode(frame.view, frame.bth))
+      pool.give(frame)
+    }
+    const frames = owed.map(opcode => packet(pool, opcode))
+    const node: Node = {
+      onFrame() {},
+      onTimeout() {},
+      nextTimeout: () => NEVER,
+      pollTransmit: () => frames.shift() ?? null,
+    }
+    new HostLoop({ node, port }).round(1)
+    t.same(sent, [RC_RDMA_READ_REQUEST, RC_SEND_ONLY, RC_RDMA_WRITE_ONLY, RC_SEND_ONLY, SACK, RC_ACKNOWLEDGE])
+    t.end()
+  },
+)
 
 t.test('a loop that polls busily answers the first frame before it takes in the second', async t => {
   const first = ['question', 'answer', 'ack', 'flush']

@@ -1,4 +1,10 @@
-import { type AckSample, FeedbackSource, newAckSample, NO_RATE, UNKNOWN_NS } from '../../cc/congestion-control.js'
+import {
+  type AckSample,
+  FeedbackSource,
+  NO_RATE,
+  newAckSample,
+  UNKNOWN_NS,
+} from '../../cc/congestion-control.js'
 import type { Frame } from '../../frame/frame.js'
 import type { ReceivedRun } from '../../frame/received-run.js'
 import type { Nanos } from '../../time/nanos.js'
