@@ -48,7 +48,7 @@ export class HostLoop implements Driven {
   readonly #loop: RealTimeLoop
   readonly #intake: Intake | null
   /** Frames without payload that leave behind the others of their round, SENT_FRAMES at most. */
-  readonly #behind: Frame[] = []
+  readonly #withoutPayload: Frame[] = []
   /** Consecutive rounds that did not take in all arrived frames. */
   #fullRounds = 0
 
@@ -99,7 +99,7 @@ export class HostLoop implements Driven {
   close(): void {
     this.#loop.close()
     // A full port counts them, and gives them back to their pool.
-    this.#sendBehind()
+    this.#sendWithoutPayload()
   }
 
   round(begun: Nanos): boolean {
@@ -129,7 +129,7 @@ export class HostLoop implements Driven {
     this.#keepDeadlines(now, received >= RECEIVED_FRAMES)
     const sent = this.#send(now)
     if (this.#intake?.wantsEnd) this.#intake.end(this.now())
-    return Math.max(sent, answered) === SENT_FRAMES || received >= RECEIVED_FRAMES
+    return Math.max(sent, answered) >= SENT_FRAMES || received >= RECEIVED_FRAMES
   }
 
   /**
@@ -141,18 +141,19 @@ export class HostLoop implements Driven {
     while (sent < SENT_FRAMES && this.#port.canTransmit()) {
       const frame = this.#node.pollTransmit(now)
       if (frame === null) break
-      if (frame.payloadLength === 0 && this.#behind.length < SENT_FRAMES) this.#behind.push(frame)
+      if (frame.payloadLength === 0 && this.#withoutPayload.length < SENT_FRAMES)
+        this.#withoutPayload.push(frame)
       else this.#port.transmit(frame)
       sent++
     }
-    if (this.#behind.length > 0 && this.#port.canTransmit()) this.#sendBehind()
+    if (this.#withoutPayload.length > 0 && this.#port.canTransmit()) this.#sendWithoutPayload()
     this.#port.flush()
     return sent
   }
 
-  #sendBehind(): void {
-    for (let i = 0; i < this.#behind.length; i++) this.#port.transmit(this.#behind[i]!)
-    this.#behind.length = 0
+  #sendWithoutPayload(): void {
+    for (let i = 0; i < this.#withoutPayload.length; i++) this.#port.transmit(this.#withoutPayload[i]!)
+    this.#withoutPayload.length = 0
   }
 
   #keepDeadlines(now: Nanos, moreWaits: boolean): void {
