@@ -188,7 +188,8 @@ t.test('values out of range are named', async t => {
     { filledPayload: 4100 },
     { wordsProof: new Uint8Array(15) },
     { receiveBudgetBytes: 2 ** 53 },
-    { applicationData: new Uint8Array(21) },
+    { applicationData: new Uint8Array(81) },
+    { privateBytes: 57 },
     { keyWords: new Uint8Array(17) },
     { needs: new Uint8Array(41) },
   ]) {

@@ -87,9 +87,11 @@ export class Guests {
     return await this.#script(seconds + 10, 'gx', 'A', command, String(seconds))
   }
 
-  /** The path MTU of the guest's NIC follows from that of its interface. */
-  async setMtu(pathMtu: 1024 | 4096): Promise<Ran> {
-    return await this.inGuest(`/usr/bin/ip link set eth0 mtu ${pathMtu === 4096 ? 4200 : 1500}`)
+  /** The path MTU of either end follows from the MTU of its interface. */
+  async setMtu(pathMtu: 1024 | 4096): Promise<void> {
+    const mtu = pathMtu === 4096 ? '4200' : '1500'
+    await this.#script(20, 'net.sh', 'exec', 'ip', 'link', 'set', 'br0', 'mtu', mtu)
+    await this.inGuest(`/usr/bin/ip link set eth0 mtu ${mtu}`)
   }
 
   /** 2 % of the packets are lost, both ways. */
