@@ -41,7 +41,16 @@ const ROOMS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   'lib/cc': [
     ['about.ts', 'options.ts', 'context-options.ts', 'congestion-control.ts', 'plausibility.ts', 'needs.ts'],
     ['loss-cap.ts', 'path-options.ts', 'telemetry-options.ts'],
-    ['rate-guard.ts', 'path-settings.ts', 'telemetry-settings.ts', 'hpcc', 'cubic', 'fixed-window', 'dcqcn', 'dctcp'],
+    [
+      'rate-guard.ts',
+      'path-settings.ts',
+      'telemetry-settings.ts',
+      'hpcc',
+      'cubic',
+      'fixed-window',
+      'dcqcn',
+      'dctcp',
+    ],
     ['rttcc', 'swift', 'timely'],
     ['rx-hpcc', 'auto'],
     ['catalogue.ts'],
