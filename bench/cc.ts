@@ -15,6 +15,7 @@ import {
   timeOperations,
 } from './micro/time-operations.js'
 import { stealSince, stealTicks } from './steal.js'
+import type { NamedFigure } from './support/against.js'
 
 const LINE_RATE_BPS = 100e9
 const BASE_RTT_NS = 20_000
@@ -43,6 +44,11 @@ export function run(args: string[], roundMs = ROUND_MS): CcResult {
   const result: CcResult = { benchmark: 'cc', stealShare: stealSince(steal), operations }
   if (!values.json) process.stdout.write(printTimes(operations))
   return result
+}
+
+/** For `--against`: ns of each operation. */
+export function comparedFigures({ operations }: CcResult): NamedFigure[] {
+  return operations.map(({ name, ns }) => ({ name: `${name}, ns`, value: ns }))
 }
 
 /**

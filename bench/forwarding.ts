@@ -23,6 +23,7 @@ import { Namespaces, noNamespaces } from '../test/support/netns.js'
 import { VethLab } from '../test/support/veth-lab.js'
 import type { BlastResult } from './blaster.js'
 import { stealSince, stealTicks } from './steal.js'
+import type { NamedFigure } from './support/against.js'
 import { wholeNumber } from './support/whole-number.js'
 
 const BLASTER = fileURLToPath(new URL('./blaster.js', import.meta.url))
@@ -63,8 +64,17 @@ interface Round {
   steal: number | null
 }
 
+interface ForwardingResult {
+  benchmark: 'forwarding'
+  cores: number
+  seconds: number
+  pairs: number
+  figures: ReturnType<typeof summarise>[]
+  switchEvents: number
+}
+
 /** @param args `--seconds N` of each round (default 2), `--pairs N` (default 5) */
-export async function run(args: string[]): Promise<object> {
+export async function run(args: string[]): Promise<ForwardingResult> {
   const { values } = parseArgs({
     args,
     options: {
@@ -86,12 +96,23 @@ export async function run(args: string[]): Promise<object> {
   }
 }
 
+/** For `--against`: what a frame costs the switch process, and how many it forwards in a second. */
+export function comparedFigures({ figures }: ForwardingResult): NamedFigure[] {
+  return figures.flatMap(({ bytes, candidates }) => {
+    const own = candidates.find(({ name }) => name === 'switch')!
+    return [
+      { name: `${bytes} B: ns of CPU a frame`, value: own.switchNsPerFrame },
+      { name: `${bytes} B: frames a second`, value: own.framesPerSecond },
+    ]
+  })
+}
+
 async function measure(
   t: ConstructorParameters<typeof Namespaces>[0],
   seconds: number,
   pairs: number,
   show: typeof print,
-) {
+): Promise<ForwardingResult> {
   const lab = await VethLab.up(t, SCENARIO, {
     mtu: MTU,
     ...(cpus().length > 1 && { prefix: ['taskset', '-c', '1'] }),
@@ -104,7 +125,7 @@ async function measure(
     bridge(new Namespaces(t)),
     bare(new Namespaces(t)),
   ]
-  const figures = []
+  const figures: ForwardingResult['figures'] = []
   for (const bytes of FRAME_BYTES) {
     const rounds = new Map<string, Round[]>(candidates.map(({ name }) => [name, []]))
     // The first round warms up.

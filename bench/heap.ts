@@ -12,6 +12,7 @@ import { WeirError } from '../lib/errors.js'
 import { libcFault } from '../lib/io/linux/libc.js'
 import type { PerfSettings } from '../lib/perf/settings.js'
 import { loopbackAddress } from '../test/support/loopback.js'
+import type { NamedFigure } from './support/against.js'
 import type { HeapReading, HeapReply, HeapRequest } from './support/heap-host.js'
 import { wholeNumber } from './support/whole-number.js'
 
@@ -88,6 +89,16 @@ export async function run(args: string[]): Promise<HeapResult> {
     cases.push(done)
   }
   return { benchmark: 'heap', cases }
+}
+
+/** For `--against`: what a packet costs each end. */
+export function comparedFigures({ cases }: HeapResult): NamedFigure[] {
+  return cases.flatMap(({ name, active, passive }) =>
+    Object.entries({ active, passive }).flatMap(([end, figures]) => [
+      { name: `${name}, ${end}: bytes a packet`, value: figures.allocatedBytesPerPacket },
+      { name: `${name}, ${end}: ns of CPU a packet`, value: figures.cpuNsPerPacket },
+    ]),
+  )
 }
 
 async function measure(name: string, settings: PerfSettings, packets: number): Promise<HeapCase> {

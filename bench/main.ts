@@ -3,16 +3,23 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { WeirError } from '../lib/errors.js'
 import { packageFile } from '../lib/package-file.js'
+import { compareRuns, isCompared, type NamedFigure } from './support/against.js'
 
 interface Benchmark {
   what: string
   /** An exit code, or figures to print as JSON when `--json` is given. */
-  load: () => Promise<{ run: (args: string[]) => unknown }>
+  load: () => Promise<BenchmarkModule>
+}
+
+interface BenchmarkModule {
+  run: (args: string[]) => unknown
+  /** Figures of its result for `--against`, if that compares whole processes. */
+  comparedFigures?: (result: never) => NamedFigure[]
 }
 
 const BENCHMARKS: Record<string, Benchmark> = {
   cc: {
-    what: '[NAME…]: what an acknowledgement costs a congestion controller',
+    what: '[NAME…] [--against DIR] [--rounds 3]: what an acknowledgement costs a congestion controller',
     load: () => import('./cc.js'),
   },
   'compare-ns3': {
@@ -28,23 +35,23 @@ const BENCHMARKS: Record<string, Benchmark> = {
     load: () => import('./dgram-blast.js'),
   },
   files: {
-    what: '[--size 2GB] [--pairs 3] [--veth]: weir send between two daemons on loopback, beside perf bw and the bare blast: goodput and memory',
+    what: '[--size 1GB,4GB] [--pairs 3] [--only send] [--daemon "OPTIONS"] [--veth] [--against DIR]: weir send between two daemons on loopback, beside an rsync daemon, perf bw and the bare blast: goodput and memory',
     load: () => import('./files.js'),
   },
   forwarding: {
-    what: '[--seconds N] [--pairs N]: packets per second through a switch on veth, beside a Linux bridge; needs root',
+    what: '[--seconds N] [--pairs N] [--against DIR] [--rounds 3]: packets per second through a switch on veth, beside a Linux bridge; needs root',
     load: () => import('./forwarding.js'),
   },
   heap: {
-    what: '[--packets N] [PART OF A NAME]: what a packet allocates: the heap at 1 million and at 10 million packets, collections',
+    what: '[--packets N] [PART OF A NAME] [--against DIR] [--rounds 3]: what a packet allocates: the heap at 1 million and at 10 million packets, collections',
     load: () => import('./heap.js'),
   },
   idle: {
-    what: '[--seconds 60] [--connections 100]: CPU time of daemons that have nothing to do, by each port',
+    what: '[--seconds 60] [--connections 100] [--io NAME] [--against DIR]: CPU time and memory of daemons that have nothing to do, by each port',
     load: () => import('./idle.js'),
   },
   micro: {
-    what: '[PART OF A NAME]: nanoseconds of codecs, checksums, containers, and of two NICs joined in memory',
+    what: '[PART OF A NAME] [--against DIR] [--rounds 3]: nanoseconds of codecs, checksums, containers, and of two NICs joined in memory',
     load: () => import('./micro.js'),
   },
   'hpcc-modes': {
@@ -52,7 +59,7 @@ const BENCHMARKS: Record<string, Benchmark> = {
     load: () => import('./hpcc-modes.js'),
   },
   networks: {
-    what: '[--only PART] [--rounds 1] [--seconds 10] [--daemon "OPTIONS"] [--cc NAME]: weir perf beside TCP on networks without telemetry: narrow, long and lossy ones; needs root, iperf3',
+    what: '[--only PART] [--rounds 1] [--seconds 10] [--daemon "OPTIONS"] [--cc NAME] [--against DIR]: weir perf beside TCP on networks without telemetry: narrow, long and lossy ones; needs root, iperf3',
     load: () => import('./networks.js'),
   },
   parity: {
@@ -72,11 +79,11 @@ const BENCHMARKS: Record<string, Benchmark> = {
     load: () => import('./silent-paths.js'),
   },
   transport: {
-    what: '[--rounds N] [--seconds N] [--only bandwidth|latency] [--daemon "OPTIONS"] [--pin]: bandwidth and latency beside iperf3, node:net, sockperf; needs root for a veth pair',
+    what: '[--rounds N] [--seconds N] [--only bandwidth|latency] [--mtu 1500,9000] [--qps 1,64] [--daemon "OPTIONS"] [--pin] [--against DIR]: bandwidth and latency beside iperf3, node:net, sockperf; needs root for veth pairs',
     load: () => import('./transport.js'),
   },
   'switch-core': {
-    what: '[--frames N]: frames per second through one switch, without I/O',
+    what: '[--frames N] [--against DIR] [--rounds 3]: frames per second through one switch, without I/O',
     load: () => import('./switch-core.js'),
   },
 }
@@ -96,7 +103,7 @@ if (benchmark === undefined) {
   process.stdout.write(`npm run bench -- ${name} ${benchmark.what}\n`)
 } else {
   try {
-    const outcome = await (await benchmark.load()).run(args)
+    const outcome = await measure(name!, await benchmark.load())
     if (typeof outcome === 'number') process.exitCode = outcome
     else {
       keep(name!, outcome)
@@ -107,6 +114,12 @@ if (benchmark === undefined) {
     process.stderr.write(`bench ${name}: ${message}\n`)
     process.exitCode = 1
   }
+}
+
+/** With `--against` the processes of both checkouts alternate, or the benchmark alternates by itself. */
+async function measure(name: string, { run, comparedFigures }: BenchmarkModule): Promise<unknown> {
+  if (comparedFigures !== undefined && isCompared(args)) return await compareRuns(name, comparedFigures, args)
+  return await run(args)
 }
 
 /**

@@ -14,6 +14,7 @@ import {
 } from './micro/time-operations.js'
 import { wireOperations } from './micro/wire-operations.js'
 import { stealSince, stealTicks } from './steal.js'
+import type { NamedFigure } from './support/against.js'
 
 interface MicroResult {
   benchmark: 'micro'
@@ -35,6 +36,11 @@ export function run(args: string[], roundMs = ROUND_MS): MicroResult {
   const result: MicroResult = { benchmark: 'micro', stealShare: stealSince(steal), operations }
   if (!values.json) process.stdout.write(printTimes(operations))
   return result
+}
+
+/** For `--against`: ns of each operation. */
+export function comparedFigures({ operations }: MicroResult): NamedFigure[] {
+  return operations.map(({ name, ns }) => ({ name: `${name}, ns`, value: ns }))
 }
 
 /** Both ends together: two NICs that are joined in memory. */

@@ -17,6 +17,7 @@ import { networkCases } from './networks/cases.js'
 import { type PrepareFlow, type Trial, tcpFlow, trial, weirFlow } from './networks/flows.js'
 import type { NetworkCase, NetworkPath, Span } from './networks/path.js'
 import { stealSince, stealTicks } from './steal.js'
+import type { NamedFigure } from './support/against.js'
 import { isInstalled } from './support/run-program.js'
 import { wholeNumber } from './support/whole-number.js'
 
@@ -130,6 +131,19 @@ export async function run(args: string[]): Promise<NetworksResult> {
   const result: NetworksResult = { benchmark: 'networks', rounds, seconds, networks, stealShare }
   if (!values.json) process.stdout.write(printed(result))
   return result
+}
+
+/** For `--against`: Weir's goodput on each network, alone, by TCP's, and beside a TCP flow. */
+export function comparedFigures({ networks }: NetworksResult): NamedFigure[] {
+  return networks.flatMap(({ name, weir, ratio, share }) =>
+    weir === undefined
+      ? []
+      : [
+          { name: `${name}: Mbit/s`, value: weir.goodputBps / 1e6 },
+          { name: `${name}: by TCP CUBIC`, value: ratio! },
+          { name: `${name}: share beside TCP CUBIC`, value: share! },
+        ],
+  )
 }
 
 interface Round {

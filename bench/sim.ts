@@ -6,18 +6,17 @@
  * Each round of each case is a process of its own. Its first run is cold: the compiler works meanwhile. The last one is warm.
  */
 import { execFile } from 'node:child_process'
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs, promisify } from 'node:util'
-import { WeirError } from '../lib/errors.js'
-import { packageFile } from '../lib/package-file.js'
 import { median } from '../lib/scenario/result/fairness.js'
 import { table } from '../lib/scenario/result/table.js'
 import { type SimCase, simCases } from './sim/cases.js'
 import type { SimRun } from './sim/run-case.js'
-import { stealSince, stealTicks } from './steal.js'
+import { type Checkout, checkouts } from './support/checkouts.js'
+import { alternate } from './support/rounds.js'
 import { wholeNumber } from './support/whole-number.js'
 
 /** Runs of a round: the compiler is done after the second. */
@@ -39,9 +38,11 @@ interface SimFigures {
 interface SimComparison {
   name: string
   here: SimFigures
+  /** Largest share of the CPU that others used in a counted round. */
+  stealShare: number
   /** The other checkout, if there is one. */
   other?: SimFigures
-  /** Median of the other's time by this one's: above 1, this one is faster. */
+  /** Median over the rounds of the other's time by this one's: above 1, this one is faster. */
   coldRatio?: number
   warmRatio?: number
 }
@@ -58,69 +59,63 @@ export async function run(args: string[]): Promise<SimComparison[]> {
     },
   })
   const rounds = wholeNumber('rounds', values.rounds, 1, 100)
-  const checkouts = [dirname(packageFile('package.json')), ...(values.against ? [values.against] : [])]
-  for (const checkout of checkouts) checkBuilt(checkout)
+  const both = checkouts(values.against)
   const folder = mkdtempSync(join(tmpdir(), 'weir-bench-sim-'))
-  const steal = stealTicks()
   try {
     const compared: SimComparison[] = []
-    for (const one of simCases(positionals)) compared.push(await compare(one, checkouts, rounds, folder))
-    const share = stealSince(steal)
-    if (!values.json) process.stdout.write(printed(compared, share))
+    for (const one of simCases(positionals)) compared.push(await compare(one, both, rounds, folder))
+    if (!values.json) process.stdout.write(printed(compared))
     return compared
   } finally {
     rmSync(folder, { recursive: true })
   }
 }
 
-function checkBuilt(checkout: string): void {
-  const engine = join(checkout, 'dist', 'switch-emu', 'virtual', 'virtual-run.js')
-  if (existsSync(engine)) return
-  throw new WeirError('WEIR_BAD_ARGUMENT', `--against: ${engine} is missing: run npm ci in ${checkout}`)
-}
-
 /** Alternates the checkouts. */
 async function compare(
   { name, text }: SimCase,
-  checkouts: readonly string[],
+  both: readonly Checkout[],
   rounds: number,
   folder: string,
 ): Promise<SimComparison> {
   const file = join(folder, 'scenario.yaml')
   writeFileSync(file, text)
-  const taken: SimRun[][][] = checkouts.map(() => [])
-  for (let round = 0; round < rounds; round++) {
-    for (const [i, checkout] of checkouts.entries()) taken[i]!.push(await runIn(checkout, file))
-  }
-  const [here, other] = taken.map(figuresOf)
-  if (other === undefined) return { name, here: here! }
-  return {
-    name,
-    here: here!,
-    other,
-    coldRatio: other.coldSeconds / here!.coldSeconds,
-    warmRatio: other.warmSeconds / here!.warmSeconds,
-  }
+  const subjects = both.map(checkout => ({ name: checkout.name, measure: () => runIn(checkout, file) }))
+  const taken = await alternate(subjects, rounds)
+  const runsOf = (checkout: 0 | 1) => taken.rounds.map(round => round[checkout]!)
+  const one = { name, here: figuresOf(runsOf(0)), stealShare: taken.stealShare }
+  if (both.length === 1) return one
+  const ratio = (seconds: (runs: readonly SimRun[]) => number) =>
+    median(taken.rounds.map(([here, other]) => seconds(other!) / seconds(here!)))
+  return { ...one, other: figuresOf(runsOf(1)), coldRatio: ratio(coldSeconds), warmRatio: ratio(warmSeconds) }
 }
 
-async function runIn(checkout: string, file: string): Promise<SimRun[]> {
+async function runIn({ folder }: Checkout, file: string): Promise<SimRun[]> {
   const program = fileURLToPath(new URL('./sim/run-case.js', import.meta.url))
-  const { stdout } = await execute(process.execPath, [program, checkout, file, String(RUNS)])
+  const { stdout } = await execute(process.execPath, [program, folder, file, String(RUNS)])
   return JSON.parse(stdout)
+}
+
+function coldSeconds(runs: readonly SimRun[]): number {
+  return runs[0]!.cpuSeconds
+}
+
+function warmSeconds(runs: readonly SimRun[]): number {
+  return runs.at(-1)!.cpuSeconds
 }
 
 function figuresOf(rounds: readonly SimRun[][]): SimFigures {
   const { packetHops, events } = rounds[0]![0]!
   return {
-    coldSeconds: median(rounds.map(runs => runs[0]!.cpuSeconds)),
-    warmSeconds: median(rounds.map(runs => runs.at(-1)!.cpuSeconds)),
+    coldSeconds: median(rounds.map(coldSeconds)),
+    warmSeconds: median(rounds.map(warmSeconds)),
     packetHops,
     events,
     residentBytes: median(rounds.map(runs => runs[0]!.residentBytesMax)),
   }
 }
 
-function printed(compared: readonly SimComparison[], steal: number | null): string {
+function printed(compared: readonly SimComparison[]): string {
   const rows = compared.map(({ name, here, other, coldRatio, warmRatio }) => [
     name,
     `${(here.packetHops / 1000).toFixed(0)} k`,
@@ -130,8 +125,8 @@ function printed(compared: readonly SimComparison[], steal: number | null): stri
   const own = ['cold CPU-s', 'warm', 'hops/s cold', 'warm', 'memory']
   const others =
     compared[0]?.other === undefined ? [] : [...own.map(name => `other's ${name}`), 'x cold', 'x warm']
-  const stolen = steal === null ? '' : `steal ${(100 * steal).toFixed(1)} %\n`
-  return `${table(['case', 'packets x hops', ...own, ...others], rows, 1)}\n${stolen}`
+  const steal = Math.max(...compared.map(({ stealShare }) => stealShare))
+  return `${table(['case', 'packets x hops', ...own, ...others], rows, 1)}\nsteal at most ${(100 * steal).toFixed(1)} %\n`
 }
 
 function columns({ coldSeconds, warmSeconds, packetHops, residentBytes }: SimFigures): string[] {

@@ -11,6 +11,7 @@ import * as ipv4 from '../lib/wire/net/ipv4.js'
 import * as intShim from '../lib/wire/telemetry/int-shim.js'
 import { Switch } from '../switch-emu/core/switch.js'
 import { buildFrame } from '../test/switch-emu/build-frame.js'
+import type { NamedFigure } from './support/against.js'
 import { wholeNumber } from './support/whole-number.js'
 
 const RATE_BPS = 100e9
@@ -27,8 +28,15 @@ interface Figure {
   nsPerFrame: number
 }
 
+interface SwitchCoreResult {
+  benchmark: 'switch-core'
+  frames: number
+  rounds: number
+  figures: Figure[]
+}
+
 /** @param args `--frames N`: frames per round, 1,000,000 unless given */
-export async function run(args: string[]): Promise<object> {
+export async function run(args: string[]): Promise<SwitchCoreResult> {
   const { values } = parseArgs({
     args,
     options: { frames: { type: 'string', default: '1000000' }, json: { type: 'boolean' } },
@@ -64,6 +72,14 @@ export async function run(args: string[]): Promise<object> {
     )
   }
   return { benchmark: 'switch-core', frames, rounds: ROUNDS, figures }
+}
+
+/** For `--against`: ns of CPU time a frame. */
+export function comparedFigures({ figures }: SwitchCoreResult): NamedFigure[] {
+  return figures.map(({ wireBytes, ports, congested, nsPerFrame }) => ({
+    name: `${wireBytes} B, ${ports} ports, ${congested ? 'congested' : 'uncongested'}: ns of CPU a frame`,
+    value: nsPerFrame,
+  }))
 }
 
 /** CPU seconds in which one switch forwards `frames` frames. */

@@ -1,7 +1,7 @@
 /**
- * Bandwidth and latency between two Weir daemons, beside alternatives, in alternating rounds of one run. As
- * root over a veth pair between two namespaces, otherwise on loopback. Alternatives that are not installed
- * are omitted, and named.
+ * Bandwidth and latency between two Weir daemons, beside alternatives and beside another checkout, in alternating rounds of one
+ * run. As root over veth pairs between two namespaces, of one MTU after the other; otherwise on loopback. Alternatives that are
+ * not installed are omitted, and named.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { cpus, tmpdir } from 'node:os'
@@ -9,10 +9,12 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import type { DaemonClient, PerfReply, PerfRequest } from '../lib/client/daemon-client.js'
 import { WeirError } from '../lib/errors.js'
+import { QPS } from '../lib/perf/perf-options.js'
 import { formatDuration, formatRate } from '../lib/units/units.js'
 import { bandwidthPeers, type Peer } from './peers/bandwidth.js'
-import { latencyPeers } from './peers/latency.js'
-import { type Figure, inRounds, type Measured, type Rounds } from './support/rounds.js'
+import { latencyPeers, NODE_DGRAM, SYSTEM_CALLS } from './peers/latency.js'
+import { type Checkout, checkouts, nameIn } from './support/checkouts.js'
+import { type Candidate, type Figure, inRounds, type Measured, type Rounds } from './support/rounds.js'
 import { isInstalled } from './support/run-program.js'
 import { makeTwoHosts, type TwoHosts } from './support/two-hosts.js'
 import { type Place, WeirDaemon } from './support/weir-daemon.js'
@@ -21,27 +23,51 @@ import { wholeNumber } from './support/whole-number.js'
 const BANDWIDTH_BYTES = 1_000_000
 const LATENCY_BYTES = 64
 const WARMUP_NS = 5e8
+/** A message takes a fraction of the code's time in a stream: V8 compiles it later. */
+const LATENCY_WARMUP_NS = 2e9
+/** Bounds of an Ethernet interface: IPv6 needs the first, and no veth pair takes more than the second. */
+const MTU_LEAST = 1280
+const MTU_MOST = 65_535
 
 interface TransportResult {
   benchmark: 'transport'
-  /** veth or loopback, and what that means. */
-  place: string
-  note: string
   cores: number
-  io: string
-  pathMtu: number
   seconds: number
-  /** bit/s of payload. Ratios to iperf3's TCP. */
-  bandwidth: Rounds & { baseline: string; messageBytes: number }
-  /** Median of half the round trip, ns. Ratios to sockperf, or without it to UDP by system calls. */
-  latency: Rounds & { baseline: string; messageBytes: number }
+  networks: NetworkResult[]
   skipped: { name: string; why: string }[]
 }
 
+/** What was measured over one veth pair, or on loopback. */
+interface NetworkResult {
+  /** veth or loopback, and what that means. */
+  place: string
+  note: string
+  io: string
+  /** Payload bytes of a full packet of the daemons. */
+  pathMtu: number
+  /** bit/s of payload. Ratios to iperf3's TCP. */
+  bandwidth: Rounds & { baseline: string; messageBytes: number }
+  /** Median of half the round trip, ns. Ratios to UDP by system calls. On the first network alone. */
+  latency: Rounds & { baseline: string; messageBytes: number }
+}
+
+/** What is measured on each network. */
+interface Plan {
+  rounds: number
+  seconds: number
+  only: string | undefined
+  /** Numbers of queue pairs, of which 1 is measured with each operation. */
+  qps: readonly number[]
+  /** More options of `weir daemon`. */
+  daemon: readonly string[]
+  both: readonly Checkout[]
+  pin: boolean
+}
+
 /**
- * Arguments: `--rounds 5`, `--seconds 3` of each candidate in each, `--only bandwidth|latency`, `--daemon
- * "OPTIONS"`. `--pin`: runs host a on core 0 and host b on core 1, because two ends that spin on one core
- * wait for each other's time slices.
+ * Arguments: `--rounds 5`, `--seconds 3` of each candidate in each, `--only bandwidth|latency`, `--mtu 1500,9000` of the veth
+ * pairs, `--qps 1,64`, `--daemon "OPTIONS"`, `--against DIR`. `--pin`: runs host a on core 0 and host b on core 1, because two
+ * ends that spin on one core wait for each other's time slices.
  */
 export async function run(args: string[]): Promise<TransportResult> {
   const { values } = parseArgs({
@@ -50,60 +76,116 @@ export async function run(args: string[]): Promise<TransportResult> {
       rounds: { type: 'string', default: '5' },
       seconds: { type: 'string', default: '3' },
       only: { type: 'string' },
+      mtu: { type: 'string', default: '1500,9000' },
+      qps: { type: 'string', default: '1,64' },
       daemon: { type: 'string', default: '' },
+      against: { type: 'string' },
       pin: { type: 'boolean', default: false },
       json: { type: 'boolean', default: false },
     },
   })
-  const rounds = wholeNumber('--rounds', values.rounds)
-  const seconds = wholeNumber('--seconds', values.seconds)
-  const hosts = values.pin ? pinned(makeTwoHosts()) : makeTwoHosts()
+  const plan: Plan = {
+    rounds: wholeNumber('--rounds', values.rounds),
+    seconds: wholeNumber('--seconds', values.seconds),
+    only: values.only,
+    qps: values.qps.split(',').map(text => wholeNumber('--qps', text, QPS.min, QPS.max)),
+    daemon: values.daemon.split(' ').filter(word => word !== ''),
+    both: checkouts(values.against),
+    pin: values.pin,
+  }
+  const mtus = values.mtu.split(',').map(text => wholeNumber('--mtu', text, MTU_LEAST, MTU_MOST))
+  const networks: NetworkResult[] = []
+  let skipped: TransportResult['skipped'] = []
+  for (const mtu of mtus) {
+    const network = await measure(plan, mtu, networks.length === 0)
+    networks.push(network)
+    skipped = network.skipped
+    // All MTUs are the same there.
+    if (network.place === 'loopback') break
+  }
+  const result: TransportResult = {
+    benchmark: 'transport',
+    cores: cpus().length,
+    seconds: plan.seconds,
+    networks,
+    skipped,
+  }
+  if (!values.json) process.stdout.write(printed(result))
+  return result
+}
+
+/** @param isFirst whether latency is measured too */
+async function measure(
+  { rounds, seconds, only, qps, daemon, both, pin }: Plan,
+  mtu: number,
+  isFirst: boolean,
+): Promise<NetworkResult & Pick<TransportResult, 'skipped'>> {
+  const hosts = pin ? pinned(makeTwoHosts(mtu)) : makeTwoHosts(mtu)
   const folder = mkdtempSync(join(tmpdir(), 'weir-bench-'))
   const daemons: WeirDaemon[] = []
+  const perfs: WeirPerf[] = []
   const say = (text: string) => {
     if (process.stderr.isTTY) process.stderr.write(`\r\x1b[2K${text}`)
   }
   try {
-    const more = values.daemon.split(' ').filter(word => word !== '')
-    for (const name of ['a', 'b'] as const) {
-      daemons.push(await WeirDaemon.start(folder, name, hosts[name], more))
+    for (const checkout of both) {
+      const start = async (host: 'a' | 'b') => {
+        const name = `${checkout.name}-${host}`
+        daemons.push(await WeirDaemon.start(folder, name, hosts[host], daemon, checkout))
+        return daemons.at(-1)!.client
+      }
+      const client = await start('a')
+      await start('b')
+      perfs.push(new WeirPerf(checkout, client, hosts.b.address, seconds))
     }
-    const { client } = daemons[0]!
     const peers = [bandwidthPeers(hosts, seconds), latencyPeers(hosts, LATENCY_BYTES, seconds)] as const
     const present = (list: readonly Peer[]) => list.filter(({ missing }) => missing === null)
-    const weir = new WeirPerf(client, hosts.b.address, seconds)
-    const none: Rounds = { figures: [], stealShare: 0, repeated: 0 }
-    const bandwidth =
-      values.only === 'latency'
-        ? none
-        : await inRounds([...weir.bandwidth(), ...present(peers[0])], rounds, 'iperf3 TCP', say)
-    const [latencyBaseline] = present(peers[1]).map(({ name }) => name)
-    const latency =
-      values.only === 'bandwidth'
-        ? none
-        : await inRounds([...weir.latency(), ...present(peers[1])], rounds, latencyBaseline!, say)
+    const inTurn = async (what: string, own: Candidate[], others: readonly Peer[], baseline: string) =>
+      (only ?? what) === what
+        ? await inRounds([...own, ...present(others)], rounds, baseline, say)
+        : { figures: [], stealShare: 0, repeated: 0 }
+    const bandwidth = await inTurn(
+      'bandwidth',
+      turns(perfs, perf => perf.bandwidth(qps)),
+      peers[0],
+      'iperf3 TCP',
+    )
+    // Without them by node:dgram, which is always there.
+    const latencyBaseline = [SYSTEM_CALLS, NODE_DGRAM].find(name =>
+      present(peers[1]).some(peer => peer.name === name),
+    )!
+    const latency = isFirst
+      ? await inTurn(
+          'latency',
+          turns(perfs, perf => perf.latency()),
+          peers[1],
+          latencyBaseline,
+        )
+      : { figures: [], stealShare: 0, repeated: 0 }
     say('')
-    const result: TransportResult = {
-      benchmark: 'transport',
+    return {
       place: hosts.kind,
       note: hosts.note,
-      cores: cpus().length,
-      io: weir.last!.io,
-      pathMtu: weir.last!.pathMtu,
-      seconds,
+      io: perfs[0]!.last!.io,
+      pathMtu: perfs[0]!.last!.pathMtu,
       bandwidth: { ...bandwidth, baseline: 'iperf3 TCP', messageBytes: BANDWIDTH_BYTES },
-      latency: { ...latency, baseline: latencyBaseline!, messageBytes: LATENCY_BYTES },
+      latency: { ...latency, baseline: latencyBaseline, messageBytes: LATENCY_BYTES },
       skipped: peers
         .flat()
         .flatMap(({ name, missing }) => (missing === null ? [] : [{ name, why: missing }])),
     }
-    if (!values.json) process.stdout.write(printed(result))
-    return result
   } finally {
-    await Promise.all(daemons.map(daemon => daemon.stop()))
+    await Promise.all(daemons.map(one => one.stop()))
     rmSync(folder, { recursive: true, force: true })
     hosts.close()
   }
+}
+
+/** Each candidate of this checkout, and behind it that of the other one. */
+function turns(perfs: readonly WeirPerf[], candidatesOf: (perf: WeirPerf) => Candidate[]): Candidate[] {
+  const [here, other] = perfs.map(candidatesOf)
+  if (other === undefined) return here!
+  return here!.flatMap((candidate, i) => [{ ...candidate, other: other[i]!.name }, other[i]!])
 }
 
 /** Throws WEIR_UNSUPPORTED without two cores or without taskset. */
@@ -120,29 +202,34 @@ function pinned(hosts: TwoHosts): TwoHosts {
   return { ...hosts, note, a: on(0, hosts.a), b: on(1, hosts.b) }
 }
 
-/** `weir perf` by the daemon of host a. */
+/** `weir perf` by one checkout's daemon of host a. */
 class WeirPerf {
   last: PerfReply | null = null
+  readonly #checkout: Checkout
   readonly #client: DaemonClient
   readonly #usual: Partial<PerfRequest>
 
-  constructor(client: DaemonClient, host: string, seconds: number) {
+  constructor(checkout: Checkout, client: DaemonClient, host: string, seconds: number) {
+    this.#checkout = checkout
     this.#client = client
     this.#usual = { host, qps: 1, durationNs: seconds * 1e9, warmupNs: WARMUP_NS }
   }
 
-  bandwidth() {
+  bandwidth(qps: readonly number[]): Candidate[] {
     const usual = { test: 'bw', size: BANDWIDTH_BYTES, depth: 128 }
-    return [
-      this.#candidate('weir WRITE', { ...usual, op: 'write' }, bandwidthOf),
-      this.#candidate('weir SEND', { ...usual, op: 'send' }, bandwidthOf),
-      this.#candidate('weir READ', { ...usual, op: 'read' }, bandwidthOf),
-      this.#candidate('weir WRITE, 64 QPs', { ...usual, op: 'write', qps: 64 }, bandwidthOf),
-    ]
+    const one = (['write', 'send', 'read'] as const).map(op =>
+      this.#candidate(`weir ${op.toUpperCase()}`, { ...usual, op }, bandwidthOf),
+    )
+    const many = qps
+      .filter(count => count > 1)
+      .map(count =>
+        this.#candidate(`weir WRITE, ${count} QPs`, { ...usual, op: 'write', qps: count }, bandwidthOf),
+      )
+    return [...(qps.includes(1) ? one : []), ...many]
   }
 
-  latency() {
-    const usual = { test: 'lat', size: LATENCY_BYTES, depth: 1 }
+  latency(): Candidate[] {
+    const usual = { test: 'lat', size: LATENCY_BYTES, depth: 1, warmupNs: LATENCY_WARMUP_NS }
     return [
       this.#candidate('weir SEND, busy polling', { ...usual, op: 'send', busyPoll: true }, latencyOf),
       this.#candidate('weir SEND', { ...usual, op: 'send' }, latencyOf),
@@ -151,12 +238,16 @@ class WeirPerf {
     ]
   }
 
-  #candidate(name: string, request: Partial<PerfRequest>, measured: (reply: PerfReply) => Measured) {
+  #candidate(
+    name: string,
+    request: Partial<PerfRequest>,
+    measured: (reply: PerfReply) => Measured,
+  ): Candidate {
     const measure = async () => {
       this.last = await this.#client.perf({ ...this.#usual, ...request })
       return measured(this.last)
     }
-    return { name, measure }
+    return { name: nameIn(this.#checkout, name), measure }
   }
 }
 
@@ -170,25 +261,33 @@ function latencyOf({ latency }: PerfReply): Measured {
   return { value: latency!.p50 }
 }
 
-function printed(result: TransportResult): string {
-  const { note, io, pathMtu, cores, bandwidth, latency, skipped } = result
-  const lines = [`${note}; io ${io}, path MTU ${pathMtu}, ${cores} cores`]
-  for (const [what, { figures, baseline, messageBytes, stealShare }, format] of [
-    ['bandwidth', bandwidth, (bps: number) => formatRate(Math.round(bps))],
-    ['latency', latency, (ns: number) => formatDuration(Math.round(ns))],
-  ] as const) {
-    if (figures.length === 0) continue
-    const head = `${what}, messages of ${messageBytes} bytes: median (least to most), ratio to ${baseline}`
-    lines.push('', `${head}; steal at most ${(100 * stealShare).toFixed(1)} %`)
-    lines.push(...figures.map(figure => row(figure, format)))
+function printed({ cores, networks, skipped }: TransportResult): string {
+  const lines: string[] = []
+  for (const { note, io, pathMtu, bandwidth, latency } of networks) {
+    lines.push(`${note}; io ${io}, path MTU ${pathMtu}, ${cores} cores`)
+    for (const [what, { figures, baseline, messageBytes, stealShare }, format] of [
+      ['bandwidth', bandwidth, (bps: number) => formatRate(Math.round(bps))],
+      ['latency', latency, (ns: number) => formatDuration(Math.round(ns))],
+    ] as const) {
+      if (figures.length === 0) continue
+      const head = `${what}, messages of ${messageBytes} bytes: median (least to most), ratio to ${baseline}`
+      lines.push('', `${head}; steal at most ${(100 * stealShare).toFixed(1)} %`)
+      lines.push(...figures.map(figure => row(figure, format)))
+    }
+    lines.push('')
   }
-  for (const { name, why } of skipped) lines.push('', `left out: ${name}: ${why}`)
-  return `${lines.join('\n')}\n`
+  for (const { name, why } of skipped) lines.push(`left out: ${name}: ${why}`)
+  return `${lines.join('\n').trimEnd()}\n`
 }
 
-function row({ name, median, min, max, ratio, cpu }: Figure, format: (value: number) => string): string {
+function row(figure: Figure, format: (value: number) => string): string {
+  const { name, median, min, max, ratio, cpu, byOther } = figure
   const spread = `(${format(min)} to ${format(max)})`
   const cost = cpu === null ? '' : `  CPU ${cpu.client.toFixed(2)} + ${cpu.server.toFixed(2)} s/GB`
   const share = Number.isFinite(ratio) ? ratio.toFixed(2) : '-'
-  return `  ${name.padEnd(30)} ${format(median).padStart(10)}  ${spread.padEnd(28)} ${share.padStart(6)}${cost}`
+  const own = `  ${name.padEnd(32)} ${format(median).padStart(10)}  ${spread.padEnd(28)} ${share.padStart(6)}${cost}`
+  if (byOther === undefined) return own
+  const { cpu: both } = byOther
+  const cpuRatio = both === null ? '' : `, CPU ${both.client.toFixed(2)} and ${both.server.toFixed(2)}`
+  return `${own}\n    by the other checkout: ${byOther.ratio.toFixed(2)}${cpuRatio}`
 }

@@ -14,17 +14,20 @@ const GRACE_MS = 15_000
 /** sockperf's server does not report when it is ready. */
 const SOCKPERF_START_MS = 500
 
+export const SYSTEM_CALLS = 'UDP by system calls'
+export const NODE_DGRAM = 'node:dgram'
+
 /** @param bytes payload of a message, 14 (sockperf's least) to 1400 */
 export function latencyPeers(hosts: TwoHosts, bytes: number, seconds: number): Peer[] {
   const sockperfMissing = isInstalled('sockperf') ? null : 'sockperf is not installed'
   return [
     { name: 'sockperf UDP', missing: sockperfMissing, measure: () => sockperf(hosts, bytes, seconds) },
     {
-      name: 'UDP by system calls',
+      name: SYSTEM_CALLS,
       missing: libcFault(),
       measure: () => pingPong('libc', hosts, bytes, seconds),
     },
-    { name: 'node:dgram', missing: null, measure: () => pingPong('dgram', hosts, bytes, seconds) },
+    { name: NODE_DGRAM, missing: null, measure: () => pingPong('dgram', hosts, bytes, seconds) },
   ]
 }
 

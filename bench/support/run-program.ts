@@ -50,6 +50,10 @@ export class Program {
     })
   }
 
+  get pid(): number | undefined {
+    return this.#child.pid
+  }
+
   /** Writes to its standard input, which then ends. */
   tell(text: string): void {
     this.#child.stdin.end(text)

@@ -1,6 +1,6 @@
 /**
- * Two hosts to measure between: as root, network namespaces joined by a veth pair of MTU 9000 with all
- * offloads, otherwise two addresses of loopback. Everything is removed, however the process ends. If it is
+ * Two hosts to measure between: as root, network namespaces joined by a veth pair with all offloads, or two
+ * addresses in one namespace; otherwise two addresses of loopback. Everything is removed, however the process ends. If it is
  * killed, the next run removes the rest.
  */
 
@@ -14,6 +14,7 @@ const VETH_MTU = 9000
 /** Names are PREFIX, the process's id, and the host. */
 const PREFIX = 'weirbench'
 const ADDRESSES = ['10.97.0.1', '10.97.0.2'] as const
+const LOOPBACK = ['127.0.0.1', '127.0.0.2'] as const
 
 const CARRIER_TRIES = 100
 const CARRIER_WAIT_MS = 20
@@ -27,11 +28,50 @@ export interface TwoHosts {
   close(): void
 }
 
-export function makeTwoHosts(): TwoHosts {
+/** @param mtu of the veth pair */
+export function makeTwoHosts(mtu = VETH_MTU): TwoHosts {
   if (process.getuid?.() !== 0)
     return onLoopback('no root: on loopback, which is no link and has other costs')
+  return inNamespaces(['a', 'b'], 'no namespaces here', ([a, b]) => {
+    ip('-n', a!, 'link', 'add', 'name', 'eth0', 'type', 'veth', 'peer', 'name', 'eth0', 'netns', b!)
+    for (const [i, name] of [a!, b!].entries()) {
+      ip('-n', name, 'addr', 'add', `${ADDRESSES[i]}/24`, 'dev', 'eth0')
+      ip('-n', name, 'link', 'set', 'lo', 'up')
+      ip('-n', name, 'link', 'set', 'eth0', 'mtu', String(mtu), 'up')
+    }
+    for (const name of [a!, b!]) waitForCarrier(name)
+    const [first, second] = [a!, b!].map((name, i) => place(ADDRESSES[i]!, name))
+    const note = `two namespaces, a veth pair of MTU ${mtu}`
+    return { kind: 'veth', note, a: first!, b: second! }
+  })
+}
+
+/** Two addresses of loopback: as root in a namespace of their own, where nothing else is sent. */
+export function oneNamespace(): TwoHosts {
+  if (process.getuid?.() !== 0) return onLoopback('on loopback')
+  return inNamespaces(['lo'], '', ([name]) => {
+    ip('-n', name!, 'link', 'set', 'lo', 'up')
+    const [a, b] = LOOPBACK.map(address => place(address, name!))
+    return { kind: 'loopback', note: 'on loopback of a namespace', a: a!, b: b! }
+  })
+}
+
+function place(address: string, name: string): Place {
+  return { address, within: ['ip', 'netns', 'exec', name] }
+}
+
+/**
+ * Makes namespaces and what `join` puts between them. On loopback where there are none.
+ *
+ * @param hosts last parts of their names
+ */
+function inNamespaces(
+  hosts: readonly string[],
+  why: string,
+  join: (names: readonly string[]) => Omit<TwoHosts, 'close'>,
+): TwoHosts {
   removeStale()
-  const names = ['a', 'b'].map(host => `${PREFIX}${process.pid}${host}`)
+  const names = hosts.map(host => `${PREFIX}${process.pid}${host}`)
   const close = () => {
     process.removeListener('exit', close)
     for (const name of names) remove(name)
@@ -40,23 +80,11 @@ export function makeTwoHosts(): TwoHosts {
   endOnSignals()
   try {
     for (const name of names) ip('netns', 'add', name)
-    const [a, b] = names as [string, string]
-    ip('-n', a, 'link', 'add', 'name', 'eth0', 'type', 'veth', 'peer', 'name', 'eth0', 'netns', b)
-    for (const [i, name] of names.entries()) {
-      ip('-n', name, 'addr', 'add', `${ADDRESSES[i]}/24`, 'dev', 'eth0')
-      ip('-n', name, 'link', 'set', 'lo', 'up')
-      ip('-n', name, 'link', 'set', 'eth0', 'mtu', String(VETH_MTU), 'up')
-    }
-    for (const name of names) waitForCarrier(name)
-    const [first, second] = names.map((name, i) => ({
-      address: ADDRESSES[i]!,
-      within: ['ip', 'netns', 'exec', name],
-    }))
-    const note = `two namespaces, a veth pair of MTU ${VETH_MTU}`
-    return { kind: 'veth', note, a: first!, b: second!, close }
+    return { ...join(names), close }
   } catch (error) {
     close()
-    return onLoopback(`no namespaces here (${(error as Error).message.split('\n')[0]}): on loopback`)
+    const reason = why === '' ? '' : `${why} (${(error as Error).message.split('\n')[0]}): `
+    return onLoopback(`${reason}on loopback`)
   }
 }
 
@@ -73,7 +101,7 @@ function waitForCarrier(name: string): void {
   throw new WeirError('WEIR_BAD_STATE', `the veth pair has no carrier in namespace ${name}`)
 }
 
-export function onLoopback(note: string): TwoHosts {
+function onLoopback(note: string): TwoHosts {
   const [a, b] = [loopbackAddress(), loopbackAddress()].map(address => ({ address, within: [] }))
   return { kind: 'loopback', note, a: a!, b: b!, close: () => {} }
 }
@@ -93,7 +121,7 @@ function endOnSignals(): void {
 function removeStale(): void {
   if (!existsSync('/run/netns')) return
   for (const name of readdirSync('/run/netns')) {
-    const pid = new RegExp(`^${PREFIX}(\\d+)[ab]$`).exec(name)?.[1]
+    const pid = new RegExp(`^${PREFIX}(\\d+)(?:a|b|lo)$`).exec(name)?.[1]
     if (pid !== undefined && !existsSync(`/proc/${pid}`)) remove(name)
   }
 }

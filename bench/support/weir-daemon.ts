@@ -5,10 +5,12 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { connectDaemon, type DaemonClient } from '../../lib/client/daemon-client.js'
 import { WeirError } from '../../lib/errors.js'
-import { weirProgram } from '../../lib/package-file.js'
+import { PORT_ROCE } from '../../lib/wire/net/udp.js'
+import { type Checkout, checkouts } from './checkouts.js'
 
-const WEIR = weirProgram()
 const START_MS_MAX = 20_000
+/** UDP port of daemons of another checkout. */
+const OTHER_PORT = 4801
 /** Clock ticks of /proc/PID/stat in a second: the same on every Linux. */
 const TICKS_PER_SECOND = 100
 
@@ -22,23 +24,30 @@ export interface Place {
 /** A daemon in a process of its own. */
 export class WeirDaemon {
   readonly client: DaemonClient
+  /** UDP port of RoCEv2. */
+  readonly udpPort: number
   readonly #child: ChildProcess
 
   /**
    * @param folder for its socket and inbox
    * @param name of both
    * @param more options of `weir daemon`
+   * @param checkout whose program it is
    */
   static async start(
     folder: string,
     name: string,
     { address, within }: Place,
     more: readonly string[] = [],
+    checkout: Checkout = checkouts()[0]!,
   ): Promise<WeirDaemon> {
     const socket = join(folder, `${name}.sock`)
     const inbox = join(folder, `${name}-inbox`)
     const args = ['daemon', '--address', address, '--socket', socket, '--inbox', inbox, '--log-level', 'warn']
-    const [program, ...words] = [...within, process.execPath, WEIR, ...args, ...more]
+    // Daemons of both checkouts may have the same address.
+    const udpPort = checkout.name === 'other' ? OTHER_PORT : PORT_ROCE
+    args.push('--port', String(udpPort))
+    const [program, ...words] = [...within, process.execPath, checkout.weir, ...args, ...more]
     const child = spawn(program!, words, { stdio: ['ignore', 'ignore', 'inherit'] })
     const kill = () => child.kill('SIGKILL')
     process.once('exit', kill)
@@ -50,12 +59,13 @@ export class WeirDaemon {
       }
       // The socket exists a moment before the daemon listens.
       const client = existsSync(socket) ? await connectDaemon(socket).catch(() => null) : null
-      if (client !== null) return new WeirDaemon(child, client)
+      if (client !== null) return new WeirDaemon(child, client, udpPort)
     }
   }
 
-  private constructor(child: ChildProcess, client: DaemonClient) {
+  private constructor(child: ChildProcess, client: DaemonClient, udpPort: number) {
     this.#child = child
+    this.udpPort = udpPort
     this.client = client
   }
 
@@ -65,8 +75,12 @@ export class WeirDaemon {
     return fields === undefined ? Number.NaN : (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND
   }
 
+  rssBytes(): number {
+    return this.#memory('VmRSS')
+  }
+
   peakRssBytes(): number {
-    return Number(/VmHWM:\s+(\d+) kB/.exec(this.#proc('status'))?.[1] ?? Number.NaN) * 1024
+    return this.#memory('VmHWM')
   }
 
   async stop(): Promise<void> {
@@ -75,6 +89,11 @@ export class WeirDaemon {
     const ended = once(this.#child, 'exit')
     this.#child.kill('SIGTERM')
     await ended
+  }
+
+  #memory(what: string): number {
+    const line = new RegExp(`${what}:\\s+(\\d+) kB`).exec(this.#proc('status'))
+    return Number(line?.[1] ?? Number.NaN) * 1024
   }
 
   #proc(file: string): string {

@@ -14,7 +14,14 @@ import { tuneGarbageCollection } from '../../lib/daemon/tune-gc.js'
 import { onEndSignal } from '../../lib/end-signals.js'
 import { WeirError } from '../../lib/errors.js'
 import { createLog, LOG_LEVELS } from '../../lib/log.js'
-import { CLASS_SELECTORS, DSCP, PAYLOAD, UDP_PORT } from '../../lib/nic/nic-options.js'
+import {
+  CLASS_SELECTORS,
+  CONNECTIONS,
+  DSCP,
+  KEEP_ALIVE,
+  PAYLOAD,
+  UDP_PORT,
+} from '../../lib/nic/nic-options.js'
 import { readDecimal } from '../../lib/options/decimal.js'
 import type { CommandOption, SettingsOf, ValueOption } from '../../lib/options/option.js'
 import { parseNumber, parseValue } from '../../lib/options/parse-options.js'
@@ -67,7 +74,7 @@ const TRANSPORT = commandOptions(TRANSPORT_OPTIONS).map(
 
 const [, SOURCE_PORTS, INTERFACE, PRIORITY, DSCPS, IFA, ICRC, CNP_PRIORITY] = PORT_OPTIONS
 /** They know of each other, wherever the help has them. */
-const OPTIONS = [...PORT_OPTIONS, UDP_PORT, LINE_RATE, BASE_RTT, CHUNK] as const
+const OPTIONS = [...PORT_OPTIONS, UDP_PORT, LINE_RATE, BASE_RTT, KEEP_ALIVE, CHUNK, CONNECTIONS] as const
 
 /** Parts of `--overlay`. */
 const VNI = {
@@ -121,7 +128,7 @@ function withTransport(command: Command): Command {
   command.optionsGroup('Network and transport:')
   addValueOptions(command, [LINE_RATE, BASE_RTT, PRIORITY, DSCPS, CNP_PRIORITY], OPTIONS)
   addValueOptions(command, TRANSPORT)
-  addValueOptions(command, [ICRC], OPTIONS)
+  addValueOptions(command, [KEEP_ALIVE, ICRC], OPTIONS)
   return command.option(
     '--key-file <path>',
     'file of mode 0600 with a secret of 16 to 1024 bytes, the same on all hosts: hosts refuse connections without it ' +
@@ -152,7 +159,7 @@ function withProcess(command: Command): Command {
     .option('--no-perf', 'refuse measurements by other hosts (weir perf)')
     .option('--busy-poll', 'poll for packets without sleeping: lowest latency, a whole core')
     .option('--no-worker', 'send and receive on the thread of the control socket, not on one of its own')
-  return addValueOptions(command, [LOG_LEVEL])
+  return addValueOptions(command, [CONNECTIONS, LOG_LEVEL])
     .addOption(new Option('--overlay <link>', 'vni=N,local=ADDRESS:PORT,peer=ADDRESS:PORT').hideHelp())
     .addOption(new Option('--any-cc', 'telemetry is for connections that name their own --cc').hideHelp())
     .addOption(new Option('--until-stdin-ends', 'stop when standard input ends').hideHelp())

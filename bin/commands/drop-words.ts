@@ -11,7 +11,7 @@ const WORDS: Readonly<Record<string, string>> = {
   'port.txError': 'refused by the kernel when sent',
   'port.closed': 'sent or under way while the port closed',
   'port.rxErrors': 'errors that the socket reported',
-  'nic.empty': 'empty: a host asked whether anything listens',
+  'nic.knocks': 'a host asked whether anything listens',
   'nic.malformed': 'no sound RoCEv2 packet',
   'nic.notRoce': 'no RoCEv2 packet at all',
   'nic.badIcrc': 'damaged: the ICRC is wrong',

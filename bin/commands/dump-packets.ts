@@ -12,8 +12,9 @@ import { WeirError } from '../../lib/errors.js'
 import { Frame } from '../../lib/frame/frame.js'
 import { IFA_PROTOCOL } from '../../lib/frame/ifa-protocol.js'
 import * as bth from '../../lib/wire/ib/bth.js'
+import { isKnock } from '../../lib/wire/ib/knock.js'
 import { opcodeName } from '../../lib/wire/ib/opcode.js'
-import { isEmptyDatagram, isShort, WireError } from '../../lib/wire/parse.js'
+import { isShort, WireError } from '../../lib/wire/parse.js'
 import { printFrame } from '../../lib/wire/print.js'
 
 /** What `weir dump --json` prints. */
@@ -149,8 +150,8 @@ class PacketCounter {
     const { summary } = this
     summary.packets++
     if (isShort(error) && frame.length < frame.wireLength) summary.cutShort = (summary.cutShort ?? 0) + 1
-    else if (error !== WireError.OK && !isEmptyDatagram(frame)) summary.malformed++
-    const verdict = frame.bth < 0 ? '' : this.#countRoce(frame, port)
+    else if (error !== WireError.OK && !isKnock(frame)) summary.malformed++
+    const verdict = frame.bth < 0 || isKnock(frame) ? '' : this.#countRoce(frame, port)
     if (this.#prints) this.text += `${time} ${printFrame(frame, port)}${verdict}${place}\n`
   }
 

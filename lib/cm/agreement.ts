@@ -46,6 +46,7 @@ export function buildReq(
     extendedTransport: 0,
     primary: primaryPath(connection, params, sourcePort, options),
     alternate: path.none(),
+    spare: padded(params.spare ?? NOTHING, req.SPARE_BYTES),
     privateData: reqPrivateData(connection, sourcePort, params.privateData ?? NOTHING),
   }
 }
@@ -83,6 +84,13 @@ function reqPrivateData(connection: CmConnection, sourcePort: number, user: Uint
     destination: connection.remote.gid,
   })
   bytes.set(user, cma.BYTES)
+  return bytes
+}
+
+/** As the peer reads it. */
+function padded(some: Uint8Array, length: number): Uint8Array {
+  const bytes = new Uint8Array(length)
+  bytes.set(some)
   return bytes
 }
 
@@ -160,6 +168,7 @@ export function requestEvent(connection: CmConnection, message: req.Req): Connec
     udpSourcePort: primary.flowLabel === 0 ? 0 : udpSourcePortOf(primary.flowLabel),
     trafficClass: primary.trafficClass,
     privateData: privateData.subarray(cma.BYTES),
+    spare: message.spare ?? NOTHING,
     ...peerOfReq(message),
   }
 }

@@ -46,6 +46,8 @@ export interface ConnectRequest extends PeerParameters {
   trafficClass: number
   /** 56 bytes, zero padded. */
   privateData: Uint8Array
+  /** 40 bytes of the REQ that mean nothing in InfiniBand, zero padded; fewer: it has no room for them. */
+  spare: Uint8Array
 }
 
 export interface Established {

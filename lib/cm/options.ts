@@ -100,6 +100,8 @@ export interface ConnectParams extends QueuePairParams {
   trafficClass?: number
   /** Default 64. */
   hopLimit?: number
+  /** At most 40 bytes that no application sees, and no other host looks at. */
+  spare?: Uint8Array
 }
 
 /** `privateData`: at most 196 bytes. */
@@ -151,6 +153,7 @@ export function resolveOptions(options: CmOptions): ResolvedCmOptions {
 /** Throws WEIR_BAD_ARGUMENT. */
 export function checkConnect(params: ConnectParams, own: readonly HostAddress[]): void {
   checkQueuePair(params, REQ_USER_BYTES)
+  within('spare.length', params.spare?.length ?? 0, 0, req.SPARE_BYTES)
   within('port', params.port, 1, 65_535)
   if (params.udpPort !== undefined) within('udpPort', params.udpPort, 1, 65_534)
   if (params.sourcePort !== undefined) within('sourcePort', params.sourcePort, 1, 65_535)

@@ -101,6 +101,7 @@ export class CmReceiver {
 
   #onReq(now: Nanos, from: HostAddress): void {
     const message = req.read(this.#view, 0)
+    message.spare = req.spare(this.#view, 0)
     if (message.localCommId === 0) {
       this.#counters.malformed++
       return

@@ -1,6 +1,10 @@
 /**
- * Weir's own data in the private data of REQ, REP, REJ and DREQ: the magic "WEIR", a byte of length, and a
- * message of proto/connect.proto. Padding follows. Without the magic the peer is a plain librdmacm one.
+ * Weir's own data in REQ, REP, REJ and DREQ: the magic "WEIR", a byte of length, and a message of proto/connect.proto. Padding
+ * follows. Without the magic the peer is a plain librdmacm one.
+ *
+ * In a REQ the words stand in place of the alternate path, where no other host looks, so that the private data is the application's
+ * alone: nobody knows yet what the peer is. Words that are too long for that, as those of hosts with a key, stand in the private data,
+ * and the application's bytes among them. REP, REJ and DREQ have them in the private data, and only Weir hosts get any.
  */
 
 import { WeirError } from '../errors.js'
@@ -9,17 +13,17 @@ import * as rej from '../wire/cm/rej.js'
 import * as rep from '../wire/cm/rep.js'
 import { mtuCode } from '../wire/cm/req.js'
 import { ACK_EVERY_MAX } from '../wire/weir/needs.js'
-import { within } from './options.js'
+import { REQ_USER_BYTES, within } from './options.js'
 
 /** "WEIR" */
 const MAGIC = [0x57, 0x45, 0x49, 0x52]
 const PREFIX_BYTES = MAGIC.length + 1
-/** Bytes that an application can add to a REQ or a REP. */
-export const APPLICATION_BYTES_MAX = 20
+/** Bytes that an application can add to a REP. */
+export const REPLY_BYTES_MAX = 80
 const KEY_WORDS_MAX = 16
 /**
- * Most bytes of needs. A REQ has room for 5 beside 20 bytes of an application. It has room for 2, which those of Weir's own controllers
- * take, beside 16 and the words of a key, where the receive budget is below 256 MiB. A REQ without room for `ackEvery` leaves it out.
+ * Most bytes of needs. In the private data a REQ has room for 2, which those of Weir's own controllers take, beside 16 bytes of an application
+ * and the words of a key, where the receive budget is below 256 MiB. A REQ without room for `ackEvery` leaves it out.
  */
 const NEEDS_MAX = 40
 /** Length of the proof of a REP's words. */
@@ -40,8 +44,10 @@ export interface ConnectParameters {
   pathMtu: number
   /** Below 2^53. 0 = unknown. */
   receiveBudgetBytes: number
-  /** At most 20 bytes, 16 in a REQ with key words. */
+  /** At most 80 bytes in a REP; in a REQ as many as fit. */
   applicationData: Uint8Array
+  /** Length of the private data of a REQ, where that is the application's alone, at most 56 bytes. */
+  privateBytes: number
   /** Nonce and proof of hosts with a shared secret, at most 16 bytes. Empty: this end has no secret. */
   keyWords: Uint8Array
   /** What the sender needs of the other end, at most 40 bytes: `lib/wire/weir/needs.ts`. */
@@ -73,15 +79,13 @@ const rejectionCodec = new MessageCodec<ConnectRejection>(
   rej.PRIVATE_DATA_BYTES - PREFIX_BYTES,
 )
 
-/**
- * Returns private data for a REQ, at most 56 bytes, or a REP, which has room for more. Throws
- * WEIR_BAD_ARGUMENT on a value out of range.
- */
+/** Returns the words of a REQ or a REP, which is to see whether it has room. Throws WEIR_BAD_ARGUMENT on a value out of range. */
 export function encode(parameters: ConnectParameters): Uint8Array {
   within('version', parameters.version, 1, VERSION_MAX)
   within('features', parameters.features, 0, 0xffffffff)
   within('receiveBudgetBytes', parameters.receiveBudgetBytes, 0, RECEIVE_BUDGET_MAX)
-  within('applicationData.length', parameters.applicationData.length, 0, APPLICATION_BYTES_MAX)
+  within('applicationData.length', parameters.applicationData.length, 0, REPLY_BYTES_MAX)
+  within('privateBytes', parameters.privateBytes, 0, REQ_USER_BYTES)
   within('keyWords.length', parameters.keyWords.length, 0, KEY_WORDS_MAX)
   within('needs.length', parameters.needs.length, 0, NEEDS_MAX)
   within('ackEvery', parameters.ackEvery, 0, ACK_EVERY_MAX)
@@ -100,13 +104,15 @@ export function encode(parameters: ConnectParameters): Uint8Array {
       `filledPayload is 0 or a multiple of 4 from 256 to 4096, not ${parameters.filledPayload}`,
     )
   }
-  const { keyWords, needs, ackEvery, filledPayload, withoutIcrc, wordsProof, ...others } = parameters
+  const { keyWords, needs, ackEvery, filledPayload, withoutIcrc, privateBytes, wordsProof, ...others } =
+    parameters
   const message: Partial<ConnectParameters> = others
   if (keyWords.length > 0) message.keyWords = keyWords
   if (needs.length > 0) message.needs = needs
   if (ackEvery > 0) message.ackEvery = ackEvery
   if (filledPayload > 0) message.filledPayload = filledPayload
   if (withoutIcrc) message.withoutIcrc = true
+  if (privateBytes > 0) message.privateBytes = privateBytes
   const words = parametersCodec.encode(message)
   if (wordsProof.length === 0) return framed(words)
   return framed(Uint8Array.from([...words, ...WORDS_PROOF_TAG, ...wordsProof]))
@@ -123,13 +129,20 @@ export function decode(privateData: Uint8Array): ConnectParameters | null | 'mal
     parameters.version <= VERSION_MAX &&
     mtuCode(parameters.pathMtu) !== 0 &&
     parameters.receiveBudgetBytes <= RECEIVE_BUDGET_MAX &&
-    parameters.applicationData.length <= APPLICATION_BYTES_MAX &&
+    parameters.applicationData.length <= REPLY_BYTES_MAX &&
+    parameters.privateBytes <= REQ_USER_BYTES &&
     parameters.keyWords.length <= KEY_WORDS_MAX &&
     parameters.needs.length <= NEEDS_MAX &&
     parameters.ackEvery <= ACK_EVERY_MAX &&
     isFilledPayload(parameters.filledPayload) &&
     parameters.wordsProof.length <= WORDS_PROOF_BYTES
   return sound ? parameters : 'malformed'
+}
+
+/** What the application has sent along with a REQ or a REP. @param words null: it is no Weir host's */
+export function applicationData(words: ConnectParameters | null, privateData: Uint8Array): Uint8Array {
+  if (words === null) return privateData
+  return words.privateBytes > 0 ? privateData.subarray(0, words.privateBytes) : words.applicationData
 }
 
 function isFilledPayload(value: number): boolean {

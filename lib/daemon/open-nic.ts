@@ -15,6 +15,7 @@ import type { Waiter } from '../io/waiter.js'
 import type { Recovery, Start } from '../nic/config.js'
 import { pathMtuFor } from '../nic/flow/filled-payload.js'
 import { Nic } from '../nic/nic.js'
+import { KEEP_ALIVE } from '../nic/nic-options.js'
 import type { Connecting } from '../nic/types.js'
 import { MILLISECOND, type Nanos } from '../time/nanos.js'
 import { HostAddress } from '../wire/net/address.js'
@@ -102,6 +103,8 @@ export interface NicOptions {
    * false.
    */
   anyCc?: boolean
+  /** Connections at a time, 1 to 65,534. Default 1024. */
+  connections?: number
   /** Work requests of each queue of a connection. Default 128. */
   queueDepth?: number
   /**
@@ -123,6 +126,10 @@ export interface NicOptions {
   ackEveryPackets?: number
   /** Retries without progress before a connection fails, 0 to 7. Default 7. */
   retryCount?: number
+  /**
+   * A peer that has been silent for so long, although it was asked, is gone, ns; 0 = an idle connection does not notice. Default 20 s.
+   */
+  keepAliveNs?: Nanos
   /** How fast a connection begins: with ten packets, or at line rate as in the papers. Default careful. */
   start?: Start
   /** What the sender retransmits after a loss. Default selective, with peers that support it. */
@@ -309,7 +316,9 @@ function createNic(
     retransmitTimeoutLeastNs: RETRANSMIT_TIMEOUT_LEAST_NS,
     ackEveryPackets: options.ackEveryPackets ?? ACK_EVERY_PACKETS,
     retryCount: options.retryCount,
+    keepAliveNs: options.keepAliveNs ?? KEEP_ALIVE.default,
     recovery: options.recovery,
+    connectionsMax: options.connections,
     queueDepth: options.queueDepth,
     priority: options.priority,
     dscpOfPriority: options.dscpOfPriority,
@@ -325,9 +334,12 @@ function createNic(
     receiveBudgetBytes: port.receiveBudgetBytes,
     hostIntake: intake,
     gathers: port.gathers,
+    sendsRuns: port.sendsRuns,
     takesRuns: port.takesRuns,
     seesMarks: port.seesMarks,
     seesHops: port.seesHops,
+    seesIds: port.seesIds,
+    choosesIds: port.choosesIds,
     defects: 'end',
     onDefect: onContained,
     slackNs: SLACK_NS,

@@ -1,9 +1,9 @@
 /** Opens the port of a daemon from the daemon's options. */
 import { WeirError } from '../errors.js'
 import type { FramePool } from '../frame/frame-pool.js'
-import { Neighbours } from '../io/interfaces/neighbours.js'
 import { RECEIVER_ROOM_BYTES } from '../io/linux/batch-receiver.js'
 import { libcFault } from '../io/linux/libc.js'
+import { Neighbours } from '../io/linux/neighbours.js'
 import type { Port } from '../io/port.js'
 import { BatchPort } from '../io/ports/batch-port.js'
 import { DgramPort } from '../io/ports/dgram-port.js'
@@ -81,7 +81,8 @@ async function openPacketPort(options: OpenPortOptions): Promise<OpenedPort> {
   const address = HostAddress.parse(options.address)
   await interfaceUp(address, options.interface)
   const port = HostPacketPort.open({ pool: options.pool, address, interface: options.interface })
-  const neighbours = new Neighbours(port.interface)
+  const neighbours = new Neighbours(port.interface, address)
+  port.onClose(() => neighbours.close())
   return {
     io: 'packet',
     port,

@@ -92,8 +92,19 @@ export class FramePool {
     return this.#make()
   }
 
-  /** Gives a frame back. Throws WEIR_INTERNAL for one that was given back already, or that belongs to another pool. */
+  /**
+   * Gives a frame back, and what is behind it. Throws WEIR_INTERNAL for one that was given back already, or that belongs to another
+   * pool.
+   */
   give(frame: Frame): void {
+    const { behind } = frame
+    this.#giveOne(frame)
+    if (behind === null) return
+    frame.behind = null
+    this.give(behind)
+  }
+
+  #giveOne(frame: Frame): void {
     // The messages are made only when they are needed: this runs for every packet.
     if (!frame.taken) throw new WeirError('WEIR_INTERNAL', `frame ${frame.slot} was given back twice`)
     if (this.#frames[frame.slot] !== frame) {

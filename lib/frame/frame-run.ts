@@ -1,67 +1,164 @@
 import { assert } from '../errors.js'
+import type { Backing } from './backing.js'
 import type { Frame } from './frame.js'
 import type { FramePool } from './frame-pool.js'
 
 /** Packets of the longest run: what Linux takes as one datagram (UDP_MAX_SEGMENTS). */
 export const RUN_PACKETS_MAX = 64
-/** Numbers of runs are small integers, from 1. */
-const NUMBER_MAX = 0x3fff_ffff
+/** Bytes of the UDP payloads of a run: what one IP packet holds. */
+const RUN_BYTES_MAX = 65_535 - 40 - 8
+const UDP_HEADER_BYTES = 8
+const ICRC_BYTES = 4
 
 /**
- * A run: consecutive packets of one work request that are written together, and handed out one by one. Its head is written as every
- * packet is. The frames here follow the head: their headers are copies of the head's.
+ * A run: consecutive packets of one work request that are written together. Its head is written as every packet is. Those behind the
+ * head have its headers but for one word, so they are no frames yet. One more slot, the `behind` of the head, holds the headers once
+ * and then a record of each packet: what stands between UDP header and payload, and the ICRC. Payloads stay where they are, one behind
+ * the other.
+ *
+ * A port that sends runs whole gets all that with the head (`handOver`). For other ports each packet becomes a frame when its turn has
+ * come (`shift`).
  */
 export class FrameRun {
   readonly #pool: FramePool
-  readonly #frames: (Frame | null)[] = []
+  readonly #gathers: boolean
+  /** Headers and records of the run that is being written or handed out. */
+  #behind: Frame | null = null
   #next = 0
   #end = 0
-  #number = 0
 
-  /** @param pool that the frames are taken from */
-  constructor(pool: FramePool) {
+  /**
+   * @param pool that the frames are taken from
+   * @param gathers see Port.gathers
+   */
+  constructor(pool: FramePool, gathers: boolean) {
     this.#pool = pool
+    this.#gathers = gathers
   }
 
-  /** Frames that have not been handed out. */
+  /** Packets that have not been handed out. */
   get size(): number {
     return this.#end - this.#next
   }
 
-  /** The frame that is number `i` of those, from 0. */
-  at(i: number): Frame {
-    return this.#frames[this.#next + i]!
+  /** Most packets that can follow that head: their records fit into a slot, and all of them into a datagram. */
+  room(head: Frame): number {
+    if (this.#pool.available === 0) return 0
+    const packetBytes = head.length - head.l4 - UDP_HEADER_BYTES
+    const inSlot = Math.floor((head.bytes.length - recordsAt(head)) / recordBytes(head))
+    return Math.min(RUN_PACKETS_MAX - 1, inSlot, Math.floor(RUN_BYTES_MAX / packetBytes) - 1)
   }
 
   /**
-   * Begins a run behind that head. The last one must have been handed out.
+   * Begins a run behind that head. The last one must have left.
    *
-   * @param packets that follow the head: 1 to 63, as many as the pool has frames
+   * @param packets that follow the head: 1 to `room`
+   * @param backing where their payloads lie, as long as the head's, one behind the other from byte `offset` on
    */
-  begin(head: Frame, packets: number): void {
-    assert(this.size === 0, 'run: the last one has not left')
-    assert(packets > 0 && packets < RUN_PACKETS_MAX, 'run: it is too long')
-    this.#number = (this.#number % NUMBER_MAX) + 1
-    head.run = this.#number
-    this.#next = 0
-    for (this.#end = 0; this.#end < packets; this.#end++) {
-      const frame = this.#pool.take()
-      assert(frame !== null, 'run: the pool has fewer frames than it said')
-      frame.follow(head)
-      this.#frames[this.#end] = frame
+  begin(head: Frame, packets: number, backing: Backing, offset: number): void {
+    assert(this.#behind === null, 'run: the last one has not left')
+    assert(packets > 0 && packets <= this.room(head), 'run: it is too long')
+    const behind = this.#pool.take()!
+    behind.follow(head)
+    behind.outside = backing
+    behind.outsideBase = offset
+    const from = head.l4 + UDP_HEADER_BYTES
+    const { view } = behind
+    const step = recordBytes(behind)
+    for (let at = from; at < head.payload; at += 4) {
+      const word = view.getInt32(at)
+      const first = recordsAt(behind) + at - from
+      for (let i = 0; i < packets; i++) view.setInt32(first + i * step, word)
     }
+    this.#behind = behind
+    this.#next = 0
+    this.#end = packets
   }
 
-  /** The next frame, which the caller owns from now on. Null when all have been handed out. */
+  /** The memory of the records. */
+  get view(): DataView {
+    return this.#behind!.view
+  }
+
+  /** Where the BTH of packet `i` lies in `view`, from 0 behind the head. */
+  bthAt(i: number): number {
+    const behind = this.#behind!
+    return recordsAt(behind) + i * recordBytes(behind) + behind.bth - behind.l4 - UDP_HEADER_BYTES
+  }
+
+  /** Where its ICRC lies. */
+  icrcAt(i: number): number {
+    const behind = this.#behind!
+    return recordsAt(behind) + (i + 1) * recordBytes(behind) - ICRC_BYTES
+  }
+
+  payload(i: number): Uint8Array {
+    return payloadOf(this.#behind!, i)
+  }
+
+  /** All of the run leaves with its head. */
+  handOver(head: Frame): void {
+    head.behind = this.#behind
+    head.followers = this.#end
+    this.#behind = null
+    this.#next = this.#end = 0
+  }
+
+  /** The next packet as a frame, which the caller owns from now on. Null when all have been handed out, or the pool has none. */
   shift(): Frame | null {
-    if (this.#next === this.#end) return null
-    const frame = this.#frames[this.#next]!
-    this.#frames[this.#next++] = null
+    const behind = this.#behind
+    if (behind === null) return null
+    const frame = followerOf(behind, this.#next, this.#pool)
+    if (frame === null) return null
+    if (!this.#gathers) frame.bringIn()
+    if (++this.#next === this.#end) this.abandon()
     return frame
   }
 
-  /** Gives the frames back that have not been handed out. */
+  /** Gives back what has not been handed out. */
   abandon(): void {
-    for (let frame = this.shift(); frame !== null; frame = this.shift()) this.#pool.give(frame)
+    if (this.#behind !== null) this.#pool.give(this.#behind)
+    this.#behind = null
+    this.#next = this.#end = 0
   }
+}
+
+/** Packet `i` behind a head, from 0, as a frame of its own; its payload lies outside. Null if the pool has none. */
+export function followerOf(behind: Frame, i: number, pool: FramePool): Frame | null {
+  const frame = pool.take()
+  if (frame === null) return null
+  frame.follow(behind)
+  const from = behind.l4 + UDP_HEADER_BYTES
+  const record = recordsAt(behind) + i * recordBytes(behind)
+  for (let at = from; at < behind.payload; at += 4)
+    frame.view.setInt32(at, behind.view.getInt32(record + at - from))
+  const icrc = behind.view.getInt32(record + headerBytes(behind))
+  frame.view.setInt32(frame.payload + frame.payloadLength, icrc)
+  frame.outside = behind.outside
+  frame.outsideBase = payloadAt(behind, i) - frame.payload
+  return frame
+}
+
+/** Where the payload of packet `i` lies in the memory `behind.outside`. */
+export function payloadAt(behind: Frame, i: number): number {
+  return behind.outsideBase + i * behind.payloadLength
+}
+
+export function payloadOf(behind: Frame, i: number): Uint8Array {
+  return behind.outside!.view(payloadAt(behind, i), behind.payloadLength)
+}
+
+/** Where the records begin in the slot: behind the headers. */
+export function recordsAt(behind: Frame): number {
+  return (behind.payload + 3) & ~3
+}
+
+/** Bytes of a record, of which the last four are the ICRC. */
+export function recordBytes(behind: Frame): number {
+  return headerBytes(behind) + ICRC_BYTES
+}
+
+/** Bytes between the UDP header and the payload. */
+export function headerBytes(behind: Frame): number {
+  return behind.payload - behind.l4 - UDP_HEADER_BYTES
 }

@@ -63,11 +63,9 @@ export class Frame {
   udpPort = 0
   /** Must leave as a packet of its own: its receiver cannot take runs, see `Port.takesRuns`. */
   alone = false
-  /**
-   * Number of the run that the frame belongs to, 0 = none. Frames of one run have the same headers up to the BTH and the same
-   * length, and their payloads have the same. So a port that has looked at one of them need not look at the next.
-   */
-  run = 0
+  /** Packets of a run that leave with this frame, and the frame that holds their headers (`FrameRun`). Null: it leaves by itself. */
+  behind: Frame | null = null
+  followers = 0
   /** IP protocol that IFA has in this network; see FramePool. */
   ifaProtocol = IFA_PROTOCOL
   /** Kept by FramePool: true while somebody owns the frame. */
@@ -127,13 +125,10 @@ export class Frame {
     this.outside = null
     this.udpPort = 0
     this.alone = false
-    this.run = 0
+    this.followers = 0
   }
 
-  /**
-   * Makes this frame the next one of `head`'s run: all of its headers, lengths and offsets, without payload, pad and ICRC. The
-   * frame is as the pool gives it.
-   */
+  /** Takes over all headers, lengths and offsets of `head`, without payload, pad and ICRC. The frame is as the pool gives it. */
   follow(head: Frame): void {
     const { view, payload } = head
     // The words that are copied may reach into the payload, which is not there yet.
@@ -149,17 +144,15 @@ export class Frame {
     this.payloadLength = head.payloadLength
     this.udpPort = head.udpPort
     this.alone = head.alone
-    this.run = head.run
   }
 
-  /** Makes this frame a copy of `other`: bytes, lengths and offsets. All of the copy is in its slot. */
+  /** Makes this frame a copy of `other`, without its followers: bytes, lengths and offsets. All of the copy is in its slot. */
   copyFrom(other: Frame): void {
     this.bytes.set(other.bytes.subarray(0, other.length), 0)
     if (other.outside !== null) this.bytes.set(other.payloadBytes(), other.payload)
     this.outside = null
     this.udpPort = other.udpPort
     this.alone = other.alone
-    this.run = other.run
     this.length = other.length
     this.wireLength = other.wireLength
     this.port = other.port

@@ -7,7 +7,7 @@ import { checkSendWork } from '../qp/queues/send-queue.js'
 import type { ReceiveWork, SendWork } from '../qp/queues/work.js'
 import { pollFlushed } from './hosted-connection.js'
 import type { EstablishedConnection, VerbsCalls } from './messages.js'
-import type { Queues } from './queues.js'
+import type { Queues, SharedQueues } from './queues.js'
 
 /** What a connection needs from its host. */
 export interface HostOfConnection {
@@ -45,6 +45,11 @@ export class HostConnection {
     })
   }
 
+  /** Its host hands these to the NIC. */
+  get shared(): SharedQueues {
+    return this.#queues.shared
+  }
+
   /** Address of the other end. */
   get remote(): string {
     return this.#about!.remote
@@ -62,7 +67,9 @@ export class HostConnection {
     return this.#domain
   }
 
-  /** The private data that the peer sent at connect. */
+  /**
+   * The private data that the peer sent at connect. Of a peer that is no Weir host: 56 bytes, or 196 of its answer, with zeros behind.
+   */
   get peerPrivateData(): Uint8Array {
     return this.#about!.peerPrivateData
   }

@@ -1,13 +1,10 @@
+import { REPLY_BYTES_MAX } from '../cm/weir-private-data.js'
 import { WeirError } from '../errors.js'
 import { DEFAULT_DOMAIN, type DomainId } from '../qp/memory/memory.js'
 import type { HostConnection } from './host-connection.js'
 
 const BACKLOG = 16
 const BACKLOG_MAX = 1024
-/**
- * Private data that the connection manager carries for an application: at most 20 bytes, 16 with a secret.
- */
-const PRIVATE_BYTES_MAX = 20
 
 /** Options of a listener. */
 export interface ListenOptions {
@@ -17,8 +14,8 @@ export interface ListenOptions {
    */
   backlog?: number
   /**
-   * Private data for every peer that connects, which it gets as `peerPrivateData`: at most 20 bytes, 16 on a
-   * host with a secret. Default: none.
+   * Private data for every peer that connects, which it gets as `peerPrivateData`: at most 80 bytes. Peers that
+   * are no Weir hosts get 196, with zeros behind. Default: none.
    */
   privateData?: Uint8Array
   /**
@@ -54,8 +51,8 @@ export class HostListener {
     if (!Number.isInteger(backlog) || backlog < 1 || backlog > BACKLOG_MAX) {
       throw new WeirError('WEIR_BAD_ARGUMENT', `listen: backlog is 1 to ${BACKLOG_MAX}, not ${backlog}`)
     }
-    if (privateData.length > PRIVATE_BYTES_MAX) {
-      throw new WeirError('WEIR_BAD_ARGUMENT', `listen: privateData has at most ${PRIVATE_BYTES_MAX} bytes`)
+    if (privateData.length > REPLY_BYTES_MAX) {
+      throw new WeirError('WEIR_BAD_ARGUMENT', `listen: privateData has at most ${REPLY_BYTES_MAX} bytes`)
     }
     this.port = port
     this.backlog = backlog

@@ -4,14 +4,16 @@
  */
 import type { NicOptions } from '../daemon/open-nic.js'
 import { WeirError } from '../errors.js'
-import type { ConnectOptions } from '../nic/types.js'
+import type { ConnectOptions, UnconnectedQueuePair } from '../nic/types.js'
 import { DEFAULT_DOMAIN, type DomainId, MemoryRegion } from '../qp/memory/memory.js'
 import type { ReceiveWork } from '../qp/queues/work.js'
 import { errorOf } from '../thread/error-record.js'
+import type { OpenService } from '../thread/serve-thread.js'
 import { ServiceThread } from '../thread/service-thread.js'
 import { Doorbell } from './doorbell.js'
 import { HostConnection, type HostOfConnection } from './host-connection.js'
 import { HostListener, type ListenOptions } from './host-listener.js'
+import { HostQueuePair } from './host-queue-pair.js'
 import type {
   EstablishedConnection,
   FromVerbs,
@@ -63,8 +65,8 @@ export class Host {
   /**
    * Opens the port and starts the NIC's thread. `queueDepth`, of each queue of a connection, is a power of
    * two here, 2 to 32768, default 128. Throws WEIR_BAD_ARGUMENT for an option out of range or an address that
-   * cannot be bound. Throws WEIR_UNSUPPORTED for an io that this machine does not offer, and for `raw`, which
-   * works on the main thread of a process only.
+   * cannot be bound. Throws WEIR_UNSUPPORTED for an io that this machine does not offer. With `raw` the NIC runs on the caller's thread, which
+   * must be the main thread of the process: no other one has raw sockets.
    */
   static async open(options: HostOptions): Promise<Host> {
     const { onDefect, ...nicOptions } = options
@@ -73,7 +75,8 @@ export class Host {
     const doorbell = new Doorbell()
     const start: VerbsStart = { options: { ...nicOptions, queueDepth }, doorbell: doorbell.memory }
     let host: Host | null = null
-    const thread = await ServiceThread.open<VerbsAbout>(new URL('./verbs-thread.js', import.meta.url), {
+    const runs = options.io === 'raw' ? await onThisThread() : new URL('./verbs-thread.js', import.meta.url)
+    const thread = await ServiceThread.open<VerbsAbout>(runs, {
       what: 'the NIC',
       start,
       onEvent: (event: FromVerbs) => {
@@ -166,17 +169,9 @@ export class Host {
    */
   async connect(remote: string, port: number, options: HostConnectOptions = {}): Promise<HostConnection> {
     const { receives = [], signal, domain = DEFAULT_DOMAIN, ...rest } = options
-    this.#checkDomain('connect', domain)
-    const queues = Queues.make(this.#queueDepth)
-    const connection = new HostConnection(++this.#lastId, queues, this.#face, domain)
-    for (const receive of receives) {
-      if (connection.postReceive(receive)) continue
-      throw new WeirError('WEIR_FULL', `connect: a queue has ${this.#queueDepth} places for receives`)
-    }
-    // This comes before the call, because the connection may end before the answer arrives.
-    this.#connections.set(connection.id, connection)
+    const connection = this.#newConnection('connect', receives, domain)
     try {
-      const body = { id: connection.id, remote, port, options: rest, queues: queues.shared, domain }
+      const body = { id: connection.id, remote, port, options: rest, queues: connection.shared, domain }
       const context = signal && { signal, progress: () => {} }
       connection.onEstablished((await this.#call('connect', body, context)) as EstablishedConnection)
       return connection
@@ -184,6 +179,51 @@ export class Host {
       this.#connections.delete(connection.id)
       throw error
     }
+  }
+
+  /**
+   * Makes a queue pair for a program at another host that does without the connection manager. Path MTU and the other options are
+   * for both ends to agree on. Throws WEIR_UNSUPPORTED on a host with a secret, else as `connect`.
+   *
+   * @param remote a literal address
+   */
+  async createQueuePair(
+    remote: string,
+    options: Omit<HostConnectOptions, 'privateData' | 'signal' | 'patient'> = {},
+  ): Promise<HostQueuePair> {
+    const { receives = [], domain = DEFAULT_DOMAIN, ...rest } = options
+    const connection = this.#newConnection('createQueuePair', receives, domain)
+    const { id } = connection
+    try {
+      const body = { id, remote, options: rest, queues: connection.shared, domain }
+      const made = (await this.#call('createQueuePair', body)) as UnconnectedQueuePair
+      return new HostQueuePair(made, connection, {
+        connect: async peer => {
+          connection.onEstablished(
+            (await this.#call('connectQueuePair', { id, peer })) as EstablishedConnection,
+          )
+        },
+        close: async () => {
+          this.#connections.delete(id)
+          await this.#call('disconnect', { id })
+        },
+      })
+    } catch (error) {
+      this.#connections.delete(id)
+      throw error
+    }
+  }
+
+  /** A connection that has its receives, and is known before the NIC is: it may end before the answer arrives. */
+  #newConnection(what: string, receives: readonly ReceiveWork[], domain: DomainId): HostConnection {
+    this.#checkDomain(what, domain)
+    const connection = new HostConnection(++this.#lastId, Queues.make(this.#queueDepth), this.#face, domain)
+    for (const receive of receives) {
+      if (connection.postReceive(receive)) continue
+      throw new WeirError('WEIR_FULL', `${what}: a queue has ${this.#queueDepth} places for receives`)
+    }
+    this.#connections.set(connection.id, connection)
+    return connection
   }
 
   /**
@@ -288,4 +328,10 @@ export class Host {
     if (this.#closed !== null) throw new WeirError('WEIR_BAD_STATE', `${kind}: the host is closed`)
     return await this.#thread.call(kind, body, context)
   }
+}
+
+/** The NIC as a service of the caller's thread. It is loaded only where it is needed. */
+async function onThisThread(): Promise<OpenService<VerbsStart>> {
+  const { VerbsService } = await import('./verbs-service.js')
+  return (start, events) => VerbsService.open(start, events)
 }

@@ -1,6 +1,6 @@
 /** Messages between an application's Host and the thread of its NIC. */
 import type { NicOptions } from '../daemon/open-nic.js'
-import type { ConnectOptions } from '../nic/types.js'
+import type { ConnectOptions, QueuePairPeer } from '../nic/types.js'
 import type { DomainId } from '../qp/memory/memory.js'
 import type { ErrorRecord } from '../thread/error-record.js'
 import type { SharedQueues } from './queues.js'
@@ -39,6 +39,14 @@ export interface VerbsCalls {
     queues: SharedQueues
     domain: DomainId
   }
+  createQueuePair: {
+    id: number
+    remote: string
+    options: ConnectOptions
+    queues: SharedQueues
+    domain: DomainId
+  }
+  connectQueuePair: { id: number; peer: QueuePairPeer }
   /** The application has taken an incoming connection, so there is room for another one. */
   accept: { id: number }
   disconnect: { id: number }

@@ -159,6 +159,8 @@ export class VerbsService implements Service, HostedEvents {
     },
     unlisten: ({ port }) => this.#unlisten(port),
     connect: (body, context) => this.#connect(body, context),
+    createQueuePair: body => this.#createQueuePair(body),
+    connectQueuePair: body => this.#connectQueuePair(body),
     accept: ({ id }) => this.#accepted(id),
     disconnect: ({ id }) => {
       this.#byId.get(id)?.connection?.disconnect(this.#opened.loop.now())
@@ -194,6 +196,28 @@ export class VerbsService implements Service, HostedEvents {
     } finally {
       this.#connecting.delete(id)
       signal.removeEventListener('abort', cancel)
+    }
+  }
+
+  #createQueuePair({ id, remote, options, queues, domain }: VerbsCalls['createQueuePair']): unknown {
+    const { nic, loop } = this.#opened
+    this.#freeBell()
+    const hosted = new HostedConnection(id, this.#regionOf, this, domain)
+    hosted.open(new Queues(queues))
+    return nic.createQueuePair(loop.now(), HostAddress.parse(remote), hosted, options)
+  }
+
+  async #connectQueuePair({ id, peer }: VerbsCalls['connectQueuePair']): Promise<unknown> {
+    const { nic, loop } = this.#opened
+    const qpn = this.#byId.get(id)?.connection?.id ?? 0
+    try {
+      return await new Promise((resolve, reject) => {
+        this.#connecting.set(id, { resolve, reject })
+        nic.connectQueuePair(loop.now(), qpn, peer)
+        loop.wake()
+      })
+    } finally {
+      this.#connecting.delete(id)
     }
   }
 

@@ -27,6 +27,8 @@ export interface Port {
    * pass such frames, so the NIC copies payloads into the slots.
    */
   readonly gathers: boolean
+  /** True: `transmit` takes a head with the packets behind it (`FrameRun.handOver`). The port must gather, too. */
+  readonly sendsRuns: boolean
   /**
    * False: a run of packets that the sender's kernel has not split (UDP_SEGMENT) can arrive here unsplit, as
    * happens within one machine, and is lost. Then peers must send each packet by itself (`Frame.alone`).
@@ -35,6 +37,10 @@ export interface Port {
   /** Frames come with the ECN field of their IP header, and with its TTL or hop limit. False: the port makes these up. */
   readonly seesMarks: boolean
   readonly seesHops: boolean
+  /** Frames come with the IPv4 identification that they had on the way. False: the port makes it 0. The ICRC covers it. */
+  readonly seesIds: boolean
+  /** Frames leave with the IPv4 identification that they have. False: the kernel numbers them. */
+  readonly choosesIds: boolean
   readonly counters: PortCounters
   /**
    * Bytes that have arrived and wait for `receive`, counted as in `counters.rxBytes`. NaN where the kernel

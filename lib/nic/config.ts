@@ -17,15 +17,23 @@ import { PORT_ROCE } from '../wire/net/udp.js'
 import { INT_HOPS } from '../wire/telemetry/int-options.js'
 import { FORMAT_NAMES, formatOf, type IntFormat } from '../wire/telemetry/telemetry.js'
 import { checkSecret } from './keys/connection-key.js'
-import { CLASS_SELECTORS, DSCP, PRIORITY, SOURCE_PORTS, UDP_PORT } from './nic-options.js'
+import {
+  CLASS_SELECTORS,
+  CONNECTIONS,
+  DSCP,
+  KEEP_ALIVE,
+  PRIORITY,
+  SOURCE_PORTS,
+  UDP_PORT,
+} from './nic-options.js'
 import type { HostIntake } from './telemetry/host-hop.js'
 import type { Connecting, ConnectOptions } from './types.js'
 
 /** Silence after which packets are retransmitted by default: the standard's exponent 14 (IBA 9.9.2.1). */
 export const ACK_TIMEOUT_NS: Nanos = 67_108_864
 
-/** How a received ICRC is checked. 'off': in virtual time; 'ignore-id': on sockets that hide the IP identification. */
-export type IcrcMode = 'off' | 'whole' | 'ignore-id'
+/** How ICRCs are made and checked. 'off': neither, in virtual time. */
+type IcrcMode = 'off' | 'whole'
 
 export interface NicConfig {
   address: HostAddress
@@ -93,7 +101,12 @@ export interface NicConfig {
   rnrRetry?: number
   /** Rounded up to 4.096 us * 2^n. Default 67 ms. */
   ackTimeoutNs?: Nanos
-  /** Connections at a time. Default 1024. */
+  /**
+   * A peer that has been silent for so long, although it was asked, is gone, ns; 0 = an idle connection does not notice. Default 0, as in
+   * virtual time.
+   */
+  keepAliveNs?: Nanos
+  /** Connections at a time, 1 to 65,534. Default 1024. */
   connectionsMax?: number
   /** Unacknowledged packets of one connection, a power of two. Default 8192. */
   packetsInFlightMax?: number
@@ -140,11 +153,19 @@ export interface NicConfig {
   sourcePorts?: readonly number[]
   /** The port sends payloads from where they lie, see `Port.gathers`. Default false. */
   gathers?: boolean
+  /** The port sends runs whole, see `Port.sendsRuns`. Default false. */
+  sendsRuns?: boolean
   /** The port takes runs of packets, see `Port.takesRuns`; peers learn it if not. Default true. */
   takesRuns?: boolean
   /** The port shows CE marks of packets, and the TTL or hop limit with which they arrive, see `Port`. Default true. */
   seesMarks?: boolean
   seesHops?: boolean
+  /**
+   * The port shows and chooses the IPv4 identification of packets, see `Port`. Weir hosts count it as 0 in the ICRC, whatever it is. Where
+   * it is not shown, the ICRC of other peers is checked up to those 16 bits; where it is not chosen, they cannot be reached. Default true.
+   */
+  seesIds?: boolean
+  choosesIds?: boolean
   /**
    * What shows how well this host keeps up with arriving packets: `telemetry.hostHop` makes it the last hop of the
    * paths to this host. Default: none.
@@ -219,7 +240,8 @@ export function nicSettings(config: NicConfig): NicSettings {
     retryCount: 7,
     rnrRetry: 7,
     ackTimeoutNs: ACK_TIMEOUT_NS,
-    connectionsMax: 1024,
+    keepAliveNs: 0,
+    connectionsMax: CONNECTIONS.default,
     packetsInFlightMax: 8192,
     queueDepth: 128,
     recovery: 'selective',
@@ -232,9 +254,12 @@ export function nicSettings(config: NicConfig): NicSettings {
     icrc: 'whole',
     withoutIcrc: false,
     gathers: false,
+    sendsRuns: false,
     takesRuns: true,
     seesMarks: true,
     seesHops: true,
+    seesIds: true,
+    choosesIds: true,
     priority: 0,
     dscpOfPriority: CLASS_SELECTORS,
     slackNs: 0,
@@ -284,7 +309,7 @@ function check(settings: NicSettings): void {
   checkTransport('pathMtu', settings.pathMtu)
   if (settings.packetBytesMax !== 0) whole('packetBytesMax', settings.packetBytesMax, 576, 65_535)
   oneOf('defects', settings.defects, ['throw', 'end'])
-  oneOf('icrc', settings.icrc, ['off', 'whole', 'ignore-id'])
+  oneOf('icrc', settings.icrc, ['off', 'whole'])
   oneOf('int.format', settings.int.format, FORMAT_NAMES)
   checkRow(INT_HOPS, 'int.hops', settings.int.hops)
   checkRow(INT_HOPS, 'intHopsMax', settings.intHopsMax)
@@ -305,8 +330,10 @@ function check(settings: NicSettings): void {
   between('probeTimeoutLeastNs', settings.probeTimeoutLeastNs, 0, NEVER)
   checkRow(UDP_PORT, 'udpPort', settings.udpPort)
   between('retransmitTimeoutLeastNs', settings.retransmitTimeoutLeastNs, 0, NEVER)
+  checkRow(CONNECTIONS, 'connectionsMax', settings.connectionsMax)
   whole('queueDepth', settings.queueDepth, 1, 65_536)
   checkTransport('ackTimeout', settings.ackTimeoutNs, 'ackTimeoutNs')
+  checkRow(KEEP_ALIVE, 'keepAliveNs', settings.keepAliveNs)
   between('slackNs', settings.slackNs, 0, SLACK_MAX_NS)
   between('pacingRunNs', settings.pacingRunNs, 0, SLACK_MAX_NS)
   whole('runPackets', settings.runPackets, 1, RUN_PACKETS_MAX)

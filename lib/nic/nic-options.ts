@@ -1,6 +1,7 @@
 /** Settings of a NIC that users give on command lines: ranges and meaning, for its checks and for the help. */
 import type { CommandOption, ValueOption } from '../options/option.js'
 import { PATH_MTUS, transportOption } from '../qp/transport-options.js'
+import { SECOND } from '../time/nanos.js'
 import { PORT_ROCE } from '../wire/net/udp.js'
 
 /** A UDP port: packets with telemetry use the next one. */
@@ -12,6 +13,28 @@ export const UDP_PORT = {
   default: PORT_ROCE,
   doc: 'UDP port of RoCEv2; packets with telemetry use the next one',
   command: { flag: '--port <port>' },
+} as const satisfies CommandOption
+
+/** Memory of those that exist, and of those whose requests wait for an answer, is bounded by it. */
+export const CONNECTIONS = {
+  name: 'connections',
+  kind: 'count',
+  min: 1,
+  max: 65_534,
+  default: 1024,
+  doc: 'most connections at a time, of transfers, measurements and programs; further ones are refused',
+  command: { flag: '--connections <count>' },
+} as const satisfies CommandOption
+
+/** When a silent peer counts as gone. */
+export const KEEP_ALIVE = {
+  name: 'keepAlive',
+  kind: 'time',
+  min: 0,
+  max: 86_400 * SECOND,
+  default: 20 * SECOND,
+  doc: 'a peer that has been silent for so long, although it was asked, is gone; 0: an idle connection does not notice',
+  command: { flag: '--keep-alive <time>' },
 } as const satisfies CommandOption
 
 /** What full packets carry. */

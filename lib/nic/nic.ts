@@ -10,6 +10,7 @@ import { ReadRoom } from '../qp/queues/read-room.js'
 import { workStatusText } from '../qp/queues/work-status.js'
 import { DeadlineHeap } from '../time/deadline-heap.js'
 import { type Nanos, NEVER, serialisationNs } from '../time/nanos.js'
+import { formatDuration } from '../units/units.js'
 import type { HostAddress } from '../wire/net/address.js'
 import type { HopRecords } from '../wire/telemetry/hop-records.js'
 import { type NicConfig, type NicSettings, nicSettings } from './config.js'
@@ -31,7 +32,15 @@ import { PfcReceiver } from './tx/pfc-receiver.js'
 import { Scheduler } from './tx/scheduler.js'
 import { SourcePorts } from './tx/source-ports.js'
 import { TxPipeline } from './tx/tx-pipeline.js'
-import type { Connection, ConnectionHandler, ConnectOptions, Listener, Verbs } from './types.js'
+import type {
+  Connection,
+  ConnectionHandler,
+  ConnectOptions,
+  Listener,
+  QueuePairPeer,
+  UnconnectedQueuePair,
+  Verbs,
+} from './types.js'
 
 const MEMORY_REGIONS_MAX = 1 << 16
 /** How long to wait before trying again when no frame was free, ns. */
@@ -98,8 +107,10 @@ export class Nic implements Node, Verbs, RxEvents {
     this.#tx = new TxPipeline({
       pool: config.pool,
       icrc: this.settings.icrc !== 'off',
+      gathers: this.settings.gathers,
+      sendsRuns: this.settings.sendsRuns,
     })
-    this.#rx = new RxPipeline(config.address, this.table, this, this.settings.icrc, this.settings.withoutIcrc)
+    this.#rx = new RxPipeline(config.address, this.table, this, this.settings)
     this.readRoom = new ReadRoom(this.settings.receiveBudgetBytes)
     this.#connections = new Connections(this)
     this.pfc = new PfcReceiver(this.settings.lineRateBps)
@@ -111,6 +122,11 @@ export class Nic implements Node, Verbs, RxEvents {
     this.#paths = new PathSelector(settings, headers, sourcePorts, this.#control, this.#rx.counters)
     this.#start = new FlowStart(this.settings, this.#control, this.#paths)
     this.checkController(this.settings.cc)
+  }
+
+  /** As RxPipeline. */
+  get refused(): RxPipeline['refused'] {
+    return this.#rx.refused
   }
 
   get counters(): {
@@ -146,6 +162,22 @@ export class Nic implements Node, Verbs, RxEvents {
     options: ConnectOptions = {},
   ): Connection {
     return this.#connections.connect(now, remote, port, handler, options)
+  }
+
+  /** As Connections. */
+  createQueuePair(
+    now: Nanos,
+    remote: HostAddress,
+    handler: ConnectionHandler,
+    options: ConnectOptions = {},
+  ): UnconnectedQueuePair {
+    return this.#connections.createQueuePair(now, remote, handler, options)
+  }
+
+  /** As Connections. */
+  connectQueuePair(now: Nanos, qpn: number, peer: QueuePairPeer): void {
+    this.#connections.connectQueuePair(now, qpn, peer)
+    this.#dispatch(now)
   }
 
   // ---- For programs that have both ends
@@ -231,7 +263,7 @@ export class Nic implements Node, Verbs, RxEvents {
     if (this.#linkBusyUntil > now) return null
     if (this.pfc.held !== 0) this.#updateHeld(now)
     const missed = this.#tx.counters.noFrame
-    const frame = this.#goesOn() ? this.#tx.run.shift() : this.#nextFrame(now)
+    const frame = this.#goesOn() ? this.#tx.nextOfRun() : this.#nextFrame(now)
     if (frame === null) {
       // Nothing reports when frames are given back: without this wait the driver would call again at once, for ever.
       if (this.#tx.counters.noFrame > missed) this.#linkBusyUntil = now + NO_FRAME_RETRY_NS
@@ -239,7 +271,8 @@ export class Nic implements Node, Verbs, RxEvents {
     }
     // A loop that woke late may make up for some of it, so that the link's rate is kept.
     const startNs = Math.max(this.#linkBusyUntil, now - this.settings.slackNs)
-    this.#linkBusyUntil = startNs + serialisationNs(frame.wireLength, this.settings.lineRateBps)
+    const packetNs = serialisationNs(frame.wireLength, this.settings.lineRateBps)
+    this.#linkBusyUntil = startNs + (1 + frame.followers) * packetNs
     frame.port = 0
     frame.departNs = this.#linkBusyUntil
     return frame
@@ -285,7 +318,7 @@ export class Nic implements Node, Verbs, RxEvents {
       // One that the switch has paused stays as it is, and what others send meanwhile leaves without runs.
       const mayRun = run.size === 0
       frame = this.#tx.data(now, flow, mayRun)
-      const packets = mayRun ? 1 + run.size : 1
+      const packets = Math.max(1, this.#tx.written)
       if (packets > 1) this.#runPriority = flow.path.priority
       if (frame !== null) flow.sentFrames += packets
       this.#considerSent(now, flow)
@@ -369,10 +402,6 @@ export class Nic implements Node, Verbs, RxEvents {
 
   onManagementDatagram(now: Nanos, frame: Frame, at: number, end: number): void {
     this.#connections.onDatagram(now, frame, at, end)
-  }
-
-  onHiddenId(frame: Frame): void {
-    this.#connections.onHiddenId(frame)
   }
 
   onMarked(now: Nanos, flow: Flow, packets: number): void {
@@ -547,6 +576,7 @@ export class Nic implements Node, Verbs, RxEvents {
     sender.onTimeout(now)
     if (flow.receiver.takeCnp(now)) this.#control.push(flow, Control.CNP)
     if (sender.takeQuestion()) this.challenge(flow)
+    if (flow.ending.phase === 'established') this.#keepAlive(now, flow)
     const probe = sender.baseRttProbe
     if (probe !== null && probe.nextTimeout() <= now) {
       probe.onTimeout(now)
@@ -558,6 +588,15 @@ export class Nic implements Node, Verbs, RxEvents {
     sender.reportToCongestion(now, this.#rx.sample)
     this.#timers.set(flow.index, NEVER)
     this.flowChanged(now, flow)
+  }
+
+  /** Asks a peer that has long been silent, or ends the connection because nothing has come. */
+  #keepAlive(now: Nanos, flow: Flow): void {
+    const verdict = flow.keepAlive.onTimeout(now)
+    if (verdict === 'ask') this.challenge(flow)
+    if (verdict !== 'gone') return
+    const what = `connection to ${flow.remote}: nothing has come from there for ${formatDuration(this.settings.keepAliveNs)}, although it was asked`
+    this.#connections.fail(now, flow, new WeirError('WEIR_CONNECTION_LOST', what))
   }
 
   /** A deadline that moves back is left in the heap: when it fires, the timer is set again. */

@@ -35,7 +35,7 @@ export interface ConnectOptions {
   udpPort?: number
   /** True: repeats the request for as long as the connection manager does, although ICMP says that nobody listens. Default false. */
   patient?: boolean
-  /** At most 20 bytes for the peer's listener, 16 of a NIC with a secret, after what the stack itself says. */
+  /** At most 56 bytes for the peer's listener, 16 of a NIC with a secret. A peer that is no Weir host gets 56, with zeros behind. */
   privateData?: Uint8Array
   /** Controller of this connection's own data; default: the NIC's. */
   cc?: { name: string; options: OptionValues }
@@ -57,6 +57,21 @@ export interface ConnectOptions {
   sourcePort?: number
   /** Priority of the connection's packets, both ways, 0 to 7: it chooses their DSCP. Default: the NIC's. */
   priority?: number
+}
+
+/** The other end of a queue pair that two programs connect without the connection manager. */
+export interface QueuePairPeer {
+  /** 24 bits. */
+  qpn: number
+  /** First PSN that it sends with, 24 bits. */
+  psn: number
+}
+
+/** A queue pair without a peer: what the other end's program has to learn. */
+export interface UnconnectedQueuePair {
+  qpn: number
+  /** First PSN that this end sends with. */
+  psn: number
 }
 
 /** A connection that has been requested, as its observer sees it: see lib/io/ports/reachability.ts. */
@@ -91,7 +106,7 @@ export interface ConnectionHandler {
    * all regions that are registered without one. A server of peers that do not trust each other gives each a domain of its own.
    */
   readonly domain?: DomainId
-  /** Passive side: at most 20 bytes for the connecting peer, in its `peerPrivateData`. Asked after `onCreated`. */
+  /** Passive side: at most 80 bytes for the connecting peer, in its `peerPrivateData`. Asked after `onCreated`. */
   acceptData?(): Uint8Array
   /** The queue pair may send. Receives may be posted earlier, from `onCreated`. */
   onEstablished(now: Nanos, connection: Connection): void
@@ -110,7 +125,7 @@ export interface ConnectionHandler {
 export interface Connection {
   readonly id: number
   readonly remote: HostAddress
-  /** What the peer said at connect. */
+  /** What the peer's application said at connect. Of a peer that is no Weir host: 56 bytes, or 196 of its answer, with zeros behind. */
   readonly peerPrivateData: Uint8Array
   readonly established: boolean
   /** Payload bytes of a full packet. */

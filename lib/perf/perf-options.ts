@@ -67,7 +67,7 @@ export const QPS = {
   name: 'qps',
   kind: 'count',
   min: 1,
-  max: 512,
+  max: 1000,
   default: 1,
   doc: 'queue pairs',
   command: { flag: '--qps <count>' },

@@ -38,6 +38,8 @@ const DRAIN_NS: Nanos = 2 * SECOND
 const ASK_EVERY_NS: Nanos = SECOND
 /** If an answer takes longer than this on a live connection, the run fails. */
 const ANSWER_MAX_NS: Nanos = 20 * SECOND
+/** Data connections that are made at a time. A connection manager drops datagrams beyond some hundreds, and repeats them late. */
+const JOINING_MAX = 64
 
 type RunState =
   | 'opening'
@@ -101,6 +103,10 @@ export class PerfRun implements ConnectionHandler, DataQpOwner {
   readonly #region: MemoryRegion
   #control: Connection | null = null
   readonly #qps: DataQp[] = []
+  /** Data connections that have been established. */
+  #joined = 0
+  /** What a data connection says of itself: the session that it is of. */
+  #session = new Uint8Array()
   readonly #senders: (Stream | Ping)[] = []
   #controlClosed = false
   #target: RemoteMemory | null = null
@@ -257,12 +263,19 @@ export class PerfRun implements ConnectionHandler, DataQpOwner {
     }
     this.#target = memory
     this.state = 'joining'
-    const privateData = Uint8Array.of(DATA_MARK, ...session)
+    this.#session = Uint8Array.of(DATA_MARK, ...session)
+    this.#joinMore(now)
+  }
+
+  /** Asks for further connections, as far as not too many are being made. */
+  #joinMore(now: Nanos): void {
+    const { settings } = this
+    const privateData = this.#session
     const { verbs, remote, limits, connect } = this.#options
     const isPingPong = settings.mode === 'PING_PONG'
     const takes = isPingPong ? settings.op !== 'READ' : settings.op === 'SEND' && settings.bidirectional
     const receives = takes ? limits.queueDepth : 0
-    for (let i = 0; i < settings.qps; i++) {
+    while (this.#qps.length < Math.min(settings.qps, this.#joined + JOINING_MAX)) {
       const qp = new DataQp({ region: this.#region, receives, owner: this })
       this.#qps.push(qp)
       const pathMtu = settings.pathMtu === 0 ? {} : { pathMtu: settings.pathMtu }
@@ -271,6 +284,8 @@ export class PerfRun implements ConnectionHandler, DataQpOwner {
   }
 
   onQpReady(now: Nanos): void {
+    this.#joined++
+    if (this.state === 'joining') this.#joinMore(now)
     this.#startWhenReady(now)
   }
 
@@ -287,7 +302,7 @@ export class PerfRun implements ConnectionHandler, DataQpOwner {
 
   /** Waits until T has been measured on every connection, so that the run does not include it. */
   #startWhenReady(now: Nanos): void {
-    if (this.state !== 'joining') return
+    if (this.state !== 'joining' || this.#joined < this.settings.qps) return
     if (!this.#qps.every(qp => qp.established && qp.connection!.stats.baseRttNs > 0)) return
     this.state = 'starting'
     this.#ask(now, 'START')

@@ -17,6 +17,7 @@ import { checkSendWork, type SendSlot } from './queues/send-queue.js'
 import { type ReceiveWork, type SendWork, WorkOpcode } from './queues/work.js'
 import { WorkStatus } from './queues/work-status.js'
 import type { SendLog } from './recovery/send-log.js'
+import { acceptResponses, roomForResponses } from './requester/accept-responses.js'
 import { refuses } from './requester/on-acknowledge.js'
 import { onResponse } from './requester/on-response.js'
 import { nextTimeout, onTimeout } from './requester/on-timeout.js'
@@ -27,9 +28,12 @@ import { executeRun, roomForRun } from './responder/execute-run.js'
 import { Responder } from './responder/responder.js'
 import {
   ackIsNext,
+  beginResponses,
+  middleResponsesNext,
   responsePayloadBytes,
   transmitAck,
   transmitAtomicResponse,
+  transmitInRun,
   transmitReadResponse,
 } from './responder/transmit-response.js'
 
@@ -339,18 +343,22 @@ export class QueuePair {
    */
   roomForRun(frame: Frame, most: number): number {
     const context = this.#context
-    if (!context.took || !context.responds) return 0
-    return roomForRun(this.#responder.inbound, frame, bth.opcode(frame.view, frame.bth), most)
+    const opcode = bth.opcode(frame.view, frame.bth)
+    if (!context.took) return 0
+    if (opcode === Opcode.RC_RDMA_READ_RESPONSE_MIDDLE) return roomForResponses(this.#requester, frame, most)
+    return context.responds ? roomForRun(this.#responder.inbound, frame, opcode, most) : 0
   }
 
   /**
    * Carries out the first `packets` of a run, at most `roomForRun`, with the right ICRC, as `onPacket` would one by one. One
-   * acknowledgement stands for all of them.
+   * acknowledgement stands for all of them, where they are requests.
    *
    * @param asksForAck one of them asks for an acknowledgement
    */
-  onRun(frame: Frame, run: ReceivedRun, packets: number, asksForAck: boolean): void {
-    executeRun(this.#responder.inbound, frame, run, packets, asksForAck)
+  onRun(now: Nanos, frame: Frame, run: ReceivedRun, packets: number, asksForAck: boolean): void {
+    if (bth.opcode(frame.view, frame.bth) === Opcode.RC_RDMA_READ_RESPONSE_MIDDLE)
+      acceptResponses(this.#requester, now, frame, run, packets)
+    else executeRun(this.#responder.inbound, frame, run, packets, asksForAck)
   }
 
   /** Call at the time of `nextTimeout`; harmless when called early. */
@@ -441,11 +449,33 @@ export class QueuePair {
     return middlesNext(requester)
   }
 
-  /** Writes so many of them, `runPackets` at most, into frames that are copies of that packet: PSN, AckReq and payload. */
-  transmitRun(now: Nanos, run: FrameRun, packets: number): void {
-    transmitRun(this.#requester, now, run, packets)
+  /** Begins a run behind that packet, and writes so many of them: `runPackets` and the run's `room` at most. */
+  transmitRun(now: Nanos, head: Frame, run: FrameRun, packets: number): void {
+    transmitRun(this.#requester, now, head, run, packets)
     this.lastTransmittedSeq += packets
     this.#requester.outbound.check()
+  }
+
+  /**
+   * READ responses that may follow the one that `pollTransmit` has just written, and differ from it in PSN and AckReq alone; 0 unless
+   * that was a READ response, and another one is next.
+   */
+  get runResponses(): number {
+    const { inbound } = this.#responder
+    // A request would have its turn.
+    if (this.#context.sendQueue.pending > 0) return 0
+    return inbound.table.pending?.nextSeq === this.lastTransmittedSeq + 1 ? middleResponsesNext(inbound) : 0
+  }
+
+  /** Begins a run of so many of them behind that one: `runResponses` and the run's `room` at most. */
+  beginResponses(head: Frame, run: FrameRun, packets: number): void {
+    beginResponses(this.#responder.inbound, head, run, packets)
+  }
+
+  /** Writes packet `i` of that run, without AckReq. */
+  transmitInRun(run: FrameRun, i: number): void {
+    transmitInRun(this.#responder.inbound, run, i)
+    this.lastTransmittedSeq++
   }
 
   /**

@@ -21,27 +21,32 @@ export interface ServiceEvents {
   defect(error: unknown): void
 }
 
+/** Opens a service. */
+export type OpenService<Start> = (start: Start, events: ServiceEvents) => Promise<Service>
+
 /**
  * Opens the service, answers calls until it is closed, and lets the thread end. Does nothing on the main
  * thread, so that a test may import the module.
  */
-export async function serveThread<Start>(
-  open: (start: Start, events: ServiceEvents) => Promise<Service>,
-): Promise<void> {
-  if (parentPort === null) return
-  const port = parentPort
+export async function serveThread<Start>(open: OpenService<Start>): Promise<void> {
+  if (parentPort !== null) await serve(parentPort, workerData as Start, open)
+}
+
+/** The same for a service whose user is at the other end of that port. The port is closed last. */
+export async function serve<Start>(port: MessagePort, start: Start, open: OpenService<Start>): Promise<void> {
   const post = (message: FromService) => port.postMessage(message)
   const events: ServiceEvents = {
     tell: event => post({ type: 'event', event }),
     defect: error => post({ type: 'defect', error: recordOf(error) }),
   }
   try {
-    const service = await open(workerData as Start, events)
+    const service = await open(start, events)
     const calls = new Calls(port, service)
     port.on('message', (message: ToService) => calls.onMessage(message))
     post({ type: 'up', about: service.about })
   } catch (error) {
     post({ type: 'down', error: recordOf(error) })
+    port.close()
   }
 }
 

@@ -1,6 +1,8 @@
 import { WeirError } from '../errors.js'
 import { errorOf } from './error-record.js'
 import type { CallContext, FromService, ToService } from './messages.js'
+import type { OpenService } from './serve-thread.js'
+import { ThisThread } from './this-thread.js'
 import { Thread } from './thread.js'
 
 /** How long a thread may take to end by itself after its service was closed. */
@@ -25,11 +27,11 @@ interface Call {
 }
 
 /**
- * The user's end of a service that runs on a thread of its own, by `serveThread`. Errors keep their code and
+ * The user's end of a service that runs on a thread of its own, by `serveThread`, or on this one. Errors keep their code and
  * cause across threads.
  */
 export class ServiceThread<About> {
-  readonly #thread: Thread
+  readonly #thread: Thread | ThisThread
   readonly #onEvent: (event: never) => void
   readonly #onDefect: (error: unknown) => void
   readonly #calls = new Map<number, Call>()
@@ -47,10 +49,13 @@ export class ServiceThread<About> {
   /**
    * Throws what the service throws when it opens.
    *
-   * @param module the compiled file that calls `serveThread`
+   * @param runs the compiled file that calls `serveThread`; or what opens the service, for one on this thread
    */
-  static async open<About>(module: URL, options: ServiceThreadOptions): Promise<ServiceThread<About>> {
-    const made = new ServiceThread<About>(module, options)
+  static async open<About>(
+    runs: URL | OpenService<never>,
+    options: ServiceThreadOptions,
+  ): Promise<ServiceThread<About>> {
+    const made = new ServiceThread<About>(runs, options)
     try {
       await made.#opened
       return made
@@ -60,7 +65,7 @@ export class ServiceThread<About> {
     }
   }
 
-  private constructor(module: URL, options: ServiceThreadOptions) {
+  private constructor(runs: URL | OpenService<never>, options: ServiceThreadOptions) {
     this.#onEvent = options.onEvent ?? (() => {})
     this.#onDefect = options.onDefect
     this.#opened = new Promise((resolve, reject) => {
@@ -69,12 +74,12 @@ export class ServiceThread<About> {
     this.#down = new Promise(resolve => {
       this.#resolveDown = resolve
     })
-    this.#thread = new Thread(module, {
-      what: options.what,
-      data: options.start,
-      onMessage: (message: FromService) => this.#onMessage(message),
-      onLost: error => this.#onLost(error),
-    })
+    const onMessage = (message: FromService) => this.#onMessage(message)
+    const { what, start: data } = options
+    this.#thread =
+      runs instanceof URL
+        ? new Thread(runs, { what, data, onMessage, onLost: error => this.#onLost(error) })
+        : new ThisThread(runs, data as never, onMessage)
   }
 
   /** The description that the service gave of itself. */

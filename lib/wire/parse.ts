@@ -47,14 +47,6 @@ export function parseFrame(frame: Frame): WireError {
   return WireError.OK
 }
 
-/**
- * Returns true for a parsed UDP datagram without data. By these a peer finds out whether anything listens
- * (lib/io/ports/reachability.ts).
- */
-export function isEmptyDatagram({ view, l4 }: Frame): boolean {
-  return l4 >= 0 && udp.length(view, l4) === udp.BYTES
-}
-
 function parseIpv4(frame: Frame, l3: number): WireError {
   const view = frame.view
   const error = ipv4.check(view, l3, frame.length, frame.wireLength)

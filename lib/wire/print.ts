@@ -7,6 +7,7 @@ import * as bth from './ib/bth.js'
 import * as deth from './ib/deth.js'
 import * as ieth from './ib/ieth.js'
 import * as immdt from './ib/immdt.js'
+import { isKnock } from './ib/knock.js'
 import * as opcodes from './ib/opcode.js'
 import * as reth from './ib/reth.js'
 import { formatIpv4, formatIpv6 } from './net/address.js'
@@ -17,7 +18,7 @@ import * as ipv6 from './net/ipv6.js'
 import * as pfc from './net/pfc.js'
 import * as udp from './net/udp.js'
 import * as vxlan from './net/vxlan.js'
-import { isEmptyDatagram, isShort, parseFrame, WIRE_ERROR_NAMES, WireError } from './parse.js'
+import { isShort, parseFrame, WIRE_ERROR_NAMES, WireError } from './parse.js'
 import * as telemetry from './telemetry/telemetry.js'
 import * as arrival from './weir/arrival.js'
 import * as delayedAck from './weir/delayed-ack.js'
@@ -58,10 +59,11 @@ function faultOf(frame: Frame, error: WireError): string {
 
 function printNested(frame: Frame, depth: number, port?: number): string {
   const error = parseFrame(frame)
-  const fault = error === WireError.OK || isEmptyDatagram(frame) ? '' : ` [${faultOf(frame, error)}]`
+  const fault = error === WireError.OK || isKnock(frame) ? '' : ` [${faultOf(frame, error)}]`
   if (frame.l3 < 0) return printLink(frame) + fault
   if (frame.l4 < 0) return `${printHosts(frame)}: ${protocolName(frame)}, length ${ipLength(frame)}${fault}`
   const head = printHosts(frame, port ?? udp.destinationPort(frame.view, frame.l4))
+  if (isKnock(frame)) return `${head}: knock (does anything listen?)${fault}`
   if (frame.bth >= 0) return `${head}: ${printRoce(frame)}${fault}`
   if (error === WireError.OK && udp.destinationPort(frame.view, frame.l4) === udp.PORT_VXLAN) {
     return `${head}: ${printVxlan(frame, depth)}`

@@ -554,7 +554,7 @@ end
 
 register_postdissector(vendor)
 
--- Weir's words in the private data of the connection manager: "WEIR", a byte of length, a message of proto/connect.proto.
+-- Weir's words in messages of the connection manager, in private data or in place of a REQ's alternate path: "WEIR", a byte of length, a message of proto/connect.proto.
 
 local words = Proto("weir_words", "Weir's words at connect")
 local FEATURES = {
@@ -582,6 +582,7 @@ local w = {
   ack_every = ProtoField.uint64("weir.words.ack_every", "Packets for which it grants one ACK at most"),
   filled = ProtoField.uint64("weir.words.filled_payload", "Payload that fills a packet (B)"),
   without_icrc = ProtoField.uint64("weir.words.without_icrc", "Packets have no ICRC"),
+  private_bytes = ProtoField.uint64("weir.words.private_bytes", "Private data of the application (B)"),
   proof = ProtoField.bytes("weir.words.proof", "Proof of the words of both ends"),
   code = ProtoField.string("weir.words.code", "Code"),
   message = ProtoField.string("weir.words.message", "Reason"),
@@ -639,7 +640,8 @@ end
 
 -- By message and field number: how numbers and how bytes are shown.
 local PARAMETERS = {
-  numbers = { [1] = w.version, [3] = w.mtu, [7] = w.budget, [11] = w.ack_every, [13] = w.filled, [14] = w.without_icrc },
+  numbers = { [1] = w.version, [3] = w.mtu, [7] = w.budget, [11] = w.ack_every, [13] = w.filled, [14] = w.without_icrc,
+    [15] = w.private_bytes },
   bytes = { [8] = raw(w.data), [9] = raw(w.key), [10] = add_needs, [12] = raw(w.proof) },
 }
 local REJECTION = { numbers = {}, bytes = { [1] = raw(w.code), [2] = raw(w.message), [3] = raw(w.end_proof) } }
@@ -670,11 +672,11 @@ local function add_message(tvb, at, stop, tree, message)
   return true
 end
 
--- Management datagrams to QP 1: BTH, DETH (8 bytes), then 256 bytes whose class is 7. By attribute: where private data lie behind
--- the CMA header of a REQ, and what they are.
-local DETH_BYTES, MAD_BYTES, CM_CLASS = 8, 256, 7
+-- Management datagrams to QP 1: BTH, DETH (8 bytes), then 256 bytes whose class is 7. By attribute: where words may be, and what they
+-- are. A REQ has them behind the LIDs of its alternate path, or in the private data behind the CMA header.
+local DETH_BYTES, MAD_BYTES, CM_CLASS, WORD = 8, 256, 7, 0x57454952
 local MESSAGES = {
-  [0x10] = { at = 200, message = PARAMETERS }, [0x13] = { at = 60, message = PARAMETERS },
+  [0x10] = { at = 124, else_at = 200, message = PARAMETERS }, [0x13] = { at = 60, message = PARAMETERS },
   [0x12] = { at = 108, message = REJECTION }, [0x15] = { at = 36, message = REJECTION },
 }
 
@@ -686,7 +688,8 @@ function words.dissector(_, _, root)
   local found = MESSAGES[tvb(mad + 16, 2):uint()]
   if found == nil then return end
   local at = mad + found.at
-  if tvb(at, 4):uint() ~= 0x57454952 then return end
+  if tvb(at, 4):uint() ~= WORD and found.else_at then at = mad + found.else_at end
+  if tvb(at, 4):uint() ~= WORD then return end
   local length = tvb(at + 4, 1):uint()
   local stop = math.min(at + 5 + length, mad + MAD_BYTES)
   local tree = root:add(words, tvb(at, stop - at))

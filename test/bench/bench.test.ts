@@ -1,12 +1,17 @@
 /** The benchmarks' common code: what is compared, repeated and left behind. */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { existsSync, readdirSync } from 'node:fs'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { run as runCc } from '../../bench/cc.js'
 import { type HeapCase, run as runHeap } from '../../bench/heap.js'
 import { run as runMicro } from '../../bench/micro.js'
 import { run as runNetworks } from '../../bench/networks.js'
+import { compareRuns, isCompared, runIn } from '../../bench/support/against.js'
+import { checkouts } from '../../bench/support/checkouts.js'
 import { inRounds } from '../../bench/support/rounds.js'
 import { makeTwoHosts } from '../../bench/support/two-hosts.js'
 import { ccNames } from '../../lib/cc/catalogue.js'
@@ -36,6 +41,56 @@ t.test('rounds: candidates alternate; medians, and ratios round by round', async
     // 2, 4 and 1.5: the median of the ratios is not the ratio of the medians.
     { name: 'fast', median: 80, min: 20, max: 90, ratio: 2 },
   ])
+})
+
+t.test('another checkout: ratios round by round, of values and of CPU time', async t => {
+  const candidate = (name: string, other: string | undefined, values: number[]) => ({
+    name,
+    ...(other !== undefined && { other }),
+    measure: async () => {
+      const value = values.shift() ?? Number.NaN
+      return { value, cpu: { client: value / 10, server: 1 } }
+    },
+  })
+  const here = candidate('weir', 'weir (other)', [10, 30, 80])
+  const other = candidate('weir (other)', undefined, [20, 20, 20])
+  const { figures, repeated } = await inRounds([here, other], 3, 'nobody')
+  if (repeated > 0) return t.pass('others took the CPU, and rounds were repeated: the values are used up')
+  // 0.5, 1.5 and 4.
+  t.match(figures[0], { name: 'weir', byOther: { ratio: 1.5, cpu: { client: 1.5, server: 1 } } })
+  t.equal(figures[1]!.byOther, undefined)
+  t.ok(
+    figures.every(({ ratio }) => Number.isNaN(ratio)),
+    'there is no such baseline',
+  )
+})
+
+t.test("--against: the options of the comparison are not the benchmark's", async t => {
+  t.equal(isCompared(['BTH', '--json']), false)
+  t.equal(isCompared(['BTH', '--against', 'somewhere']), true)
+  t.equal(isCompared(['--against=somewhere']), true)
+  const nowhere = join(tmpdir(), 'no-checkout')
+  t.throws(() => checkouts(nowhere), { code: 'WEIR_BAD_ARGUMENT', message: /--against: .*npm ci/ })
+  const [here] = checkouts()
+  t.ok(existsSync(here!.weir))
+  const folder = await mkdtemp(join(tmpdir(), 'weir-against-'))
+  t.teardown(() => rm(folder, { recursive: true }))
+  // A checkout with a benchmark whose result says how it was called.
+  await mkdir(join(folder, 'dist', 'weir'), { recursive: true })
+  await mkdir(join(folder, 'dist', 'bench'))
+  await writeFile(join(folder, 'dist', 'weir', 'weir.js'), '')
+  await writeFile(join(folder, 'package.json'), '{"type": "module"}')
+  await writeFile(join(folder, 'dist', 'bench', 'micro.js'), 'export const run = args => args')
+  const called = (result: string[]) =>
+    Array.isArray(result)
+      ? [{ name: result.join(' '), value: 4 }]
+      : [{ name: 'BTH --frames 5 --json', value: 2 }]
+  const args = ['BTH', '--against', folder, '--frames', '5', '--rounds=1', '--json']
+  const { figures, rounds } = await compareRuns('micro', called as never, args, async (checkout, ...words) =>
+    checkout.name === 'here' ? {} : await runIn(checkout, ...words),
+  )
+  t.equal(rounds, 1)
+  t.match(figures, [{ name: 'BTH --frames 5 --json', here: 2, other: 4, ratio: 0.5 }])
 })
 
 t.test('help runs nothing', async t => {

@@ -2,7 +2,10 @@
 import { Command } from 'commander'
 import t from 'tap'
 import { addValueOptions, valuesOf } from '../../bin/commands/value-options.js'
+import { closeNic, openNic } from '../../lib/daemon/open-nic.js'
 import { checkPortOptions, PORT_OPTIONS } from '../../lib/daemon/port-options.js'
+import { HostAddress } from '../../lib/wire/net/address.js'
+import { loopbackAddress } from '../support/loopback.js'
 
 const DEFAULT_DSCPS = [0, 8, 16, 24, 32, 40, 48, 56]
 
@@ -54,4 +57,18 @@ t.test('a value that the environment has given is blamed on its variable', async
   t.throws(() => values('dgram', '--io', 'dgram', '--priority', '3'), {
     message: /^--priority has no effect while --io is dgram: leave it out, or set --io to batch/,
   })
+})
+
+t.test('a daemon has as many connections as it was given', async t => {
+  const onStopped = (error: unknown) => t.fail(String(error))
+  const opened = await openNic({ address: loopbackAddress(), io: 'dgram', connections: 2 }, { onStopped })
+  t.teardown(() => closeNic(opened))
+  const { nic, loop } = opened
+  const handler = { onEstablished() {}, onCompletion() {}, onClosed() {} }
+  const connect = () => nic.connect(loop.now(), HostAddress.parse(loopbackAddress()), 1, handler)
+  connect()
+  connect()
+  t.throws(connect, { code: 'WEIR_FULL', message: /all 2 connections are in use.*--connections/ })
+  const none = { address: loopbackAddress(), io: 'dgram', connections: 0 }
+  await t.rejects(openNic(none, { onStopped }), { code: 'WEIR_BAD_ARGUMENT', message: /connectionsMax/ })
 })

@@ -57,7 +57,7 @@ t.test('a peer that listens is knocked at, and left alone once it has answered',
   void given.then(error => t.fail(error.message))
   reachability.watch(attempt)
   const [bytes] = await once(peer, 'message')
-  t.equal(bytes.length, 0)
+  t.same(bytes, Buffer.alloc(16), 'a whole BTH: a shorter datagram can crash rdma_rxe')
   attempt.waits = false
   let more = 0
   peer.on('message', () => more++)

@@ -1,4 +1,4 @@
-/** Hosts within the test's process, each with its NIC on a thread of its own. */
+/** Hosts within the test's process, each with its NIC on a thread of its own; with WEIR_IO=raw on this one. */
 import type { Test } from 'tap'
 import {
   Access,
@@ -13,9 +13,6 @@ import { loopbackAddress } from '../support/loopback.js'
 
 export const PORT = 7471
 export const ALL = Access.LOCAL_WRITE | Access.REMOTE_READ | Access.REMOTE_WRITE | Access.REMOTE_ATOMIC
-/** The package raw-socket works on a process's main thread only. */
-export const noThreads = process.env.WEIR_IO === 'raw' && "raw sockets are for a process's main thread"
-
 export async function open(t: Test, more: Partial<HostOptions> = {}): Promise<Host> {
   const io = process.env.WEIR_IO ? { io: process.env.WEIR_IO } : {}
   const host = await Host.open({ address: loopbackAddress(), ...io, ...more })

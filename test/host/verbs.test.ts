@@ -2,11 +2,11 @@
 import { randomFillSync } from 'node:crypto'
 import { Access, Host, type SendWork, WorkOpcode } from '../../lib/index.js'
 import { long, usual } from '../support/long.js'
-import { ALL, connected, memory, next, noThreads, open, PORT } from './hosts.js'
+import { ALL, connected, memory, next, open, PORT } from './hosts.js'
 
 const LENGTH = 300_001
 
-usual('SEND, WRITE, READ and atomics, both ways', { skip: noThreads }, async t => {
+usual('SEND, WRITE, READ and atomics, both ways', async t => {
   const { a, b, ab, ba } = await connected(t)
   const [ma, mb] = [await memory(a, 1 << 20), await memory(b, 1 << 20)]
   const ways = [
@@ -70,7 +70,7 @@ usual('SEND, WRITE, READ and atomics, both ways', { skip: noThreads }, async t =
   t.ok(baseRttNs > 0 && sentBytes >= 2 * LENGTH)
 })
 
-usual('what both ends say at connect, and several connections', { skip: noThreads }, async t => {
+usual('what both ends say at connect, and several connections', async t => {
   const [a, b] = await Promise.all([open(t), open(t)])
   const listener = await b.listen(PORT, { privateData: Buffer.from('welcome') })
   const region = (await memory(a, 100)).region
@@ -101,7 +101,7 @@ usual('what both ends say at connect, and several connections', { skip: noThread
   t.equal(await next(first), '9 SUCCESS 0')
 })
 
-usual('unsignaled work, and a peer that takes a key back', { skip: noThreads }, async t => {
+usual('unsignaled work, and a peer that takes a key back', async t => {
   const { a, b, ab, ba } = await connected(t)
   const [ma, mb] = [await memory(a, 4096), await memory(b, 4096)]
   const window = await memory(b, 64, Access.LOCAL_WRITE | Access.REMOTE_WRITE)
@@ -122,7 +122,7 @@ usual('unsignaled work, and a peer that takes a key back', { skip: noThreads }, 
   t.notOk(window.region.valid, 'the region knows')
 })
 
-long('a host connects to itself', { skip: noThreads }, async t => {
+long('a host connects to itself', async t => {
   const a = await open(t)
   const listener = await a.listen(PORT)
   const [there, here] = await Promise.all([a.connect(a.about.address, PORT), listener.accept()])
@@ -134,7 +134,7 @@ long('a host connects to itself', { skip: noThreads }, async t => {
   t.equal(bytes.toString('latin1', 32, 41), 'to itself')
 })
 
-long('a program that is not asked for packets polls without end', { skip: noThreads }, async t => {
+long('a program that is not asked for packets polls without end', async t => {
   const { a, b, ab, ba } = await connected(t, { busyPoll: true })
   const [ma, mb] = [await memory(a, 64), await memory(b, 64)]
   for (let i = 0; i < 100; i++) {
@@ -146,39 +146,35 @@ long('a program that is not asked for packets polls without end', { skip: noThre
   t.ok(a instanceof Host)
 })
 
-long(
-  'memory of another protection domain: not to be used here, not reached from there',
-  { skip: noThreads },
-  async t => {
-    const [a, b] = await Promise.all([open(t), open(t)])
-    const listener = await b.listen(PORT, { domain: 'own' })
-    const first = await a.connect(b.about.address, PORT)
-    const [one, second] = [await listener.accept(), await a.connect(b.about.address, PORT)]
-    const two = await listener.accept()
-    t.equal(new Set([one.domain, two.domain, 0]).size, 3, 'each has its own')
-    const mine = (await memory(a, 100)).region
-    const shared = new SharedArrayBuffer(100)
-    const theirs = await b.register(shared, ALL, one.domain)
-    const work = { id: 1, opcode: WorkOpcode.RDMA_WRITE, region: mine, offset: 0, length: 100 }
-    const write = { ...work, remoteAddress: theirs.address, rkey: theirs.key }
-    t.ok(first.postSend(write))
-    t.equal(await next(first), '1 SUCCESS 100')
-    t.ok(second.postSend(write))
-    t.equal(await next(second), '1 REM_ACCESS_ERR 0')
+long('memory of another protection domain: not to be used here, not reached from there', async t => {
+  const [a, b] = await Promise.all([open(t), open(t)])
+  const listener = await b.listen(PORT, { domain: 'own' })
+  const first = await a.connect(b.about.address, PORT)
+  const [one, second] = [await listener.accept(), await a.connect(b.about.address, PORT)]
+  const two = await listener.accept()
+  t.equal(new Set([one.domain, two.domain, 0]).size, 3, 'each has its own')
+  const mine = (await memory(a, 100)).region
+  const shared = new SharedArrayBuffer(100)
+  const theirs = await b.register(shared, ALL, one.domain)
+  const work = { id: 1, opcode: WorkOpcode.RDMA_WRITE, region: mine, offset: 0, length: 100 }
+  const write = { ...work, remoteAddress: theirs.address, rkey: theirs.key }
+  t.ok(first.postSend(write))
+  t.equal(await next(first), '1 SUCCESS 100')
+  t.ok(second.postSend(write))
+  t.equal(await next(second), '1 REM_ACCESS_ERR 0')
 
-    const domain = a.newDomain()
-    const other = await a.register(new SharedArrayBuffer(100), ALL, domain)
-    t.throws(() => first.postSend({ ...write, region: other }), {
-      code: 'WEIR_BAD_ARGUMENT',
-      message: /protection domain 1, the connection of 0/,
-    })
-    const third = await a.connect(b.about.address, PORT, { domain })
-    t.equal(third.domain, domain)
-    for (const wrong of [-1, 2, 0.5]) {
-      const bad = { code: 'WEIR_BAD_ARGUMENT', message: /domain is one that newDomain/ }
-      await t.rejects(a.register(shared, ALL, wrong), bad)
-      await t.rejects(a.connect(b.about.address, PORT, { domain: wrong }), bad)
-      await t.rejects(a.listen(PORT, { domain: wrong }), bad)
-    }
-  },
-)
+  const domain = a.newDomain()
+  const other = await a.register(new SharedArrayBuffer(100), ALL, domain)
+  t.throws(() => first.postSend({ ...write, region: other }), {
+    code: 'WEIR_BAD_ARGUMENT',
+    message: /protection domain 1, the connection of 0/,
+  })
+  const third = await a.connect(b.about.address, PORT, { domain })
+  t.equal(third.domain, domain)
+  for (const wrong of [-1, 2, 0.5]) {
+    const bad = { code: 'WEIR_BAD_ARGUMENT', message: /domain is one that newDomain/ }
+    await t.rejects(a.register(shared, ALL, wrong), bad)
+    await t.rejects(a.connect(b.about.address, PORT, { domain: wrong }), bad)
+    await t.rejects(a.listen(PORT, { domain: wrong }), bad)
+  }
+})

@@ -14,9 +14,12 @@ class NotingPort implements Port {
   readonly sourcePorts = [7]
   readonly receiveBudgetBytes = 9
   readonly gathers = true
+  readonly sendsRuns = false
   readonly takesRuns = false
   readonly seesMarks = true
   readonly seesHops = true
+  readonly seesIds = true
+  readonly choosesIds = true
   readonly counters = new PortCounters()
   readonly waiter = null
   readonly sent: number[] = []

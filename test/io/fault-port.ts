@@ -15,6 +15,7 @@ export interface PortFaults {
 export class FaultPort implements Port {
   /** A frame that is held back or duplicated needs its payload in its slot. */
   readonly gathers = false
+  readonly sendsRuns = false
   /** Frames that it has lost. */
   lost = 0
   readonly #inner: Port
@@ -51,6 +52,14 @@ export class FaultPort implements Port {
   }
   get seesHops(): boolean {
     return this.#inner.seesHops
+  }
+
+  get seesIds(): boolean {
+    return this.#inner.seesIds
+  }
+
+  get choosesIds(): boolean {
+    return this.#inner.choosesIds
   }
 
   get receiveBudgetBytes(): number {

@@ -6,6 +6,8 @@ import { HostLoop } from '../../lib/io/loop/host-loop.js'
 import { type Port, PortCounters } from '../../lib/io/port.js'
 import { VxlanPort } from '../../lib/io/ports/vxlan-port.js'
 import { type Nanos, NEVER } from '../../lib/time/nanos.js'
+import * as bth from '../../lib/wire/ib/bth.js'
+import { Opcode } from '../../lib/wire/ib/opcode.js'
 import { udpFrame4, until } from './helpers.js'
 
 const FIELDS = {
@@ -15,6 +17,9 @@ const FIELDS = {
   destinationPort: 4791,
   payload: new Uint8Array(1000),
 }
+
+/** Where the BTH of a packet over IPv4 is. */
+const BTH_AT = 14 + 20 + 8
 
 /** Sends `count` frames at a fixed interval, and records how late each is. */
 class PacedSource implements Node {
@@ -119,9 +124,12 @@ class FullPort implements Port {
   readonly mtu = 9000
   readonly sourcePorts = null
   readonly gathers = false
+  readonly sendsRuns = false
   readonly takesRuns = true
   readonly seesMarks = true
   readonly seesHops = true
+  readonly seesIds = true
+  readonly choosesIds = true
   readonly receiveBudgetBytes = 0
   readonly waiter = null
   readonly counters = new PortCounters()
@@ -135,7 +143,7 @@ class FullPort implements Port {
 
   waitingBytes = () => 0
   canTransmit = () => true
-  transmit(): void {}
+  transmit(_frame: Frame): void {}
   flush(): void {}
   onReadable(): void {}
   onWritable(): void {}
@@ -225,6 +233,108 @@ t.test(
     t.same(left, [came.at(-1)], 'and time does not go back for what leaves')
   },
 )
+
+/** A packet of that opcode; acknowledgements and READ requests have no payload. */
+function packet(pool: FramePool, opcode: number): Frame {
+  const frame = udpFrame4(pool, FIELDS)
+  frame.bth = BTH_AT
+  frame.payloadLength = opcode === Opcode.RC_SEND_ONLY ? 1000 : 0
+  bth.setOpcode(frame.view, BTH_AT, opcode)
+  return frame
+}
+
+/** Takes in questions, and answers each with an acknowledgement and then an answer. Records the order of what happens. */
+function inOneRound(questions: number, busyPoll: boolean): string[] {
+  const pool = new FramePool(32)
+  const happened: string[] = []
+  const port = new FullPort(pool, questions)
+  port.transmit = (frame: Frame) => {
+    happened.push(frame.payloadLength > 0 ? 'answer' : 'ack')
+    pool.give(frame)
+  }
+  port.flush = () => {
+    if (happened.at(-1) !== 'flush') happened.push('flush')
+  }
+  const owed: Frame[] = []
+  const node: Node = {
+    onFrame(_now, _port, frame) {
+      happened.push('question')
+      pool.give(frame)
+      for (const opcode of [Opcode.RC_ACKNOWLEDGE, Opcode.RC_SEND_ONLY]) owed.push(packet(pool, opcode))
+    },
+    onTimeout() {},
+    nextTimeout: () => NEVER,
+    pollTransmit: () => owed.shift() ?? null,
+  }
+  new HostLoop({ node, port, busyPoll }).round(1)
+  t.equal(pool.inUse, 0)
+  return happened
+}
+
+t.test('in a round acknowledgements leave last', async t => {
+  const all = ['question', 'question', 'answer', 'answer', 'ack', 'ack', 'flush']
+  t.same(inOneRound(2, false), all)
+})
+
+t.test('requests without payload keep their place: a peer without selective repeat takes packets in order alone', t => {
+  const pool = new FramePool(8)
+  const { RC_ACKNOWLEDGE, RC_RDMA_READ_REQUEST, RC_RDMA_WRITE_ONLY, RC_SEND_ONLY, SACK } = Opcode
+  const owed = [RC_RDMA_READ_REQUEST, SACK, RC_SEND_ONLY, RC_ACKNOWLEDGE, RC_RDMA_WRITE_ONLY, RC_SEND_ONLY]
+  const sent: number[] = []
+  const port = new FullPort(pool, 0)
+  port.transmit = (frame: Frame) => {
+    sent.push(bth.opcode(frame.view, frame.bth))
+    pool.give(frame)
+  }
+  const frames = owed.map(opcode => packet(pool, opcode))
+  const node: Node = {
+    onFrame() {},
+    onTimeout() {},
+    nextTimeout: () => NEVER,
+    pollTransmit: () => frames.shift() ?? null,
+  }
+  new HostLoop({ node, port }).round(1)
+  t.same(sent, [
+    RC_RDMA_READ_REQUEST,
+    RC_SEND_ONLY,
+    RC_RDMA_WRITE_ONLY,
+    RC_SEND_ONLY,
+    SACK,
+    RC_ACKNOWLEDGE,
+  ])
+  t.end()
+})
+
+t.test('a loop that polls busily answers the first frame before it takes in the second', async t => {
+  const first = ['question', 'answer', 'ack', 'flush']
+  const rest = ['question', 'question', 'answer', 'answer', 'ack', 'ack', 'flush']
+  t.same(inOneRound(3, true), [...first, ...rest])
+})
+
+t.test('a port that is full gets the acknowledgements when it has room', async t => {
+  const pool = new FramePool(8)
+  const sent: Frame[] = []
+  const port = new FullPort(pool, 0)
+  let room = 1
+  port.canTransmit = () => sent.length < room
+  port.transmit = (frame: Frame) => {
+    sent.push(frame)
+  }
+  const owed = [Opcode.RC_ACKNOWLEDGE, Opcode.RC_SEND_ONLY].map(opcode => packet(pool, opcode))
+  const [ack, answer] = [...owed]
+  const node: Node = {
+    onFrame() {},
+    onTimeout() {},
+    nextTimeout: () => NEVER,
+    pollTransmit: () => owed.shift() ?? null,
+  }
+  const loop = new HostLoop({ node, port })
+  loop.round(1)
+  t.same(sent, [answer])
+  room = 2
+  loop.round(2)
+  t.equal(sent[1], ack)
+})
 
 t.test('where more arrives without end, deadlines are kept all the same', async t => {
   const pool = new FramePool(8)

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { Frame } from '../../lib/frame/frame.js'
 import { FramePool } from '../../lib/frame/frame-pool.js'
-import { findMac } from '../../lib/io/interfaces/neighbours.js'
+import { Neighbours } from '../../lib/io/linux/neighbours.js'
 import { HostPacketPort } from '../../lib/io/ports/host-packet-port.js'
 import { PacketPort } from '../../lib/io/ports/packet-port.js'
 import { HostAddress } from '../../lib/wire/net/address.js'
@@ -202,18 +202,41 @@ t.test('one daemon a port; what is not there is said', { skip }, async t => {
   t.equal(again.counters.dropped, 0)
 })
 
-t.test('neighbours, from the table of proc(5)', async t => {
-  const table = [
-    'IP address       HW type     Flags       HW address            Mask     Device',
-    '10.0.0.1         0x1         0x6         02:57:0a:00:00:01     *        eth0',
-    '10.0.0.2         0x1         0x0         00:00:00:00:00:00     *        eth0',
-    '10.0.0.3         0x1         0x2         02:57:0a:00:00:03     *        eth1',
-    '10.0.0.30        0x1         0x2         02:57:0a:00:00:30     *        eth0',
-    '',
-  ].join('\n')
-  t.equal(findMac(table, 'eth0', '10.0.0.1'), 0x02_57_0a_00_00_01, 'permanent')
-  t.equal(findMac(table, 'eth0', '10.0.0.2'), undefined, 'not resolved')
-  t.equal(findMac(table, 'eth0', '10.0.0.3'), undefined, 'on another interface')
-  t.equal(findMac(table, 'eth1', '10.0.0.3'), 0x02_57_0a_00_00_03)
-  t.equal(findMac('', 'eth0', '10.0.0.1'), undefined)
+/** Lets a namespace speak IPv6 on its interface. */
+function addIpv6(ns: Namespaces, name: string, address: HostAddress): void {
+  ns.exec(name, 'sh', '-c', 'for k in all eth0; do echo 0 > /proc/sys/net/ipv6/conf/$k/disable_ipv6; done')
+  ns.exec(name, 'ip', 'addr', 'add', `${address}/64`, 'dev', 'eth0', 'nodad')
+}
+
+t.test('neighbours and gateways: the kernel resolves them when they are wanted', { skip }, async t => {
+  const { ns, a, b } = await pair(t)
+  addIpv6(ns, a, A6)
+  addIpv6(ns, b, B6)
+  for (const [from, to, gateway] of [
+    [A, B, '10.1.2.3'],
+    [A6, B6, 'fd99::7'],
+  ] as const) {
+    const far = HostAddress.parse(gateway)
+    ns.exec(a, 'ip', 'route', 'add', `${far}`, 'via', `${to}`)
+    const neighbours = ns.inside(a, () => new Neighbours('eth0', from))
+    t.teardown(() => neighbours.close())
+    // Within this time a busy machine may not answer: a connection manager asks again.
+    let mac: number | undefined
+    for (let tries = 0; mac === undefined && tries < 50; tries++) {
+      mac = ns.inside(a, () => neighbours.macOf(to))
+      if (mac === undefined) await sleep(100)
+    }
+    t.equal(mac, MAC_B, `${to}, which the kernel did not know`)
+    t.equal(
+      ns.inside(a, () => neighbours.macOf(far)),
+      MAC_B,
+      `${far} behind ${to}`,
+    )
+    const nobody = HostAddress.parse(from.family === 4 ? '10.0.0.77' : 'fd00::77')
+    t.equal(
+      ns.inside(a, () => neighbours.macOf(nobody)),
+      undefined,
+      'a host that is not there',
+    )
+  }
 })

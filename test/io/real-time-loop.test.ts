@@ -57,6 +57,47 @@ async function afterOneWake(yieldNs: (n: number) => Nanos): Promise<QuietWaiter>
   return waiter
 }
 
+t.test('while it spins it looks many times in each turn of the event loop', async t => {
+  let turns = 0
+  const count = () => {
+    turns++
+    counting = setImmediate(count)
+  }
+  let counting = setImmediate(count)
+  const { spins } = await afterOneWake(() => 0)
+  clearImmediate(counting)
+  t.ok(spins > 8 * turns, `${spins} looks in ${turns} turns`)
+})
+
+t.test('a deadline is kept while it spins', async t => {
+  const waiter = new QuietWaiter(() => 0)
+  const clock = () => {
+    waiter.now += TURN_NS
+    return waiter.now
+  }
+  const late: Nanos[] = []
+  let due = 10_000
+  const driven = {
+    round: (now: Nanos) => {
+      if (now >= due) {
+        late.push(now - due)
+        due = now + 10_000
+      }
+      return false
+    },
+    nextDeadline: () => due,
+  }
+  const onError = (error: unknown) => t.fail(String(error))
+  const loop = new RealTimeLoop(driven, { clock, busyPoll: true, spinNs: SPIN_NS, waiter, onError })
+  loop.start()
+  while (late.length < 20) await new Promise(setImmediate)
+  loop.close()
+  t.ok(
+    late.every(ns => ns <= 8 * TURN_NS),
+    `late by ${late}`,
+  )
+})
+
 t.test('a loop that has the core for itself spins before it sleeps', async t => {
   const { spins, naps } = await afterOneWake(() => 2_000)
   t.ok(spins > SPIN_NS / 20_000, `it looked ${spins} times`)

@@ -25,7 +25,7 @@ t.test(
     const events = { onBaseRttAnswer() {}, onPathAnswer() {}, flowChanged() {} }
     const feedback = new Feedback(control, () => 1, events)
     const receiver = new Receiver(new TelemetryEcho(false), false, 16)
-    receiver.onResponse()
+    receiver.onResponses(1)
     const flow = { receiver } as Flow
     const take = (opcode: number, psn: number, asks = false) =>
       feedback.onCollected(0, flow, packet(opcode, psn, asks))

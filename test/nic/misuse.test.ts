@@ -15,7 +15,7 @@ t.test('connect refuses at the call what cannot be, and holds nothing of it', as
     ['port 0', v4, 0, {}, /port/],
     ['port 65536', v4, 65_536, {}, /port/],
     ['an address of the other family', HostAddress.parse('fd00::2'), PORT, {}, /fd00::2/],
-    ['too much private data', v4, PORT, { privateData: new Uint8Array(21) }, /20/],
+    ['too much private data', v4, PORT, { privateData: new Uint8Array(57) }, /56/],
     ['an MTU that is none', v4, PORT, { pathMtu: 1000 }, /1000/],
     ['an unknown controller', v4, PORT, { cc: { name: 'hppc', options: {} } }, /hppc/],
     ['an unknown option of one', v4, PORT, { cc: { name: 'hpcc', options: { etta: 1 } } }, /etta/],
@@ -38,7 +38,7 @@ t.test('connect refuses at the call what cannot be, and holds nothing of it', as
 
 t.test('a listener whose words are too long refuses the connection, and harms nobody else', async t => {
   const pair = makePair()
-  const right = new App(pair.b, new Uint8Array(21))
+  const right = new App(pair.b, new Uint8Array(81))
   pair.b.listen(PORT, { accept: () => right })
   const left = new App(pair.a)
   pair.a.connect(pair.network.now, pair.b.address, PORT, left)

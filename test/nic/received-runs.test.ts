@@ -19,6 +19,8 @@ interface Case {
   harm?: number
   messages?: number
   nic?: Partial<NicConfig>
+  /** The bytes go the same way, but `b` asks for them by READs. */
+  reads?: boolean
 }
 
 interface Outcome {
@@ -32,7 +34,10 @@ interface Outcome {
 }
 
 /** Sends WRITEs and SENDs of drawn lengths from `a` to `b`. */
-function transfer(asRuns: boolean, { seed, family = 4, harm = 0, messages = 12, nic = {} }: Case): Outcome {
+function transfer(
+  asRuns: boolean,
+  { seed, family = 4, harm = 0, messages = 12, nic = {}, reads = false }: Case,
+): Outcome {
   const wire = new RunWire({ asRuns, seed, family, harm, nic: { pathMtu: 256, ...nic } })
   const left = new App(wire.a)
   const right = new App(wire.b)
@@ -46,13 +51,27 @@ function transfer(asRuns: boolean, { seed, family = 4, harm = 0, messages = 12, 
   const target = memoryOf(wire.b, Buffer.alloc(BYTES))
   const expected = Buffer.alloc(BYTES)
   let done = 0
-  left.onDone = () => done++
+  const poster = reads ? right : left
+  poster.onDone = (_now, _connection, { isReceive }) => {
+    if (!isReceive) done++
+  }
   for (let id = 0; id < messages; id++) {
-    const isSend = random.next() < 0.4
+    const isSend = !reads && random.next() < 0.4
     const length = Math.floor(random.next() * (isSend ? RECEIVE_BYTES : 30_000))
     const offset = Math.floor(random.next() * (BYTES - length))
     const work = { id, region: source, offset, length }
     const remote = { remoteAddress: target.address + offset, rkey: target.key }
+    if (reads) {
+      const from = { remoteAddress: source.address + offset, rkey: source.key }
+      poster.connection!.postSend(wire.now, {
+        ...work,
+        ...from,
+        region: target,
+        opcode: WorkOpcode.RDMA_READ,
+      })
+      bytes.copy(expected, offset, offset, offset + length)
+      continue
+    }
     if (isSend) left.connection!.postSend(wire.now, { ...work, opcode: WorkOpcode.SEND })
     else {
       left.connection!.postSend(wire.now, { ...work, ...remote, opcode: WorkOpcode.RDMA_WRITE })
@@ -108,6 +127,28 @@ for (const [name, nic] of NICS) {
   }
 }
 
+for (const [name, nic] of NICS) {
+  t.test(`READ responses: runs are the same as single packets to the byte; ${name}`, async t => {
+    const seed = drawnSeed(t)
+    for (const harm of nic.withoutIcrc ? [0] : [0, 0.03]) {
+      for (const family of [4, 6] as const) {
+        const single = transfer(false, { seed, family, harm, nic, reads: true })
+        const runs = transfer(true, { seed, family, harm, nic, reads: true })
+        t.ok(runs.memory.equals(runs.expected), 'all bytes are right')
+        t.equal(runs.wire.taken > 0, name !== WINDOWS_HERE, `${runs.wire.taken} packets in runs`)
+        t.same(runs.right, single.right, 'the requesting application learns the same')
+        t.same(runs.left, single.left, 'and so does the other one')
+        t.same(runs.counters, single.counters)
+        t.equal(runs.wire.passed.length, single.wire.passed.length)
+        t.ok(
+          runs.wire.passed.every((packet, n) => packet.equals(single.wire.passed[n]!)),
+          'both ends send the same packets',
+        )
+      }
+    }
+  })
+}
+
 t.test('most packets of long messages are taken in runs, filled ones and those without ICRC too', async t => {
   const seed = fixedSeed(t, 1)
   for (const nic of [{}, { withoutIcrc: true }, { packetBytesMax: 1500 }]) {
@@ -137,6 +178,7 @@ t.test('damaged and forged packets in runs: dropped and counted, and all else ar
       family: n % 2 === 0 ? 4 : 6,
       harm: 0.05,
       nic: { ackEveryPackets: 16, recovery: n % 3 === 0 ? 'goBackN' : 'selective' },
+      reads: n % 4 > 1,
     })
     t.ok(memory.equals(expected), `seed ${seed + n}: ${wire.harmed} harmed, ${wire.taken} in runs`)
     t.notOk(right.some(event => event.startsWith('closed')))

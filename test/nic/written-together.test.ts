@@ -6,16 +6,17 @@
 import t, { type Test } from 'tap'
 import { WeirError } from '../../lib/errors.js'
 import type { Frame } from '../../lib/frame/frame.js'
-import { RUN_PACKETS_MAX } from '../../lib/frame/frame-run.js'
+import { followerOf, RUN_PACKETS_MAX } from '../../lib/frame/frame-run.js'
 import type { NicConfig } from '../../lib/nic/config.js'
 import { TURN_PACKETS } from '../../lib/nic/flow/turn.js'
 import type { Nic } from '../../lib/nic/nic.js'
 import { WorkOpcode } from '../../lib/qp/queues/work.js'
 import { Random } from '../../lib/sim/random.js'
+import { serialisationNs } from '../../lib/time/nanos.js'
 import * as bth from '../../lib/wire/ib/bth.js'
 import * as pfc from '../../lib/wire/net/pfc.js'
 import { drawnSeed, fixedSeed, isReplay } from '../support/seeds.js'
-import { connected, makePair, memoryOf, type Pair, pattern } from './pair.js'
+import { type App, connected, makePair, memoryOf, type Pair, pattern } from './pair.js'
 
 const SEED = fixedSeed(t, 5)
 const BYTES = 120_000
@@ -43,6 +44,8 @@ const CASES: readonly (Partial<NicConfig> & { runPackets: number })[] = [
   { cc: { name: 'fixed-window', options: {} }, runPackets: RUN_PACKETS_MAX },
   { cc: { name: 'cubic', options: {} }, gathers: true, pathMtu: 4096, runPackets: TURN_PACKETS },
   { cc: { name: 'cubic', options: {} }, recovery: 'goBackN', runPackets: TURN_PACKETS },
+  { cc: { name: 'cubic', options: {} }, gathers: true, sendsRuns: true, runPackets: TURN_PACKETS },
+  { cc: { name: 'hpcc', options: {} }, gathers: true, sendsRuns: true, runPackets: RUN_PACKETS_MAX },
   { cc: { name: 'cubic', options: {} }, secret: Buffer.alloc(32, 3), runPackets: TURN_PACKETS },
 ]
 
@@ -51,6 +54,7 @@ interface Trace {
   lines: string[]
   /** Packets that followed the head of a run, and the longest run. */
   followed: number
+  followedResponses: number
   longest: number
   /** All messages have arrived, and are right. */
   whole: boolean
@@ -58,11 +62,30 @@ interface Trace {
   inUse: number
 }
 
-/** Frames that leave a NIC in one round, with the time at which each leaves. */
+/** Frames that leave a NIC in one round, with the time at which each leaves. A run that leaves whole is made frames as the kernel would. */
 function polled(nic: Nic, now: number): Frame[] {
   const frames: Frame[] = []
-  for (let frame = nic.pollTransmit(now); frame !== null; frame = nic.pollTransmit(now)) frames.push(frame)
+  for (let frame = nic.pollTransmit(now); frame !== null; frame = nic.pollTransmit(now)) {
+    frames.push(frame)
+    if (frame.behind !== null) frames.push(...separated(nic, frame, frame.behind))
+  }
   return frames
+}
+
+function separated(nic: Nic, head: Frame, behind: Frame): Frame[] {
+  const { pool, lineRateBps } = nic.settings
+  const packetNs = serialisationNs(head.wireLength, lineRateBps)
+  const end = head.departNs
+  const others = Array.from({ length: head.followers }, (_, i) => {
+    const frame = followerOf(behind, i, pool)!
+    frame.departNs = end - (head.followers - 1 - i) * packetNs
+    return frame
+  })
+  head.departNs = end - head.followers * packetNs
+  head.behind = null
+  head.followers = 0
+  pool.give(behind)
+  return others
 }
 
 /** Hands frames to a NIC as if they had come from a wire. */
@@ -97,52 +120,61 @@ function stateOf(pair: Pair): string {
   })
 }
 
-/** @param loss share of host a's packets that are lost */
-function exchange(config: Partial<NicConfig>, seed: number, loss: number): Trace {
+/** @param loss share of host a's packets that are lost; @param reads host b asks for the bytes of one third of the messages by READs */
+function exchange(config: Partial<NicConfig>, seed: number, loss: number, reads: boolean): Trace {
   const random = new Random(seed)
   const host = { ...AS_DAEMON, ...config }
   const pair = makePair({ a: host, b: { ...host, runPackets: 1 }, seed })
-  const { left } = connected(pair)
+  const { left, right } = connected(pair)
   pair.settle()
   const bytes = pattern(seed, BYTES)
   const from = memoryOf(pair.a, bytes)
   const to = memoryOf(pair.b, Buffer.alloc(BYTES))
   const work = Array.from({ length: MESSAGES }, (_, id) => {
-    const kind = [WorkOpcode.RDMA_WRITE, WorkOpcode.RDMA_WRITE, WorkOpcode.SEND][id % 3]!
+    const kind = [
+      WorkOpcode.RDMA_WRITE,
+      reads ? WorkOpcode.RDMA_READ : WorkOpcode.RDMA_WRITE,
+      WorkOpcode.SEND,
+    ][id % 3]!
     const length = Math.floor(random.next() * (kind === WorkOpcode.SEND ? 8192 : BYTES))
     const offset = Math.floor(random.next() * (BYTES - length))
-    return {
-      id,
-      opcode: kind,
-      length,
-      region: from,
-      offset,
-      remoteAddress: to.address + offset,
-      rkey: to.key,
-    }
+    const [near, far] = kind === WorkOpcode.RDMA_READ ? [to, from] : [from, to]
+    const remote = { remoteAddress: far.address + offset, rkey: far.key }
+    return { id, opcode: kind, length, region: near, offset, ...remote }
   })
   let done = 0
-  left.onDone = (_now, _connection, { isReceive }) => {
+  const onDone: App['onDone'] = (_now, _connection, { isReceive }) => {
     if (!isReceive) done++
   }
-  const trace: Trace = { lines: [], followed: 0, longest: 0, whole: false, inUse: 0 }
+  left.onDone = right.onDone = onDone
+  const trace: Trace = { lines: [], followed: 0, followedResponses: 0, longest: 0, whole: false, inUse: 0 }
+  const { qp } = pair.a.table.flows.find(entry => entry !== null)!
+  const transmitRun = qp.transmitRun.bind(qp)
+  qp.transmitRun = (now, head, run, packets) => {
+    trace.followed += packets
+    trace.longest = Math.max(trace.longest, 1 + packets)
+    transmitRun(now, head, run, packets)
+  }
+  const beginResponses = qp.beginResponses.bind(qp)
+  qp.beginResponses = (head, run, packets) => {
+    trace.followedResponses += packets
+    beginResponses(head, run, packets)
+  }
   let toA: Frame[] = []
-  let run = 0
-  let length = 0
   let { now } = pair.network
   for (let round = 0; round < ROUNDS_MAX && done < MESSAGES; round++) {
     now += ROUND_NS
     // Nothing happens before the next deadline.
     if (toA.length === 0 && work.length === 0)
       now = Math.max(now, Math.min(pair.a.nextTimeout(), pair.b.nextTimeout()))
-    if (round % 3 === 0 && work.length > 0) left.connection!.postSend(now, work.shift()!)
+    if (round % 3 === 0 && work.length > 0) {
+      const next = work.shift()!
+      const { connection } = next.opcode === WorkOpcode.RDMA_READ ? right : left
+      connection!.postSend(now, next)
+    }
     deliver(pair.a, now, toA)
     const sent = polled(pair.a, now)
     for (const frame of sent) {
-      length = frame.run !== 0 && frame.run === run ? length + 1 : 1
-      if (length > 1) trace.followed++
-      trace.longest = Math.max(trace.longest, length)
-      run = frame.run
       frame.bringIn()
       trace.lines.push(`${now} ${frame.departNs} ${frame.bytes.toString('hex', 0, frame.length)}`)
     }
@@ -163,9 +195,9 @@ function exchange(config: Partial<NicConfig>, seed: number, loss: number): Trace
   return trace
 }
 
-function compare(t: Test, config: Partial<NicConfig>, seed: number, loss: number): Trace {
-  const single = exchange({ ...config, runPackets: 1 }, seed, loss)
-  const runs = exchange(config, seed, loss)
+function compare(t: Test, config: Partial<NicConfig>, seed: number, loss: number, reads = false): Trace {
+  const single = exchange({ ...config, runPackets: 1 }, seed, loss, reads)
+  const runs = exchange(config, seed, loss, reads)
   const differs = single.lines.findIndex((line, i) => line !== runs.lines[i])
   t.equal(differs, -1, `the first line that differs of ${single.lines.length}`)
   if (differs >= 0) t.equal(runs.lines[differs]?.slice(0, 2000), single.lines[differs]!.slice(0, 2000))
@@ -185,12 +217,16 @@ for (const [i, config] of CASES.entries()) {
       t.comment(`${followed} packets follow in runs, the longest run has ${longest}`)
       if (!isReplay) t.ok(longest > 2, 'there are runs')
     })
+    t.test(`${name}, ${100 * loss} % lost, with READs of the peer: the same packets`, async t => {
+      const { followedResponses } = compare(t, config, SEED + i, loss, true)
+      if (!isReplay) t.ok(followedResponses > 0, `${followedResponses} READ responses follow in runs`)
+    })
   }
 }
 
 t.test('drawn', async t => {
   const seed = drawnSeed(t)
-  compare(t, CASES[seed % CASES.length]!, seed, (seed % 5) / 100)
+  compare(t, CASES[seed % CASES.length]!, seed, (seed % 5) / 100, seed % 2 === 0)
 })
 
 /** Host a with a run of which the first packet has left, and the packets of an undisturbed run. */
@@ -222,7 +258,7 @@ t.test('a pause holds what is left of a run, and then it goes on', async t => {
   const psn = flow.qp.sndNxt
   post()
   const sent = [pair.a.pollTransmit(now)!, pair.a.pollTransmit(now)!, pair.a.pollTransmit(now)!]
-  t.equal(sent[2]!.run, sent[1]!.run, 'in the middle of a run')
+  t.equal(flow.qp.sndNxt, psn + 19, 'in the middle of a run')
   const pause = pair.pool.take()!
   pfc.write(pause.view, 0, 1, 1, 100)
   pause.length = pause.wireLength = pfc.BYTES

@@ -1,7 +1,7 @@
 /** Runs over the virtual network: what they count, how they end, and what remains at the other end. */
 import { WeirError } from '../../lib/errors.js'
 import type { Frame } from '../../lib/frame/frame.js'
-import { SIZE } from '../../lib/perf/perf-options.js'
+import { QPS, SIZE } from '../../lib/perf/perf-options.js'
 import type { PerfRun } from '../../lib/perf/perf-run.js'
 import { MILLISECOND, SECOND } from '../../lib/time/nanos.js'
 import * as bth from '../../lib/wire/ib/bth.js'
@@ -311,7 +311,7 @@ long(
     serve()
     const run = begin({
       size: SIZE.max,
-      qps: 512,
+      qps: QPS.max,
       depth: 65_536,
       bidirectional: true,
       iterations: 0,
@@ -337,7 +337,7 @@ usual('settings out of range are refused before anything is sent', async t => {
     [{ size: 0 }, /size is a whole number from 1/],
     [{ size: 2 ** 40 }, /size/],
     [{ size: 1.5 }, /size/],
-    [{ qps: 513 }, /qps/],
+    [{ qps: 1001 }, /qps/],
     [{ depth: 0 }, /depth/],
     [{ iterations: 0, durationNs: 0 }, /duration/],
     [{ iterations: -1 }, /iterations/],

@@ -186,7 +186,7 @@ function message(attribute: number, offset: number, privateData: Uint8Array): Bu
 t.test('what a REP says of filled packets and of the ICRC (IBA 12.6.8)', { skip }, async t => {
   const none = new Uint8Array(0)
   const said = {
-    ...{ version: 1, features: 0, pathMtu: 1024, receiveBudgetBytes: 0, ackEvery: 0 },
+    ...{ version: 1, features: 0, pathMtu: 1024, receiveBudgetBytes: 0, ackEvery: 0, privateBytes: 0 },
     ...{ applicationData: none, keyWords: none, needs: none, wordsProof: none },
   }
   const replies = [

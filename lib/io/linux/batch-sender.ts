@@ -1,6 +1,14 @@
 import type { Backing } from '../../frame/backing.js'
 import type { Frame } from '../../frame/frame.js'
 import type { FramePool } from '../../frame/frame-pool.js'
+import {
+  headerBytes,
+  payloadAt,
+  payloadOf,
+  RUN_PACKETS_MAX,
+  recordBytes,
+  recordsAt,
+} from '../../frame/frame-run.js'
 import * as ipv4 from '../../wire/net/ipv4.js'
 import * as ipv6 from '../../wire/net/ipv6.js'
 import * as udp from '../../wire/net/udp.js'
@@ -22,10 +30,13 @@ import {
 
 /** Datagrams of one sendmmsg. Each is one packet or a run of packets. */
 const MESSAGES = 64
-/** Packets that may be kept back to leave together. */
+/** Frames that may be kept back to leave together, each with the packets behind it. */
 const FRAMES = 256
 /** Pieces of a frame whose payload lies outside its slot: headers; payload; pad and ICRC. */
 const PIECES_PER_FRAME = 3
+/** The most pieces of a frame with others behind it: two for each of them, and one. */
+const PIECES_PER_RUN = PIECES_PER_FRAME + 2 * RUN_PACKETS_MAX
+const PIECES = PIECES_PER_FRAME * FRAMES + PIECES_PER_RUN
 /** The longest run that the kernel accepts: UDP_MAX_SEGMENTS packets, and the length of one IP packet. */
 const SEGMENTS_MAX = 64
 const RUN_BYTES_MAX = 65_535 - 40 - 8
@@ -66,7 +77,7 @@ export class BatchSender {
   readonly #intPort: number
   /** The memory of the pool. */
   readonly #arena: Float64Array
-  readonly #batch = new MessageBatch(this.#libc, MESSAGES, PIECES_PER_FRAME * FRAMES)
+  readonly #batch = new MessageBatch(this.#libc, MESSAGES, PIECES)
   readonly #frames: (Frame | null)[] = new Array(FRAMES).fill(null)
   #frameCount = 0
   #messageCount = 0
@@ -83,8 +94,6 @@ export class BatchSender {
   #runSegments = 0
   #runTos = 0
   #runHead: Frame | null = null
-  /** `run` of the frame that was added last. */
-  #runNumber = 0
   /** Longest run, packets. 1 where the kernel cannot split runs. */
   #segmentsMax = SEGMENTS_MAX
 
@@ -103,26 +112,36 @@ export class BatchSender {
     return this.#firstUnsent < this.#messageCount && this.#firstUnsent > 0
   }
 
-  /** True if another frame can be added before the next `flush`. */
-  get hasRoom(): boolean {
-    return this.#frameCount < FRAMES && this.#messageCount < MESSAGES
+  /** False: the kernel cannot split runs, so no frame may have others behind it. */
+  get joins(): boolean {
+    return this.#segmentsMax > 1
   }
 
-  /** Keeps a frame whose UDP header is at `l4` for the next `flush`, and owns it. There must be room. */
+  /** True if another frame can be added before the next `flush`. */
+  get hasRoom(): boolean {
+    return (
+      this.#frameCount < FRAMES &&
+      this.#messageCount < MESSAGES &&
+      this.#pieceCount + PIECES_PER_RUN <= PIECES
+    )
+  }
+
+  /** Keeps a frame whose UDP header is at `l4` for the next `flush`, and owns it, with what is behind it. There must be room. */
   add(frame: Frame): void {
     const at = frame.l4 + udp.BYTES
     const bytes = frame.length - at
-    if (!this.#hasRoom(bytes) || !this.#joins(frame)) this.#begin(frame, bytes)
+    const packets = 1 + frame.followers
+    if (!this.#hasRoom(bytes, packets) || !this.#joins(frame)) this.#begin(frame, bytes)
     const message = this.#messageCount - 1
     const index = this.#frameCount++
     this.#pieceOf[index] = this.#pieceCount
     if (frame.outside === null) this.#addPiece(this.#arena, this.#slot(frame) + at, bytes)
     else this.#addPieces(frame, frame.outside, at)
+    if (frame.behind !== null) this.#addFollowers(frame.behind, frame.followers)
     this.#frames[index] = frame
-    this.#runNumber = frame.run
     this.#endOf[message] = this.#frameCount
-    this.#runSegments++
-    this.#runBytes += bytes
+    this.#runSegments += packets
+    this.#runBytes += packets * bytes
     // A shorter packet ends its run.
     if (bytes < this.#runSegmentBytes) this.#runHead = null
   }
@@ -154,7 +173,7 @@ export class BatchSender {
   /** Returns unsent frames to the pool. */
   close(): void {
     for (let i = this.#firstFrame; i < this.#frameCount; i++) {
-      this.#counters.drops.closed++
+      this.#counters.drops.closed += 1 + this.#frames[i]!.followers
       this.#pool.give(this.#frames[i]!)
     }
     this.#clear()
@@ -188,19 +207,53 @@ export class BatchSender {
     this.#addPiece(this.#arena, slot + end, frame.length - end)
   }
 
-  /** Copies the payloads of waiting frames into their slots. */
+  /** Adds the payloads of the packets behind a frame. Between two of them lie the ICRC of one and the headers of the next. */
+  #addFollowers(behind: Frame, count: number): void {
+    const { payloadLength } = behind
+    const outside = behind.outside!
+    if (outside.pointer[0] === 0) outside.pointer[0] = this.#libc.address(outside.bytes)
+    const records = this.#slot(behind) + recordsAt(behind)
+    const step = recordBytes(behind)
+    const headers = headerBytes(behind)
+    this.#addPiece(this.#arena, records, headers)
+    for (let i = 0; i < count; i++) {
+      this.#addPiece(outside.pointer, payloadAt(behind, i), payloadLength)
+      const isLast = i === count - 1
+      this.#addPiece(this.#arena, records + i * step + headers, isLast ? step - headers : step)
+    }
+  }
+
+  /** Copies the payloads of waiting frames into slots. */
   #bringIn(): void {
     for (let i = this.#firstFrame; i < this.#frameCount; i++) {
       const frame = this.#frames[i]!
-      if (frame.outside === null) continue
-      frame.bringIn()
-      this.#batch.setPiece(
-        this.#pieceOf[i]! + 1,
-        this.#arena,
-        this.#slot(frame) + frame.payload,
-        frame.payloadLength,
-      )
+      const piece = this.#pieceOf[i]!
+      const isOutside = frame.outside !== null
+      if (isOutside) {
+        frame.bringIn()
+        this.#batch.setPiece(piece + 1, this.#arena, this.#slot(frame) + frame.payload, frame.payloadLength)
+      }
+      if (frame.behind !== null) this.#bringInFollowers(frame, frame.behind, piece + (isOutside ? 3 : 1))
     }
+  }
+
+  /**
+   * Each payload gets a slot of its own. Where the pool has no more of them, the packets that are left are empty of what they should
+   * have, and the receiver drops them: the ICRC is wrong.
+   */
+  #bringInFollowers(head: Frame, behind: Frame, piece: number): void {
+    if (behind.outside === null) return
+    for (let i = 0; i < head.followers; i++) {
+      const copy = this.#pool.take()
+      if (copy === null) this.#counters.drops.poolEmpty++
+      else {
+        copy.bytes.set(payloadOf(behind, i))
+        copy.behind = behind.behind
+        behind.behind = copy
+      }
+      this.#batch.setPiece(piece + 1 + 2 * i, this.#arena, this.#slot(copy ?? behind), behind.payloadLength)
+    }
+    behind.outside = null
   }
 
   /** The first frame that has not been sent. */
@@ -208,19 +261,18 @@ export class BatchSender {
     return this.#firstUnsent === 0 ? 0 : this.#endOf[this.#firstUnsent - 1]!
   }
 
-  /** True if the last datagram takes another packet of so many bytes. */
-  #hasRoom(bytes: number): boolean {
+  /** True if the last datagram takes so many more packets of so many bytes each. Only the last one of a datagram may be shorter. */
+  #hasRoom(bytes: number, packets: number): boolean {
     return (
       this.#runHead !== null &&
-      bytes <= this.#runSegmentBytes &&
-      this.#runSegments < this.#segmentsMax &&
-      this.#runBytes + bytes <= RUN_BYTES_MAX
+      (packets === 1 ? bytes <= this.#runSegmentBytes : bytes === this.#runSegmentBytes) &&
+      this.#runSegments + packets <= this.#segmentsMax &&
+      this.#runBytes + packets * bytes <= RUN_BYTES_MAX
     )
   }
 
-  /** True if it is for the same destination in the same class. Of packets that were written together the first one has shown it. */
+  /** True if it is for the same destination in the same class. */
   #joins(frame: Frame): boolean {
-    if (frame.run !== 0 && frame.run === this.#runNumber) return true
     const head = this.#runHead!
     return (
       !frame.alone &&
@@ -292,11 +344,12 @@ export class BatchSender {
     const to = this.#endOf[end - 1]!
     for (let i = from; i < to; i++) {
       const frame = this.#frames[i]!
+      const packets = 1 + frame.followers
       if (sent) {
-        counters.txFrames++
-        counters.txBytes += frame.length
+        counters.txFrames += packets
+        counters.txBytes += packets * frame.length
       } else {
-        counters.drops.txError++
+        counters.drops.txError += packets
       }
       this.#frames[i] = null
       this.#pool.give(frame)

@@ -18,6 +18,8 @@ export interface Libc {
   getsockname(fd: number, address: Uint8Array, bytes: Uint8Array): number
   setsockopt(fd: number, level: number, name: number, value: Uint8Array, bytes: number): number
   getsockopt(fd: number, level: number, name: number, value: Uint8Array, bytes: Uint8Array): number
+  send(fd: number, bytes: Uint8Array, length: number, flags: number): number
+  recv(fd: number, bytes: Uint8Array, length: number, flags: number): number
   sendmmsg(fd: number, headers: Pointer, count: number, flags: number): number
   recvmmsg(fd: number, headers: Pointer, count: number, flags: number, timeout: Pointer): number
   ppoll(fds: Pointer, count: number, timeout: Pointer, signals: Pointer): number
@@ -136,6 +138,8 @@ function bindCalls(koffi: Koffi, library: Library): Libc {
     getsockname: call('int getsockname(int, void*, void*)'),
     setsockopt: call('int setsockopt(int, int, int, void*, uint32_t)'),
     getsockopt: call('int getsockopt(int, int, int, void*, void*)'),
+    send: call('int64_t send(int, void*, uint64_t, int)'),
+    recv: call('int64_t recv(int, void*, uint64_t, int)'),
     sendmmsg: call('int sendmmsg(int, uint64_t, uint32_t, int)'),
     recvmmsg: call('int recvmmsg(int, uint64_t, uint32_t, int, uint64_t)'),
     ppoll: ppoll as Libc['ppoll'],

@@ -27,6 +27,7 @@ const IPV6_MTU_DISCOVER = 23
 const IPV6_RECVTCLASS = 66
 export const IPV6_TCLASS = 67
 const PMTUDISC_DO = 2
+const UDP_NO_CHECK6_RX = 102
 export const UDP_SEGMENT = 103
 export const UDP_GRO = 104
 
@@ -60,7 +61,8 @@ interface UdpSocketOptions {
 
 /**
  * A UDP socket by system calls that never block. It reports TOS, joined datagrams (GRO) and losses of its
- * queue. It sends with DF and IP identification 0 (IP_PMTUDISC_DO on a socket that is not connected).
+ * queue. It sends with DF and IP identification 0 (IP_PMTUDISC_DO on a socket that is not connected). It receives over IPv6 also
+ * what has no UDP checksum.
  */
 export class UdpSocket {
   readonly fd: number
@@ -97,6 +99,8 @@ export class UdpSocket {
     } else {
       this.#set(SOL_IPV6, IPV6_MTU_DISCOVER, PMTUDISC_DO)
       this.#set(SOL_IPV6, IPV6_RECVTCLASS, 1)
+      // RoCEv2 leaves the checksum of UDP 0, also over IPv6; the kernel would drop such datagrams (RFC 6935).
+      this.#set(SOL_UDP, UDP_NO_CHECK6_RX, 1)
     }
   }
 
@@ -146,6 +150,18 @@ export class UdpSocket {
     this.#libc.getsockname(this.fd, name, new Uint8Array(length.buffer))
     return (name[2]! << 8) | name[3]!
   }
+}
+
+/** Sends a UDP datagram. Nothing says whether it has arrived. */
+export function sendDatagram(from: HostAddress, to: HostAddress, port: number, bytes: Uint8Array): void {
+  const libc = loadLibc()
+  const fd = libc.socket(from.family === 4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)
+  if (fd < 0) return
+  const [source, destination] = [sockaddr(from, 0), sockaddr(to, port)]
+  const isReady =
+    libc.bind(fd, source, source.length) === 0 && libc.connect(fd, destination, destination.length) === 0
+  if (isReady) libc.send(fd, bytes, bytes.length, 0)
+  libc.close(fd)
 }
 
 /** The buffer for SO_MEMINFO: nine words of 32 bits (linux/sock_diag.h), and their length after them. */

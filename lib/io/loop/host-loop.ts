@@ -1,5 +1,8 @@
+import type { Frame } from '../../frame/frame.js'
 import type { Node } from '../../frame/node.js'
 import { type Nanos, NEVER } from '../../time/nanos.js'
+import * as bth from '../../wire/ib/bth.js'
+import { isAcknowledgement } from '../../wire/ib/opcode.js'
 import type { Port } from '../port.js'
 import type { Waiter } from '../waiter.js'
 import type { Intake } from './intake.js'
@@ -27,7 +30,7 @@ interface HostLoopOptions {
 
 /** Most frames received in one round, but for the rest of a run. Then the event loop runs. */
 const RECEIVED_FRAMES = 64
-/** Most frames sent in one round. Two of the longest runs leave whole. */
+/** Most packets sent in one round, but for the rest of a run. */
 const SENT_FRAMES = 128
 /**
  * Rounds for which deadlines wait until all arrived frames are taken in. A deadline means silence, and the
@@ -46,6 +49,8 @@ export class HostLoop implements Driven {
   readonly #onRound: (now: Nanos) => void
   readonly #loop: RealTimeLoop
   readonly #intake: Intake | null
+  /** Acknowledgements, which leave behind the other frames of their round, SENT_FRAMES at most. */
+  readonly #behind: Frame[] = []
   /** Consecutive rounds that did not take in all arrived frames. */
   #fullRounds = 0
 
@@ -95,6 +100,8 @@ export class HostLoop implements Driven {
   /** Stops the loop. The caller closes the port. */
   close(): void {
     this.#loop.close()
+    // A full port counts them, and gives them back to their pool.
+    this.#sendBehind()
   }
 
   round(begun: Nanos): boolean {
@@ -103,6 +110,7 @@ export class HostLoop implements Driven {
     this.#intake?.begin(now)
     let received = 0
     let bytes = 0
+    let answered = 0
     while (received < RECEIVED_FRAMES) {
       const frame = this.#port.receive()
       if (frame === null) break
@@ -116,19 +124,37 @@ export class HostLoop implements Driven {
       const packets = run === null ? 1 : 1 + run.taken
       received += packets
       bytes += packets * length
+      // Who polls wants the answer to leave before the loop takes in what came behind the question.
+      if (received === packets && this.#loop.polls) answered = this.#send(now)
     }
     this.#intake?.took(bytes, this.#port.waitingBytes())
     this.#keepDeadlines(now, received >= RECEIVED_FRAMES)
+    const sent = this.#send(now)
+    if (this.#intake?.wantsEnd) this.#intake.end(this.now())
+    return Math.max(sent, answered) >= SENT_FRAMES || received >= RECEIVED_FRAMES
+  }
+
+  /**
+   * Sends what may leave, and returns the number of packets. Acknowledgements are last. An answer would otherwise leave behind the
+   * acknowledgement of its question, and its peer would take in that one before it saw the answer. Requests keep their order.
+   */
+  #send(now: Nanos): number {
     let sent = 0
     while (sent < SENT_FRAMES && this.#port.canTransmit()) {
       const frame = this.#node.pollTransmit(now)
       if (frame === null) break
-      this.#port.transmit(frame)
-      sent++
+      sent += 1 + frame.followers
+      if (acknowledges(frame) && this.#behind.length < SENT_FRAMES) this.#behind.push(frame)
+      else this.#port.transmit(frame)
     }
+    if (this.#behind.length > 0 && this.#port.canTransmit()) this.#sendBehind()
     this.#port.flush()
-    if (this.#intake?.wantsEnd) this.#intake.end(this.now())
-    return sent === SENT_FRAMES || received >= RECEIVED_FRAMES
+    return sent
+  }
+
+  #sendBehind(): void {
+    for (let i = 0; i < this.#behind.length; i++) this.#port.transmit(this.#behind[i]!)
+    this.#behind.length = 0
   }
 
   #keepDeadlines(now: Nanos, moreWaits: boolean): void {
@@ -142,6 +168,11 @@ export class HostLoop implements Driven {
     // spin.
     return this.#port.canTransmit() ? this.#node.nextTimeout() : NEVER
   }
+}
+
+/** Frames of tests may carry no RoCEv2 packet. */
+function acknowledges({ view, bth: at }: Frame): boolean {
+  return at >= 0 && isAcknowledgement(bth.opcode(view, at))
 }
 
 function throwLater(error: unknown): void {

@@ -58,6 +58,11 @@ const CONTENDED_NS: Nanos = 30_000
 const CONCEDE_NS: Nanos = 20_000_000
 /** Slow yields in a row that count. A single one may be due to an interrupt or garbage collection. */
 const CONTENDED_LOOKS = 2
+/**
+ * How long a turn of Node's event loop looks for arrivals where the loop does not sleep. A turn takes as long as many looks. What
+ * comes by the event loop (files, messages of other threads) may wait as long.
+ */
+const LOOKS_NS: Nanos = 30_000
 
 /**
  * Runs rounds in real time on Node's event loop: when woken, after I/O, and at the deadline. An idle loop
@@ -124,6 +129,11 @@ export class RealTimeLoop {
     this.#pollers--
   }
 
+  /** True while the loop never sleeps. */
+  get polls(): boolean {
+    return this.#pollers > 0
+  }
+
   close(): void {
     this.#running = false
     if (this.#immediate !== null) clearImmediate(this.#immediate)
@@ -137,9 +147,12 @@ export class RealTimeLoop {
 
   readonly #onImmediate = (): void => {
     this.#immediate = null
-    if (!this.#woken && this.#waiter !== null && this.#hasCome(this.#waiter)) this.#woken = true
     let deadline = this.#woken ? 0 : this.#driven.nextDeadline()
     let now = this.#clock()
+    if (!this.#woken && this.#waiter !== null) {
+      now = this.#look(this.#waiter, deadline, now)
+      if (this.#woken) deadline = 0
+    }
     if (deadline > now && !this.#spins(now) && (deadline - now < TIMER_LEAST_NS || now < this.#lingerUntil)) {
       now = this.#napUntil(deadline, now)
       if (this.#woken) deadline = 0
@@ -155,12 +168,22 @@ export class RealTimeLoop {
     this.#wait()
   }
 
+  /** Looks for arrivals: once, and where the loop does not sleep until the deadline is near. Returns the time. */
+  #look(waiter: Waiter, deadline: Nanos, begun: Nanos): Nanos {
+    const until = Math.min(deadline, begun + LOOKS_NS)
+    let now = begun
+    do {
+      if (this.#hasCome(waiter, now)) this.#woken = true
+      now = this.#clock()
+    } while (!this.#woken && now < until && this.#spins(now))
+    return now
+  }
+
   /**
    * Returns true if the waiter has seen an arrival. A polling thread yields the core only when nothing has
    * come for as long as other threads spin.
    */
-  #hasCome(waiter: Waiter): boolean {
-    const now = this.#clock()
+  #hasCome(waiter: Waiter, now: Nanos): boolean {
     if (now >= this.#spinUntil) return waiter.wait(0)
     if (this.#pollers > 0) return waiter.look()
     const come = waiter.wait(0)

@@ -1,6 +1,7 @@
 import { Backing } from '../../frame/backing.js'
 import type { Frame } from '../../frame/frame.js'
 import type { FramePool } from '../../frame/frame-pool.js'
+import { followerOf } from '../../frame/frame-run.js'
 import { ReceivedRun } from '../../frame/received-run.js'
 import { WireError } from '../../wire/bytes/wire-error.js'
 import { HostAddress } from '../../wire/net/address.js'
@@ -63,9 +64,12 @@ const SOURCE_PORTS = 16
 export class BatchPort implements Port {
   readonly mtu: number
   readonly gathers = true
+  readonly sendsRuns = true
   readonly takesRuns = true
   readonly seesMarks = true
   readonly seesHops = false
+  readonly seesIds = false
+  readonly choosesIds = true
   readonly counters = new PortCounters()
   readonly waiter: Waiter
   readonly receiveBudgetBytes: number
@@ -88,8 +92,6 @@ export class BatchPort implements Port {
   /** The socket that is read now. The two sockets share the receive buffers. */
   #current: Receiving
   #isFull = false
-  /** `run` of the last frame that could be sent: the others of that run can be, too. */
-  #sentRun = 0
   #retry: NodeJS.Timeout | null = null
   #closed = false
   #writable = () => {}
@@ -153,7 +155,8 @@ export class BatchPort implements Port {
   receive(): Frame | null {
     if (this.#closed) return null
     this.#skipTaken()
-    for (;;) {
+    // The socket of the last frame is first: the next one probably comes there too, and an empty look takes a system call.
+    for (let empty = 0; empty < 2; ) {
       const from = this.#current
       if (from.receiver.next()) {
         const frame = this.#take(from)
@@ -161,10 +164,10 @@ export class BatchPort implements Port {
         this.#beginRun(from.receiver)
         return frame
       }
-      // The other socket is next. After the second one nothing is left for now.
       this.#current = from === this.#int ? this.#roce : this.#int
-      if (from === this.#roce) return null
+      empty++
     }
+    return null
   }
 
   canTransmit(): boolean {
@@ -173,13 +176,28 @@ export class BatchPort implements Port {
 
   transmit(frame: Frame): void {
     const fault = this.#faultOf(frame)
-    this.#sentRun = fault === null ? frame.run : 0
     if (fault !== null) {
-      this.counters.drops[fault]++
+      this.counters.drops[fault] += 1 + frame.followers
       this.#pool.give(frame)
-      return
-    }
+    } else if (frame.behind === null || this.#senders.joins) this.#add(frame)
+    else this.#addEach(frame, frame.behind, frame.followers)
+  }
+
+  #add(frame: Frame): void {
     if (!this.#senders.add(frame)) this.flush()
+  }
+
+  /** The kernel cannot split runs: each packet leaves by itself. */
+  #addEach(head: Frame, behind: Frame, followers: number): void {
+    head.behind = null
+    head.followers = 0
+    this.#add(head)
+    for (let i = 0; i < followers; i++) {
+      const frame = followerOf(behind, i, this.#pool)
+      if (frame === null) this.counters.drops.poolEmpty++
+      else this.transmit(frame)
+    }
+    this.#pool.give(behind)
   }
 
   flush(): void {
@@ -287,7 +305,6 @@ export class BatchPort implements Port {
   #faultOf(frame: Frame): PortDropReason | null {
     if (this.#closed) return 'closed'
     if (this.#isFull) return 'txFull'
-    if (frame.run !== 0 && frame.run === this.#sentRun) return null
     return frameFault(frame, this.#family, this.mtu)
   }
 }

@@ -56,9 +56,12 @@ interface Sending {
 export class DgramPort implements Port {
   readonly mtu: number
   readonly gathers = false
+  readonly sendsRuns = false
   readonly takesRuns = true
   readonly seesMarks = false
   readonly seesHops = false
+  readonly seesIds = false
+  readonly choosesIds = false
   readonly counters = new PortCounters()
   readonly address: string
   readonly waiter = null

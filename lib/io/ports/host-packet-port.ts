@@ -37,6 +37,7 @@ export class HostPacketPort extends PacketPort {
   readonly interface: string
   readonly mac: MacAddress
   readonly #guards: readonly Guard[]
+  #closing = () => {}
 
   /**
    * Throws WEIR_BAD_ARGUMENT when no interface has the address or a port is in use, and everything that
@@ -70,9 +71,16 @@ export class HostPacketPort extends PacketPort {
     this.#guards = guards
   }
 
+  /** `callback` is called when the port has been closed. */
+  onClose(callback: () => void): void {
+    this.#closing = callback
+  }
+
   override async close(): Promise<void> {
     await super.close()
     for (const guard of this.#guards) guard.close()
+    this.#closing()
+    this.#closing = () => {}
   }
 }
 

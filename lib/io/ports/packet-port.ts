@@ -65,9 +65,12 @@ export class PacketPort implements Port {
   readonly #ringAddress: Pointer
   readonly #arenaAddress: Pointer
   readonly gathers = false
+  readonly sendsRuns = false
   readonly takesRuns = false
   readonly seesMarks = true
   readonly seesHops = true
+  readonly seesIds = true
+  readonly choosesIds = true
   readonly #counters = new PortCounters()
   readonly #tx: TxBatch
   /** The frames in `#tx`, in its order. */

@@ -78,9 +78,12 @@ export class RawPort implements Port {
   readonly sourcePorts = null
   readonly receiveBudgetBytes = Math.floor(BUFFER_BYTES / KERNEL_OVERHEAD)
   readonly gathers = false
+  readonly sendsRuns = false
   readonly takesRuns = false
   readonly seesMarks = true
   readonly seesHops = true
+  readonly seesIds = true
+  readonly choosesIds = true
   readonly counters = new PortCounters()
   readonly waiter = null
   readonly #pool: FramePool

@@ -2,6 +2,7 @@
 import { createSocket, type Socket } from 'node:dgram'
 import { isIPv6 } from 'node:net'
 import { WeirError } from '../../errors.js'
+import { KNOCK } from '../../wire/ib/knock.js'
 import { answerAtOnce } from './datagram-socket.js'
 
 /** A connection that is answered within this time is not checked. */
@@ -33,7 +34,7 @@ export interface ConnectAttempt {
  * |---|---|---|
  * | no route | connecting the socket fails, with ENETUNREACH, EHOSTUNREACH or, from a loopback address,
  * EINVAL | the attempt ends at once, because only this kernel decides it |
- * | nothing listens, or a router reports an unreachable host | an ICMP error answers an empty datagram:
+ * | nothing listens, or a router reports an unreachable host | an ICMP error answers a datagram that every host drops:
  * ECONNREFUSED, EHOSTUNREACH … | a hint: the attempt ends when three datagrams in about a second have all
  * been refused, so that a daemon may be starting |
  *
@@ -128,10 +129,10 @@ class Watch {
   /** Not every probe was refused, so only silence ends the attempt. */
   readonly #last = (): void => this.end()
 
-  /** Sends an empty datagram, which a host only counts. */
+  /** Sends a datagram that a host only counts. */
   readonly #knock = (): void => {
     if (!this.#stillWaits()) return
-    this.#socket!.send('', error => {
+    this.#socket!.send(KNOCK as Uint8Array, error => {
       // The error of an earlier probe comes either here or by the event.
       if (error && !this.#ended) this.#onError(error)
     })

@@ -23,9 +23,12 @@ export class VxlanPort implements Port {
   readonly sourcePorts = null
   readonly #ring: FrameRing
   readonly gathers = false
+  readonly sendsRuns = false
   readonly takesRuns = true
   readonly seesMarks = true
   readonly seesHops = true
+  readonly seesIds = true
+  readonly choosesIds = true
   readonly waiter = null
   readonly #pool: FramePool
   #vxlan!: VxlanSocket

@@ -2,9 +2,10 @@ import { ConnectionManager } from '../../cm/connection-manager.js'
 import type { CmCounters } from '../../cm/counters.js'
 import type { CmEvent, ConnectRequest, Disconnected, Established, PeerParameters } from '../../cm/events.js'
 import { flowLabelFor } from '../../cm/flow-label.js'
-import type { AcceptParams, ConnectParams } from '../../cm/options.js'
+import { type AcceptParams, type ConnectParams, within } from '../../cm/options.js'
 import { MadDatagram } from '../../cm/outbox.js'
 import { timeoutNs } from '../../cm/timing.js'
+import { applicationData } from '../../cm/weir-private-data.js'
 import { WeirError } from '../../errors.js'
 import type { Frame } from '../../frame/frame.js'
 import { SLOT_BYTES } from '../../frame/frame-pool.js'
@@ -13,7 +14,6 @@ import { Access } from '../../qp/memory/memory.js'
 import { QpState } from '../../qp/queue-pair.js'
 import { ReorderPool } from '../../qp/queues/reorder-buffer.js'
 import { MILLISECOND, type Nanos } from '../../time/nanos.js'
-import * as messages from '../../wire/cm/cm-messages.js'
 import { Reason } from '../../wire/cm/rej.js'
 import * as bth from '../../wire/ib/bth.js'
 import { isLast, isReadResponse } from '../../wire/ib/opcode.js'
@@ -25,10 +25,18 @@ import type { Flow } from '../flow/flow.js'
 import { type Beginning, type FlowHost, makeFlow } from '../flow/make-flow.js'
 import type { PacketSizes } from '../flow/packet-sizes.js'
 import { ConcurrentFlows } from '../rx/concurrent-flows.js'
+import type { RefusedPackets } from '../rx/refused-packets.js'
 import type { HostHeaders } from '../tx/host-headers.js'
 import type { SourcePorts } from '../tx/source-ports.js'
 import type { TxPipeline } from '../tx/tx-pipeline.js'
-import type { Connection, ConnectionHandler, ConnectOptions, Listener } from '../types.js'
+import type {
+  Connection,
+  ConnectionHandler,
+  ConnectOptions,
+  Listener,
+  QueuePairPeer,
+  UnconnectedQueuePair,
+} from '../types.js'
 import { Endings } from './endings.js'
 import { NicConnection } from './nic-connection.js'
 import {
@@ -36,15 +44,17 @@ import {
   farewell,
   heed,
   mayEnd,
-  ownWords,
   type PeerWords,
   peerFailure,
   proves,
   refusal,
   rejection,
+  replyData,
+  requestData,
   spokenWords,
   unanswered,
   wordsAsRead,
+  wordsOfRequest,
 } from './peer-words.js'
 import { connectingOf, otherThanOwn } from './udp-ports.js'
 
@@ -56,6 +66,16 @@ const GRANTED_LEAST = 512
 const REMOTE_ACCESS = Access.REMOTE_READ | Access.REMOTE_WRITE | Access.REMOTE_ATOMIC
 
 const NO_BYTES = new Uint8Array(0)
+
+/** What two programs that connect queue pairs themselves are taken to have agreed on. */
+const OTHER_PROGRAM = {
+  responderResources: READS_OUTSTANDING,
+  initiatorDepth: READS_OUTSTANDING,
+  rnrRetry: 7,
+  srq: false,
+  caGuid: 0n,
+  ackTimeoutExponent: 0,
+}
 
 /** A flow whose handler takes the request. */
 interface Accepted {
@@ -74,6 +94,7 @@ interface Host extends FlowHost {
   readonly address: HostAddress
   readonly packetSizes: PacketSizes
   readonly sourcePorts: SourcePorts
+  readonly refused: RefusedPackets
   readonly headers: HostHeaders
   addFlow(flow: Flow): void
   removeFlow(flow: Flow): void
@@ -159,8 +180,8 @@ export class Connections {
     const flow = this.#begin(now, remote, handler, options)
     try {
       const asked = this.#askFor(now, flow, port, options)
-      asked.privateData = ownWords(this.#nic.settings, flow, options.privateData)
-      this.#created(now, flow, this.#cm.connect(now, asked))
+      const data = requestData(this.#nic.settings, flow, options.privateData)
+      this.#created(now, flow, this.#cm.connect(now, { ...asked, ...data }))
     } catch (error) {
       this.#abandon(now, flow)
       throw error
@@ -170,6 +191,46 @@ export class Connections {
       this.#nic.settings.onConnecting?.(connectingOf(this.#nic.settings, flow, giveUp))
     }
     return flow.connection
+  }
+
+  /**
+   * A queue pair for a peer that does without the connection manager. Its handler may post receives; nothing is sent before
+   * `connectQueuePair`. Throws as `connect`, and WEIR_UNSUPPORTED on a host with a key, which such a peer cannot have.
+   */
+  createQueuePair(
+    now: Nanos,
+    remote: HostAddress,
+    handler: ConnectionHandler,
+    options: ConnectOptions,
+  ): UnconnectedQueuePair {
+    const { secret, address } = this.#nic.settings
+    if (secret !== undefined)
+      throw new WeirError(
+        'WEIR_UNSUPPORTED',
+        'queue pair: a host with a key takes only connections that prove it',
+      )
+    if (remote.family !== address.family)
+      throw new WeirError(
+        'WEIR_BAD_ARGUMENT',
+        `queue pair: ${remote} is no address of the family of ${address}`,
+      )
+    const flow = this.#begin(now, remote, handler, options)
+    this.#askFor(now, flow, 0, options)
+    flow.handler.onCreated?.(now, flow.connection)
+    return { qpn: flow.qpn, psn: flow.handshake.receivePsn }
+  }
+
+  /** The program has learned of the other end: the queue pair of that number is a connection now. Throws WEIR_BAD_STATE, WEIR_BAD_ARGUMENT. */
+  connectQueuePair(now: Nanos, qpn: number, peer: QueuePairPeer): void {
+    const flow = this.#nic.table.find(qpn)
+    if (flow?.ending.phase !== 'connecting' || flow.handshake.cmId !== 0)
+      throw new WeirError('WEIR_BAD_STATE', `queue pair ${qpn}: it has been connected, or is closed`)
+    for (const [name, value] of Object.entries({ qpn: peer.qpn, psn: peer.psn }))
+      within(name, value, 0, 0xffffff)
+    const { receivePsn: startingPsn } = flow.handshake
+    flow.handshake.expect(peer.psn)
+    const said = { ...OTHER_PROGRAM, qpn: peer.qpn, startingPsn, privateData: NO_BYTES }
+    if (this.#takeAnswer(now, flow, said, null)) this.#establish(now, flow, null)
   }
 
   /** A flow of this end's making. Throws as `connect`. */
@@ -204,6 +265,7 @@ export class Connections {
     headers.prepare(flow, settings.dscpOfPriority[priority]!)
     flow.qp.modify(now, QpState.INIT, { access: REMOTE_ACCESS })
     flow.handshake.expect(settings.random() & 0xffffff)
+    flow.handshake.onRequest(this.#nic.refused.of(flow.remote))
     return {
       remote: flow.remote,
       udpPort: options.udpPort,
@@ -389,14 +451,6 @@ export class Connections {
     this.dispatch(now)
   }
 
-  /** The peer of a flow that connects may have answered, by a datagram that had to be dropped. */
-  onHiddenId(frame: Frame): void {
-    frame.bringIn()
-    const flow = this.#byCmId.get(messages.remoteCommId(frame.view, frame.payload))
-    if (flow?.ending.phase !== 'connecting' || ipv4.source(frame.view, frame.l3) !== flow.remote.ipv4) return
-    flow.handshake.onHiddenAnswer()
-  }
-
   /** A packet of the flow arrived: the first one stands in for a lost RTU. */
   onTraffic(now: Nanos, flow: Flow): void {
     if (flow.ending.phase === 'accepting') {
@@ -454,7 +508,8 @@ export class Connections {
     if (event.type === 'established') this.#onEstablished(now, flow, event)
     else if (event.type === 'rejected') this.close(now, flow, rejection(flow, event))
     else if (event.type === 'timedOut') {
-      this.close(now, flow, unanswered(flow))
+      const dropped = this.#nic.refused.since(flow.handshake.refusedBefore, flow.remote)
+      this.close(now, flow, unanswered(this.#nic.settings, flow, dropped))
     } else if (event.type === 'disconnected') {
       this.#onDisconnected(now, flow, event)
     } else if (event.type === 'challenged') {
@@ -474,21 +529,22 @@ export class Connections {
   }
 
   #onRequest(now: Nanos, request: ConnectRequest): void {
-    const words = spokenWords(request.privateData)
+    const words = wordsOfRequest(request)
     if (words === null && this.#refusesMtu(now, request)) return
     const answer = this.#decide(now, request, words)
     if (answer instanceof Uint8Array) {
-      this.#cm.reject(now, request.id, Reason.CONSUMER, answer)
+      this.#cm.reject(now, request.id, Reason.CONSUMER, words === null ? NO_BYTES : answer)
       return
     }
     const { flow, data } = answer
     this.#halfOpen.set(flow, now)
     try {
       const params = this.#grant(flow, request)
-      params.privateData = ownWords(this.#nic.settings, flow, data)
+      params.privateData = replyData(this.#nic.settings, flow, data)
       this.#cm.accept(now, request.id, params)
     } catch (error) {
-      this.#cm.reject(now, request.id, Reason.CONSUMER, this.#refuse(now, flow, error))
+      const why = this.#refuse(now, flow, error)
+      this.#cm.reject(now, request.id, Reason.CONSUMER, words === null ? NO_BYTES : why)
     }
   }
 
@@ -520,7 +576,7 @@ export class Connections {
     this.#makeRoom(now)
     this.#nic.table.checkRoom()
     checkKey(this.#nic.settings, words, request)
-    const privateData = words?.applicationData ?? request.privateData
+    const privateData = applicationData(words, request.privateData)
     const { remote, port } = request
     const handler = listener.accept(now, { remote, udpPort: request.udpPort, port, privateData })
     // A Weir host says the same twice. With a key nobody on the path can change its words.
@@ -537,7 +593,7 @@ export class Connections {
     flow.handshake.name(request.id)
     this.#byCmId.set(request.id, flow)
     heed(this.#nic.settings, flow, request, words)
-    flow.handshake.onPrivateData(words?.applicationData ?? request.privateData)
+    flow.handshake.onPrivateData(applicationData(words, request.privateData))
     // As librdmacm: the passive side sends with the traffic class of the request's path.
     const dscp = request.trafficClass >>> 2
     const priority = priorityOfDscp(this.#nic.settings, dscp)
@@ -557,11 +613,9 @@ export class Connections {
    * A plain RoCEv2 peer sends packets as long as its request says, and expects packets of that length. True if this host
    * cannot take them: it then rejects the request (IBA 12.6.7.2, reason 26).
    */
-  #refusesMtu(now: Nanos, { id, pathMtu, remote }: ConnectRequest): boolean {
-    const own = this.#nic.settings.pathMtu
-    if (pathMtu <= own) return false
-    const what = `${remote} asks for a path MTU of ${pathMtu} bytes, this host has ${own}: ask for ${own}, or raise this host's`
-    this.#cm.reject(now, id, Reason.INVALID_PATH_MTU, refusal(new WeirError('WEIR_REJECTED', what)))
+  #refusesMtu(now: Nanos, { id, pathMtu }: ConnectRequest): boolean {
+    if (pathMtu <= this.#nic.settings.pathMtu) return false
+    this.#cm.reject(now, id, Reason.INVALID_PATH_MTU, NO_BYTES)
     return true
   }
 
@@ -586,7 +640,7 @@ export class Connections {
 
   /** The active end's flow takes over what the answer says, and may send. False if it is not to be trusted: the flow fails. */
   #takeAnswer(now: Nanos, flow: Flow, said: Answer, words: PeerWords | null): boolean {
-    flow.handshake.onPrivateData(words?.applicationData ?? said.privateData)
+    flow.handshake.onPrivateData(applicationData(words, said.privateData))
     heed(this.#nic.settings, flow, said, words)
     const { failure } = flow.ending
     if (failure !== null) {
@@ -602,6 +656,7 @@ export class Connections {
   /** @param roundTripNs of the messages, null = not measured */
   #establish(now: Nanos, flow: Flow, roundTripNs: Nanos | null): void {
     flow.ending.enter('established')
+    flow.keepAlive.onHeard(now)
     this.#halfOpen.delete(flow)
     if (roundTripNs !== null) {
       flow.handshake.onRoundTrip(roundTripNs)

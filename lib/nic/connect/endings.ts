@@ -114,7 +114,10 @@ export class Endings {
     const { qp } = flow
     if (now < flow.ending.endsNs && (qp.hasRefused || qp.peekTransmit(false) !== TxKind.NONE)) return
     const { failure } = flow.ending
-    if (failure === null) {
+    if (flow.handshake.cmId === 0) {
+      // The connection manager knows nothing of it: two programs have connected it, and nobody tells the peer.
+      this.#owner.close(now, flow, failure)
+    } else if (failure === null) {
       flow.ending.enter('closing', now + CLOSING_NS_MAX)
       this.#cm.disconnect(now, flow.handshake.cmId)
       this.#owner.flowChanged(now, flow)

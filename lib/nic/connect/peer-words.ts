@@ -7,6 +7,7 @@ import * as weirData from '../../cm/weir-private-data.js'
 import { WeirError } from '../../errors.js'
 import { printable } from '../../printable.js'
 import { Reason, reasonName } from '../../wire/cm/rej.js'
+import { SPARE_BYTES } from '../../wire/cm/req.js'
 import { directKey } from '../../wire/weir/direct-tag.js'
 import * as needs from '../../wire/weir/needs.js'
 import type { NicSettings } from '../config.js'
@@ -39,42 +40,63 @@ const KEEPS_PORT = 8
 /** Its data packets and probes say with which window they were sent, where the peer works windows out. */
 const WINDOW_NUMBERS = 16
 const NO_WORDS = new Uint8Array(0)
+const NOT_BY_DGRAM =
+  'io dgram reaches Weir hosts only, because it cannot choose the IP identification, which the ICRC of other RoCEv2 hosts covers: use --io batch, raw or packet for those'
 /** Bytes of needs for which a REQ has room beside all other words of Weir's, but for those of a key or an application. */
 const NEEDS_THAT_FIT = 16
 
+/** What a REQ carries beyond the standard. */
+interface RequestData {
+  privateData: Uint8Array
+  /** As ConnectParams. */
+  spare: Uint8Array
+}
+
 /**
- * This end's words, for a REQ or a REP. A REQ without room for all of them leaves out first that this end fills its packets, then that it
- * does without ICRCs, then how often it acknowledges. Throws WEIR_BAD_ARGUMENT if there is no room in a REQ for the application's data beside what the controller needs of the
- * peer.
+ * This end's words and the application's data, for a REQ. Words that would have room nowhere leave out first that this end fills its packets,
+ * then that it does without ICRCs, then how often it acknowledges. Throws WEIR_BAD_ARGUMENT if there is no room for the application's data.
  */
-export function ownWords(
+export function requestData(
+  settings: NicSettings,
+  flow: Flow,
+  applicationData: Uint8Array = NO_WORDS,
+): RequestData {
+  const keyWords = ownKeyWords(settings, flow)
+  if (settings.secret === undefined) {
+    const said = saidBy(settings, flow, NO_WORDS, keyWords)
+    const spare = weirData.encode({ ...said, privateBytes: Math.min(REQ_USER_BYTES, applicationData.length) })
+    if (spare.length <= SPARE_BYTES) return { privateData: applicationData, spare }
+  }
+  const say = () => weirData.encode(saidBy(settings, flow, applicationData, keyWords))
+  return { privateData: wordsThatFit(flow, say, applicationData), spare: NO_WORDS }
+}
+
+/** What a REP carries: the application's data, among this end's words if the peer is a Weir host. Throws as requestData. */
+export function replyData(
   settings: NicSettings,
   flow: Flow,
   applicationData: Uint8Array = NO_WORDS,
 ): Uint8Array {
+  if (!flow.peer.isWeir) return applicationData
   const { handshake } = flow
-  const keyWords = ownKeyWords(settings, flow)
-  const say = () => saidBy(settings, flow, applicationData, keyWords)
-  const said = say()
+  const said = saidBy(settings, flow, applicationData, ownKeyWords(settings, flow))
   const words = weirData.encode(said)
-  if (handshake.active) return requestOf(flow, words, () => weirData.encode(say()), applicationData)
   if (handshake.wordsKey === null) return words
   const exchange = exchangeOf(flow, words, flow.qp.remoteQpn, flow.qp.sndNxt)
   return weirData.encode({ ...said, wordsProof: wordsProof(handshake.wordsKey, exchange) })
 }
 
-/** The words of a REQ, as many as fit. @param again the words once the flow does without something */
-function requestOf(
+/** The words for the private data of a REQ, as many as fit. @param say them once the flow does without something */
+function wordsThatFit(
   { handshake, peer, cc }: Flow,
-  all: Uint8Array,
-  again: () => Uint8Array,
+  say: () => Uint8Array,
   applicationData: Uint8Array,
 ): Uint8Array {
-  let words = all
+  let words = say()
   for (const leaveOut of [() => peer.fillsNone(), () => peer.keepsIcrc(), () => handshake.hideAckEvery()]) {
     if (words.length <= REQ_USER_BYTES) break
     leaveOut()
-    words = again()
+    words = say()
   }
   handshake.onRequestWords(words)
   const beyond = words.length - REQ_USER_BYTES
@@ -85,7 +107,7 @@ function requestOf(
   )
 }
 
-/** This end's words as the peer reads them from a REQ or a REP: for peers that need no message. Throws as ownWords. */
+/** This end's words as the peer reads them from a REQ or a REP: for peers that need no message. Throws as requestData. */
 export function wordsAsRead(
   settings: NicSettings,
   flow: Flow,
@@ -96,9 +118,17 @@ export function wordsAsRead(
   // Words that may not fit, of which some would be left out or refused, are written.
   const fit = flow.handshake.active
     ? length === 0 && needs.length <= NEEDS_THAT_FIT
-    : length <= weirData.APPLICATION_BYTES_MAX
-  if (!fit) return spokenWords(ownWords(settings, flow, applicationData))!
+    : length <= weirData.REPLY_BYTES_MAX
+  if (!fit) return writtenWords(settings, flow, applicationData)
   return saidBy(settings, flow, Uint8Array.from(applicationData), ownKeyWords(settings, flow))
+}
+
+/** The same where they have to be written. */
+function writtenWords(settings: NicSettings, flow: Flow, data: Uint8Array): PeerWords {
+  if (!flow.handshake.active) return spokenWords(replyData(settings, flow, data))!
+  const written = requestData(settings, flow, data)
+  const words = wordsOfRequest(written)!
+  return { ...words, applicationData: weirData.applicationData(words, written.privateData), privateBytes: 0 }
 }
 
 function saidBy(
@@ -117,6 +147,7 @@ function saidBy(
     withoutIcrc: flow.peer.mayOmitIcrc,
     receiveBudgetBytes: settings.receiveBudgetBytes ?? 0,
     applicationData,
+    privateBytes: 0,
     keyWords,
     needs: terms.asked(flow.cc),
     ackEvery: offer.ackEvery,
@@ -157,6 +188,11 @@ function ownFeatures(
 function offerOf(words: PeerWords | null): FeedbackOffer {
   if (words === null) return PLAIN_OFFER
   return offerOfPeer(words)
+}
+
+/** The words of a REQ, null for that of a plain RoCEv2 peer. */
+export function wordsOfRequest({ spare, privateData }: RequestData): PeerWords | null {
+  return spokenWords(spare) ?? spokenWords(privateData)
 }
 
 /** The other end's words, null for a plain RoCEv2 peer. Words that cannot be read count as none. */
@@ -282,9 +318,11 @@ export function heed(settings: NicSettings, flow: Flow, said: PeerSaid, words: P
 
 /**
  * Private data that says why this end refuses (REJ), or leaves because of an error (DREQ).
+ * Empty for a peer that is no Weir host.
  * @param flow the one that is left, null = there is none yet
  */
 export function refusal(error: unknown, flow: Flow | null = null): Uint8Array {
+  if (flow !== null && !flow.peer.isWeir) return NO_WORDS
   const code = error instanceof WeirError ? error.code : 'WEIR_INTERNAL'
   const message = error instanceof Error ? error.message : String(error)
   return weirData.encodeRejection({ code, message, proof: flow?.peer.ends?.own ?? NO_WORDS })
@@ -321,12 +359,16 @@ export function rejection(flow: Flow, event: Pick<Rejected, 'reason' | 'privateD
   )
 }
 
-/** Why a request stayed without an answer, for this end's application. */
-export function unanswered(flow: Flow): WeirError {
-  const why = flow.handshake.answerHidden
-    ? "answers, but the ICRC of its packets covers their IP identification, which the sockets of io batch and dgram hide (Linux's Soft-RoCE is such a peer): use --io raw"
-    : 'did not answer: is a daemon running there?'
-  return new WeirError('WEIR_UNREACHABLE', `${peerOf(flow)} ${why}`)
+/**
+ * Why a request stayed without an answer, for this end's application.
+ * @param dropped what has been dropped of the peer's packets meanwhile, in words; '' = nothing
+ */
+export function unanswered({ choosesIds }: NicSettings, flow: Flow, dropped: string): WeirError {
+  const why =
+    dropped === '' ? 'did not answer: is a daemon running there?' : `has sent nothing that counts: ${dropped}`
+  // No ICRC of this host's is right for a peer that counts the identification.
+  const unheard = choosesIds || flow.remote.family === 6 ? '' : `; ${NOT_BY_DGRAM}`
+  return new WeirError('WEIR_UNREACHABLE', `${peerOf(flow)} ${why}${unheard}`)
 }
 
 /** What has failed at the peer that ended the connection, for this end's application; null: it left in order. */

@@ -49,6 +49,11 @@ export class SentResponses {
     return this.#flight!.inFlightBytes >= allowedBytes
   }
 
+  /** How many more may leave. Only where they have a window. */
+  room(allowedBytes: number, packetBytes: number): number {
+    return Math.max(0, Math.ceil((allowedBytes - this.#flight!.inFlightBytes) / packetBytes))
+  }
+
   /** When those that wait are sent although nothing has come back. @param roundTripNs the last one */
   patienceEndsNs(roundTripNs: Nanos): Nanos {
     return this.#flight!.patienceEndsNs(roundTripNs)

@@ -64,7 +64,7 @@ export class FlowTable {
     if (!this.isFull) return
     throw new WeirError(
       'WEIR_FULL',
-      `NIC: all ${this.capacity - FIRST_INDEX} connections are in use; close some or raise connectionsMax`,
+      `NIC: all ${this.capacity - FIRST_INDEX} connections are in use; close some or raise connectionsMax (weir daemon --connections)`,
     )
   }
 

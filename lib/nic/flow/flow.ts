@@ -4,7 +4,7 @@ import { type FeedbackOffer, PLAIN_OFFER } from '../../cc/needs.js'
 import { type QpObserver, type QueuePair, TxKind } from '../../qp/queue-pair.js'
 import type { CompletionQueue } from '../../qp/queues/completion-queue.js'
 import type { WorkStatus } from '../../qp/queues/work-status.js'
-import type { Nanos } from '../../time/nanos.js'
+import { type Nanos, NEVER } from '../../time/nanos.js'
 import type { HostAddress } from '../../wire/net/address.js'
 import { newConnectionStats } from '../feedback/connection-stats.js'
 import { WindowSequence } from '../feedback/window-sequence.js'
@@ -15,6 +15,7 @@ import { FlowEnding } from './flow-ending.js'
 import type { FlowOptions } from './flow-options.js'
 import { FlowPath } from './flow-path.js'
 import { Handshake } from './handshake.js'
+import { KeepAlive } from './keep-alive.js'
 import { Peer } from './peer.js'
 import { Receiver } from './receiver.js'
 import { Sender } from './sender.js'
@@ -34,6 +35,7 @@ export class Flow implements QpObserver {
   readonly sender: Sender
   readonly receiver: Receiver
   readonly ending: FlowEnding
+  readonly keepAlive: KeepAlive
   /** Telemetry is believed by these: that of the way of this end's data, and that of the way of the peer's acknowledgements. */
   readonly plausibility: FlowPlausibility
   readonly reversePlausibility: FlowPlausibility
@@ -67,6 +69,7 @@ export class Flow implements QpObserver {
     const echo = new TelemetryEcho(telemetry.hops === 'busiest', options.hostHop ?? null)
     this.receiver = new Receiver(echo, telemetry.answer === 'ack', options.ackEveryPackets)
     this.ending = new FlowEnding(options.phase)
+    this.keepAlive = new KeepAlive(options.keepAliveNs || NEVER)
     this.plausibility = new FlowPlausibility(this.stats, telemetry.loadMax)
     this.reversePlausibility = new FlowPlausibility(this.stats, telemetry.loadMax)
   }
@@ -161,11 +164,12 @@ export class Flow implements QpObserver {
 
   /** The earliest deadline of all that the flow waits for. @param probeWaits a probe waits for the link; @param requestWaits a request does */
   nextTimeout(now: Nanos, probeWaits: boolean, requestWaits: boolean): Nanos {
-    const deadline = Math.min(
+    let deadline = Math.min(
       this.sender.nextTimeout(now, probeWaits, requestWaits),
       this.receiver.nextTimeout(),
     )
-    const { endsNs } = this.ending
+    const { endsNs, phase } = this.ending
+    if (phase === 'established') deadline = Math.min(deadline, this.keepAlive.nextTimeout())
     // A deadline that has passed is handled when the flow's handler learns what has happened.
     return endsNs > now ? Math.min(deadline, endsNs) : deadline
   }

@@ -11,7 +11,7 @@ export class Handshake {
   #cmId = 0
   #receivePsn = 0
   #roundTripNs: Nanos = 0
-  #answerHidden = false
+  #refusedBefore: readonly number[] = []
   #hidesAckEvery = false
   #keyWords: Uint8Array = NO_BYTES
   #wordsKey: Uint8Array | null = null
@@ -39,9 +39,9 @@ export class Handshake {
     return this.#roundTripNs
   }
 
-  /** The peer has answered, by datagrams that this host's socket does not let it verify. */
-  get answerHidden(): boolean {
-    return this.#answerHidden
+  /** Packets of the peer's host that had been dropped before, see `RefusedPackets`. */
+  get refusedBefore(): readonly number[] {
+    return this.#refusedBefore
   }
 
   /** This end has not said how often it acknowledges: its REQ has no room for that. */
@@ -79,6 +79,11 @@ export class Handshake {
     this.#receivePsn = receivePsn
   }
 
+  /** @param refused as `refusedBefore` */
+  onRequest(refused: readonly number[]): void {
+    this.#refusedBefore = refused
+  }
+
   /** This end shows these words to prove that it has the key. */
   speak(keyWords: Uint8Array): void {
     this.#keyWords = keyWords
@@ -100,10 +105,6 @@ export class Handshake {
 
   onRoundTrip(rttNs: Nanos): void {
     this.#roundTripNs = rttNs
-  }
-
-  onHiddenAnswer(): void {
-    this.#answerHidden = true
   }
 
   onPrivateData(data: Uint8Array): void {

@@ -87,6 +87,7 @@ export function makeFlow(
     selectiveRepeat: settings.recovery === 'selective',
     withoutIcrc: settings.withoutIcrc,
     ackEveryPackets: settings.ackEveryPackets,
+    keepAliveNs: settings.keepAliveNs,
   })
   const qp = new QueuePair(
     {

@@ -191,8 +191,8 @@ export class Receiver {
   }
 
   /** A READ response has arrived. */
-  onResponse(): void {
-    this.#unechoedResponses++
+  onResponses(packets: number): void {
+    this.#unechoedResponses += packets
   }
 
   /**

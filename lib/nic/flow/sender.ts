@@ -182,6 +182,16 @@ export class Sender implements WindowFollower {
     return Math.min(Math.ceil(roomBytes / this.#peer.pathMtu), this.telemetry.alikePackets)
   }
 
+  /** The same for READ responses. */
+  get alikeResponses(): number {
+    const { congestion } = this
+    const isHeld = this.#responses.areWindowed && congestion.begun
+    const most = isHeld
+      ? this.#responses.room(congestion.allowedBytes(), this.#peer.pathMtu)
+      : Number.POSITIVE_INFINITY
+    return Math.min(most, this.telemetry.alikePackets)
+  }
+
   /** When the pacing clock lets the next packet go. */
   nextSendNs(): Nanos {
     return this.#pacer.nextSendNs(this.congestion.rateBps())

@@ -3,34 +3,35 @@ import type { Frame } from '../../frame/frame.js'
 import type { ReceivedRun } from '../../frame/received-run.js'
 import type { Nanos } from '../../time/nanos.js'
 import { WireError } from '../../wire/bytes/wire-error.js'
-import * as mad from '../../wire/cm/mad.js'
 import * as bth from '../../wire/ib/bth.js'
 import * as deth from '../../wire/ib/deth.js'
 import * as icrc from '../../wire/ib/icrc.js'
-import { isReadResponse, isRequest, Opcode } from '../../wire/ib/opcode.js'
-import { asksForAck, countAlike } from '../../wire/ib/run.js'
+import { isKnock } from '../../wire/ib/knock.js'
+import { isAcknowledgement, isReadResponse, isRequest, Opcode } from '../../wire/ib/opcode.js'
+import { countAlike, countUnasked } from '../../wire/ib/run.js'
 import type { HostAddress } from '../../wire/net/address.js'
 import * as ethernet from '../../wire/net/ethernet.js'
 import * as ipv4 from '../../wire/net/ipv4.js'
 import * as ipv6 from '../../wire/net/ipv6.js'
 import * as udp from '../../wire/net/udp.js'
-import { isEmptyDatagram, parseFrame } from '../../wire/parse.js'
+import { parseFrame } from '../../wire/parse.js'
 import * as telemetry from '../../wire/telemetry/telemetry.js'
 import * as telemetryHop from '../../wire/telemetry/telemetry-hop.js'
 import * as arrival from '../../wire/weir/arrival.js'
 import * as feedbackTag from '../../wire/weir/feedback-tag.js'
 import { NeedId } from '../../wire/weir/needs.js'
-import type { IcrcMode } from '../config.js'
+import type { NicSettings } from '../config.js'
 import type { Flow } from '../flow/flow.js'
 import type { FlowTable } from '../flow/flow-table.js'
 import { TagVerdict } from '../keys/feedback-guard.js'
 import { HOP_LIMIT } from '../tx/headers.js'
+import { RefusedPackets, type RxDropReason } from './refused-packets.js'
 
 /** Packets that were dropped, and feedback that was ignored, by reason. */
 interface RxCounters {
   frames: number
-  /** Datagrams without a byte: a peer that gets no answer asks whether anything listens (lib/io/ports/reachability.ts). */
-  empty: number
+  /** A peer that gets no answer asks whether anything listens (lib/io/ports/reachability.ts). */
+  knocks: number
   malformed: number
   notRoce: number
   badIcrc: number
@@ -50,8 +51,6 @@ interface RxCounters {
 export interface RxEvents {
   /** A management datagram for QP 1, at `at` to `end` of the frame. */
   onManagementDatagram(now: Nanos, frame: Frame, at: number, end: number): void
-  /** An answer to a request of this end was dropped only because its ICRC covers an IP identification that the socket hides. */
-  onHiddenId(frame: Frame): void
   /** The peer has sent the flow payload. */
   onData(now: Nanos, flow: Flow, frame: Frame, opcode: number): void
   /** A packet of the peer came with a CE mark. */
@@ -79,7 +78,7 @@ export interface RxEvents {
 export class RxPipeline {
   readonly counters: RxCounters = {
     frames: 0,
-    empty: 0,
+    knocks: 0,
     malformed: 0,
     notRoce: 0,
     badIcrc: 0,
@@ -92,30 +91,20 @@ export class RxPipeline {
     replayedFeedback: 0,
     implausibleTelemetry: 0,
   }
+  /** The hosts whose packets were dropped. */
+  readonly refused = new RefusedPackets()
   /** Telemetry and figures of the current packet: one object, reused. */
   readonly sample: AckSample = newAckSample()
   readonly #local: HostAddress
   readonly #table: FlowTable
   readonly #events: RxEvents
-  readonly #verify: ((frame: Frame) => boolean) | null
-  readonly #withoutIcrc: boolean
+  readonly #settings: NicSettings
 
-  /**
-   * @param icrcMode 'off' in virtual time; 'ignore-id' on sockets that hide the IP identification
-   * @param withoutIcrc connections may agree that their packets have none
-   */
-  constructor(
-    local: HostAddress,
-    table: FlowTable,
-    events: RxEvents,
-    icrcMode: IcrcMode,
-    withoutIcrc = false,
-  ) {
+  constructor(local: HostAddress, table: FlowTable, events: RxEvents, settings: NicSettings) {
     this.#local = local
     this.#table = table
     this.#events = events
-    this.#verify = VERIFIERS[icrcMode]
-    this.#withoutIcrc = withoutIcrc
+    this.#settings = settings
   }
 
   /** Handles one frame, and takes those packets of the run behind it that can be handled with it; the caller keeps the frame. */
@@ -123,8 +112,12 @@ export class RxPipeline {
     const counters = this.counters
     counters.frames++
     if (frame.l3 < 0 && parseFrame(frame) !== WireError.OK) {
-      if (isEmptyDatagram(frame)) counters.empty++
-      else counters.malformed++
+      if (isKnock(frame)) counters.knocks++
+      else this.#drop(frame, 'malformed')
+      return
+    }
+    if (isKnock(frame)) {
+      counters.knocks++
       return
     }
     if (frame.bth < 0) {
@@ -133,22 +126,43 @@ export class RxPipeline {
     }
     // A switch forwards every frame that it can route, even if what it carries is malformed.
     if (frame.payload < 0) {
-      counters.malformed++
+      this.#drop(frame, 'malformed')
       return
     }
-    const checks = this.#verify !== null && frame.materialised
-    if (checks && !(this.#withoutIcrc && this.#hasNone(frame)) && !this.#verify!(frame)) {
-      counters.badIcrc++
-      if (coversHiddenId(frame)) this.#events.onHiddenId(frame)
+    if (this.#settings.icrc !== 'off' && frame.materialised && !this.#isIntact(frame)) {
+      this.#drop(frame, 'badIcrc')
       return
     }
     if (!this.#isForUs(frame)) {
-      counters.notForUs++
+      this.#drop(frame, 'notForUs')
       return
     }
     const qpn = bth.destQpn(frame.view, frame.bth)
     if (qpn === deth.QPN_GSI) this.#management(now, frame)
     else this.#connected(now, frame, run, qpn)
+  }
+
+  #drop(frame: Frame, reason: RxDropReason): void {
+    this.counters[reason]++
+    if (frame.l3 >= 0) this.refused.note(frame, reason)
+  }
+
+  /** It has the right ICRC, or none by agreement. */
+  #isIntact(frame: Frame): boolean {
+    const { withoutIcrc, seesIds } = this.#settings
+    if (withoutIcrc && this.#hasNone(frame)) return true
+    if (seesIds) return icrc.verifyOrWithZeroId(frame)
+    const difference = icrc.difference(frame)
+    return difference === 0 || (this.#mayCountId(frame) && icrc.isOfId(frame, difference))
+  }
+
+  /** The sender may have counted an IP identification other than 0 in the ICRC: it is no Weir host, as far as is known. */
+  #mayCountId(frame: Frame): boolean {
+    const qpn = bth.destQpn(frame.view, frame.bth)
+    // Where this end cannot answer such a host, its request is dropped: nobody is to wait for the rest.
+    if (qpn === deth.QPN_GSI) return this.#settings.choosesIds
+    const flow = this.#findFlow(frame, qpn)
+    return flow !== null && !flow.peer.isWeir
   }
 
   /** Its ICRC is 0, and both ends of its connection have agreed on that. One that has ended is not known any more. */
@@ -166,7 +180,7 @@ export class RxPipeline {
       deth.qkey(view, frame.bth + bth.BYTES) === deth.QKEY_GSI &&
       frame.materialised
     if (!isGsi) {
-      this.counters.unknownQpn++
+      this.#drop(frame, 'unknownQpn')
       return
     }
     frame.bringIn()
@@ -176,13 +190,13 @@ export class RxPipeline {
   #connected(now: Nanos, frame: Frame, run: ReceivedRun | null, qpn: number): void {
     const flow = this.#findFlow(frame, qpn)
     if (flow === null) {
-      this.counters.unknownQpn++
+      this.#drop(frame, 'unknownQpn')
       return
     }
     const opcode = bth.opcode(frame.view, frame.bth)
     if (opcode !== Opcode.DIRECT_NOTIFY) flow.receivedFrames++
     if (!this.#isFrom(frame, flow.remote) || !isFromPort(frame, flow, opcode)) {
-      this.counters.wrongSource++
+      this.#drop(frame, 'wrongSource')
       return
     }
     try {
@@ -201,6 +215,7 @@ export class RxPipeline {
     if (guarded && !this.#isAuthentic(flow, frame, opcode)) return
     // A switch answers for whoever has this address: only what the peer sends itself shows that it knows the connection.
     const isPeers = opcode !== Opcode.DIRECT_NOTIFY && (guarded || flow.peer.guard === null)
+    if (isPeers) flow.keepAlive.onHeard(now)
     if (flow.peer.challenged && isPeers) this.#events.onAlive(now, flow)
     const { sample } = this
     sample.source = FeedbackSource.ACK
@@ -220,7 +235,7 @@ export class RxPipeline {
     if (forQp) {
       const { sndUna } = flow.qp
       flow.qp.onPacket(now, frame)
-      const packets = 1 + (run === null ? 0 : this.#takeRun(frame, run, flow))
+      const packets = 1 + (run === null ? 0 : this.#takeRun(now, frame, run, flow, opcode))
       if (flow.path.keptPort === 0 && (flow.qp.took || flow.qp.sndUna > sndUna))
         flow.path.onGenuine(udp.sourcePort(frame.view, frame.l4))
       flow.sender.reportToCongestion(now, this.sample)
@@ -241,16 +256,21 @@ export class RxPipeline {
    * Hands those packets behind `frame` that can be carried out at once to its queue pair. From then on the frame stands for all of
    * them: it has the PSN of the last. Returns how many those are. What is odd about the next one shows when it comes as a frame of its own.
    */
-  #takeRun(frame: Frame, run: ReceivedRun, flow: Flow): number {
+  #takeRun(now: Nanos, frame: Frame, run: ReceivedRun, flow: Flow, opcode: number): number {
     const collects = frame.shim >= 0 && !telemetry.isEcho(frame)
     const { receiver } = flow
     // A receiver that works out windows does so for each packet that collects.
     if (this.sample.ecnEcho || telemetry.hasRecords(frame) || (collects && receiver.control !== null))
       return 0
+    // A response that asks for an answer is looked at by itself.
+    const isResponse = isReadResponse(opcode)
+    if (isResponse && bth.ackRequest(frame.view, frame.bth)) return 0
     const room = flow.qp.roomForRun(frame, run.count)
-    const packets = room === 0 ? 0 : countAlike(frame, run, room)
+    const alike = room === 0 ? 0 : countAlike(frame, run, room)
+    const packets = isResponse ? countUnasked(frame, run, alike) : alike
     if (packets === 0 || !this.#areIntact(frame, run, packets, flow)) return 0
-    flow.qp.onRun(frame, run, packets, asksForAck(frame, run, packets))
+    flow.qp.onRun(now, frame, run, packets, !isResponse && countUnasked(frame, run, packets) < packets)
+    if (isResponse) receiver.onResponses(packets)
     run.take(packets)
     this.counters.frames += packets
     flow.receivedFrames += packets
@@ -263,7 +283,7 @@ export class RxPipeline {
 
   /** The first `packets` of the run have the right ICRC, or none by agreement. */
   #areIntact(frame: Frame, run: ReceivedRun, packets: number, flow: Flow): boolean {
-    if (this.#verify === null || (flow.peer.withoutIcrc && icrc.areZero(run, packets))) return true
+    if (this.#settings.icrc === 'off' || (flow.peer.withoutIcrc && icrc.areZero(run, packets))) return true
     return icrc.verifyRun(frame, run, packets)
   }
 
@@ -308,7 +328,7 @@ export class RxPipeline {
       if (sourcePort !== flow.path.peerSourcePort) this.#events.onPeerMoved(flow, sourcePort)
       this.#events.onData(now, flow, frame, opcode)
     }
-    if (isReadResponse(opcode)) receiver.onResponse()
+    if (isReadResponse(opcode)) receiver.onResponses(1)
     const collected = frame.shim >= 0 && !telemetry.isEcho(frame) && !isAcknowledgement(opcode)
     if (collected) receiver.keep(frame)
     if (collected || asksForAnswer(frame, flow, opcode)) this.#events.onCollected(now, flow, frame)
@@ -414,27 +434,10 @@ export class RxPipeline {
   }
 }
 
-const VERIFIERS: Record<IcrcMode, ((frame: Frame) => boolean) | null> = {
-  off: null,
-  whole: icrc.verifyOrWithZeroId,
-  'ignore-id': icrc.verifyIgnoringId,
-}
-
 /** A Weir host that sends READ responses asks now and then whether they arrive. */
 function asksForAnswer(frame: Frame, flow: Flow, opcode: number): boolean {
   if (!flow.peer.isWeir || flow.receiver.control !== null) return false
   return isReadResponse(opcode) && bth.ackRequest(frame.view, frame.bth)
-}
-
-/** A management datagram over IPv4 that is right but for an IP identification that is not the 0 seen here. */
-function coversHiddenId(frame: Frame): boolean {
-  return (
-    bth.destQpn(frame.view, frame.bth) === deth.QPN_GSI &&
-    frame.payloadLength >= mad.BYTES &&
-    isIpv4(frame) &&
-    ipv4.identification(frame.view, frame.l3) === 0 &&
-    icrc.verifyIgnoringId(frame)
-  )
 }
 
 function isIpv4(frame: Frame): boolean {
@@ -459,10 +462,6 @@ function isData(opcode: number): boolean {
 }
 
 /** It brings back what it has collected itself, or nothing. */
-function isAcknowledgement(opcode: number): boolean {
-  return opcode === Opcode.RC_ACKNOWLEDGE || opcode === Opcode.SACK
-}
-
 function isMarked(frame: Frame): boolean {
   const view = frame.view
   return (isIpv4(frame) ? ipv4.ecn(view, frame.l3) : ipv6.ecn(view, frame.l3)) === ipv4.ECN_CE

@@ -64,17 +64,26 @@ export class TxPipeline {
   #open: Frame | null = null
   readonly #icrc: boolean
   readonly #runIcrc = new icrc.RunWriter()
-  /** The packets that follow the data packet which was written last, in the order in which they leave. */
+  /** The packets that follow the data packet which was written last, in the order in which they leave. Empty where they left with it. */
   readonly run: FrameRun
+  /** How many packets the last call of `data` has written. */
+  written = 0
+  readonly #sendsRuns: boolean
+  #writesRun = false
   /** The frame that is being written gets an ICRC. */
   #withIcrc = false
   /** BTH of Weir's own packets. */
   readonly #vendor = new bth.Bth()
 
-  /** @param options.icrc false: the ICRC is left zero, for virtual time */
-  constructor(options: { pool: FramePool; icrc: boolean }) {
+  /**
+   * @param options.icrc false: the ICRC is left zero, for virtual time
+   * @param options.gathers see Port.gathers
+   * @param options.sendsRuns see Port.sendsRuns
+   */
+  constructor(options: { pool: FramePool; icrc: boolean; gathers: boolean; sendsRuns: boolean }) {
     this.#pool = options.pool
-    this.run = new FrameRun(options.pool)
+    this.run = new FrameRun(options.pool, options.gathers)
+    this.#sendsRuns = options.sendsRuns
     this.#icrc = options.icrc
   }
 
@@ -265,6 +274,7 @@ export class TxPipeline {
   data(now: Nanos, flow: Flow, mayRun: boolean): Frame | null {
     const { sender, path } = flow
     const headers = sender.telemetry.subscribesByDscp ? path.subscribedHeaders : path.headers
+    this.written = 0
     const frame = this.#begin(flow, headers)
     if (frame === null) return null
     const at = this.#beginTelemetry(frame, sender.telemetry)
@@ -279,25 +289,51 @@ export class TxPipeline {
     this.counters.dataFrames++
     this.counters.dataBytes += frame.wireLength
     this.counters.telemetryBytes += telemetryBytes
-    if (mayRun && kind === TxKind.REQUEST) this.#writeRun(now, flow, frame, telemetryBytes)
+    this.written = 1
+    if (mayRun) this.#writeRun(now, flow, kind, frame, telemetryBytes)
+    return frame
+  }
+
+  /** The next packet of the run that has not left whole, or null: there is none, or no frame for it. */
+  nextOfRun(): Frame | null {
+    const frame = this.run.shift()
+    if (frame === null && this.run.size > 0) this.counters.noFrame++
     return frame
   }
 
   /** Writes the packets that may follow this one at once, and differ from it in PSN, AckReq and payload alone. */
-  #writeRun(now: Nanos, flow: Flow, head: Frame, telemetryBytes: number): void {
+  #writeRun(now: Nanos, flow: Flow, kind: TxKind, head: Frame, telemetryBytes: number): void {
     const { sender, qp } = flow
     if (sender.runPackets === 1 || !head.materialised) return
-    const next = qp.runPackets
+    const isResponse = kind === TxKind.RESPONSE
+    const next = isResponse ? qp.runResponses : qp.runPackets
     if (next === 0) return
-    const alike = Math.min(next, sender.runPackets - 1, sender.alikePackets, this.#pool.available)
-    const packets = sender.pacedRun(now, head.wireLength, alike)
+    const alike = isResponse ? sender.alikeResponses : sender.alikePackets
+    const most = Math.min(next, sender.runPackets - 1, alike, this.run.room(head))
+    const packets = sender.pacedRun(now, head.wireLength, most)
     if (packets === 0) return
     this.#open = head
-    this.run.begin(head, packets)
-    qp.transmitRun(now, this.run, packets)
-    sender.runSent(now, packets, packets * head.payloadLength)
+    this.#writesRun = true
+    if (isResponse) this.#writeResponses(now, flow, head, packets)
+    else {
+      qp.transmitRun(now, head, this.run, packets)
+      sender.runSent(now, packets, packets * head.payloadLength)
+    }
     this.#finishRun(head, packets, telemetryBytes)
+    this.written += packets
+    if (this.#sendsRuns && mayJoin(head)) this.run.handOver(head)
+    this.#writesRun = false
     this.#open = null
+  }
+
+  /** Responses are counted one by one: each may be one that the peer asks for again, or that asks the peer. */
+  #writeResponses(now: Nanos, { sender, qp }: Flow, head: Frame, packets: number): void {
+    const { run } = this
+    qp.beginResponses(head, run, packets)
+    for (let i = 0; i < packets; i++) {
+      qp.transmitInRun(run, i)
+      if (sender.responseSent(now, head.payloadLength)) bth.setAckRequest(run.view, run.bthAt(i), true)
+    }
   }
 
   /** The rest is as the head's, but for the ICRC. */
@@ -305,9 +341,8 @@ export class TxPipeline {
     const { run, counters } = this
     if (this.#withIcrc) this.#runIcrc.begin(head)
     for (let i = 0; i < packets; i++) {
-      const frame = run.at(i)
-      if (this.#withIcrc) this.#runIcrc.write(frame)
-      else frame.view.setUint32(frame.length - icrc.BYTES, 0)
+      if (this.#withIcrc) this.#runIcrc.write(run, i)
+      else run.view.setUint32(run.icrcAt(i), 0)
     }
     counters.frames += packets
     counters.bytes += packets * head.wireLength
@@ -431,7 +466,8 @@ export class TxPipeline {
   /** A defect has shown while a frame was written, or the run behind it: gives them back. */
   recover(): void {
     if (this.#open === null) return
-    if (this.#open.run !== 0) this.run.abandon()
+    if (this.#writesRun) this.run.abandon()
+    this.#writesRun = false
     this.#abandon(this.#open)
   }
 
@@ -455,4 +491,9 @@ export class TxPipeline {
     this.#open = null
     return frame
   }
+}
+
+/** Its kernel may cut the run into packets: then it numbers them in the IP identification, which only Weir hosts take for zero. */
+function mayJoin(head: Frame): boolean {
+  return !head.alone && head.shim >= 0
 }

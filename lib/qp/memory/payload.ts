@@ -1,5 +1,6 @@
 import { assert } from '../../errors.js'
 import type { Frame } from '../../frame/frame.js'
+import type { ReceivedRun } from '../../frame/received-run.js'
 import type { MemoryRegion } from './memory.js'
 
 /** Shorter payloads are copied even for a port that gathers: two more pieces to gather cost as much as the copy. */
@@ -44,4 +45,23 @@ export function writePayload(
 export function readPayload(frame: Frame, region: MemoryRegion, offset: number): void {
   if (region.backing === null || frame.payloadLength === 0 || !frame.materialised) return
   region.backing.bytes.set(frame.payloadBytes(), offset)
+}
+
+/**
+ * Copies the payloads of the first `packets` of a run into a region, one behind the other. All are as long as the frame's, which came
+ * before them. The caller has checked bounds and rights.
+ */
+export function readRun(
+  frame: Frame,
+  run: ReceivedRun,
+  packets: number,
+  region: MemoryRegion,
+  offset: number,
+): void {
+  const { memory, packetBytes } = run
+  const { payloadLength } = frame
+  const { bytes } = region.backing!
+  const from = run.at + frame.payload - run.headerBytes
+  for (let n = 0; n < packets; n++)
+    bytes.set(memory.view(from + n * packetBytes, payloadLength), offset + n * payloadLength)
 }

@@ -140,6 +140,12 @@ export class Requester {
     this.#progress(now)
   }
 
+  /** So many responses of the READ at the head have come that do not end it. */
+  acceptResponses(now: Nanos, slot: SendSlot, packets: number): void {
+    this.#pass(now, slot, this.outbound.sndUna + packets)
+    this.#progress(now)
+  }
+
   /** Moves `sendSeq` past packets that need not be retransmitted. */
   skipSacked(now: Nanos): void {
     const { selective, outbound } = this

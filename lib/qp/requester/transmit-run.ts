@@ -1,8 +1,7 @@
+import type { Frame } from '../../frame/frame.js'
 import type { FrameRun } from '../../frame/frame-run.js'
 import type { Nanos } from '../../time/nanos.js'
 import * as bth from '../../wire/ib/bth.js'
-import { GATHER_FROM_BYTES } from '../memory/payload.js'
-import type { SendSlot } from '../queues/send-queue.js'
 import type { Requester } from './requester.js'
 import { wantsAck } from './transmit-request.js'
 
@@ -23,25 +22,30 @@ export function middlesNext(requester: Requester): number {
 }
 
 /**
- * Writes the frames of a run: PSN, AckReq and payload. Their headers are those of the packet sent last. At most `middlesNext` frames.
- * What the requester keeps afterwards is the same as if `transmitRequest` had written each.
+ * Begins a run behind the packet sent last, and writes PSN and AckReq of each of its packets: at most `middlesNext`. What the requester
+ * keeps afterwards is the same as if `transmitRequest` had written each.
  */
-export function transmitRun(requester: Requester, now: Nanos, run: FrameRun, packets: number): void {
+export function transmitRun(
+  requester: Requester,
+  now: Nanos,
+  head: Frame,
+  run: FrameRun,
+  packets: number,
+): void {
   const { outbound, context, tail, timers } = requester
   const slot = context.sendQueue.at(outbound.sendIndex)
   const { pathMtu } = context.settings
   const firstSeq = outbound.sendSeq
-  const firstOffset = slot.offset + (firstSeq - slot.firstSeq) * pathMtu
+  run.begin(head, packets, slot.region!.backing!, slot.offset + (firstSeq - slot.firstSeq) * pathMtu)
+  const { view } = run
   let askedSeq = -1
   for (let i = 0; i < packets; i++) {
-    const frame = run.at(i)
     const asks = wantsAck(requester, slot)
-    bth.setSequence(frame.view, frame.bth, outbound.sendSeq, asks)
+    bth.setSequence(view, run.bthAt(i), outbound.sendSeq, asks)
     if (asks) askedSeq = outbound.sendSeq
     outbound.unaskedPackets = asks ? 0 : outbound.unaskedPackets + 1
     outbound.sendSeq++
   }
-  placePayloads(requester, slot, run, packets, firstOffset)
   outbound.log.recordRun(firstSeq, packets, now, context.transmissions, outbound.sndUna)
   context.transmissions += packets
   context.counters.requestPackets += packets
@@ -49,25 +53,4 @@ export function transmitRun(requester: Requester, now: Nanos, run: FrameRun, pac
   outbound.inFlightBytes += packets * pathMtu
   outbound.sndNxt = outbound.sendSeq
   if (askedSeq >= 0) tail?.onSent(now, askedSeq, true, timers.timeoutNs)
-}
-
-/** The payloads lie one behind the other. */
-function placePayloads(
-  requester: Requester,
-  slot: SendSlot,
-  run: FrameRun,
-  packets: number,
-  offset: number,
-): void {
-  const { pathMtu, gathers } = requester.context.settings
-  const backing = slot.region!.backing!
-  const gather = gathers && pathMtu >= GATHER_FROM_BYTES
-  for (let i = 0; i < packets; i++) {
-    const frame = run.at(i)
-    const at = offset + i * pathMtu
-    if (gather) {
-      frame.outside = backing
-      frame.outsideBase = at - frame.payload
-    } else frame.bytes.set(backing.view(at, pathMtu), frame.payload)
-  }
 }

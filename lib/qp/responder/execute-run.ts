@@ -6,7 +6,8 @@ import type { Frame } from '../../frame/frame.js'
 import type { ReceivedRun } from '../../frame/received-run.js'
 import * as bth from '../../wire/ib/bth.js'
 import { Opcode } from '../../wire/ib/opcode.js'
-import { Access, type MemoryRegion } from '../memory/memory.js'
+import { Access } from '../memory/memory.js'
+import { readRun } from '../memory/payload.js'
 import { unwrapPsn } from '../queues/psn.js'
 import { acknowledgeRun } from './answers.js'
 import { type Inbound, Message } from './inbound.js'
@@ -52,16 +53,15 @@ export function executeRun(
   asksForAck: boolean,
 ): void {
   const { context } = inbound
-  const from = run.at + frame.payload - run.headerBytes
   const { pathMtu } = context.settings
   const bytes = packets * pathMtu
   if (inbound.message === Message.WRITE) {
-    copyPayloads(run, from, packets, inbound.region!, inbound.offset, pathMtu)
+    readRun(frame, run, packets, inbound.region!, inbound.offset)
     inbound.offset += bytes
     inbound.remainingBytes -= bytes
   } else {
     const { region, offset } = context.receiveQueue.head
-    copyPayloads(run, from, packets, region!, offset + inbound.receivedBytes, pathMtu)
+    readRun(frame, run, packets, region!, offset + inbound.receivedBytes)
     inbound.receivedBytes += bytes
   }
   inbound.expectedSeq += packets
@@ -69,18 +69,4 @@ export function executeRun(
   context.counters.receivedBytes += bytes
   acknowledgeRun(inbound, packets, asksForAck)
   inbound.check()
-}
-
-function copyPayloads(
-  run: ReceivedRun,
-  from: number,
-  packets: number,
-  region: MemoryRegion,
-  offset: number,
-  pathMtu: number,
-): void {
-  const { memory, packetBytes } = run
-  const { bytes } = region.backing!
-  for (let n = 0; n < packets; n++)
-    bytes.set(memory.view(from + n * packetBytes, pathMtu), offset + n * pathMtu)
 }

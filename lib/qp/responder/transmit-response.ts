@@ -1,4 +1,5 @@
 import type { Frame } from '../../frame/frame.js'
+import type { FrameRun } from '../../frame/frame-run.js'
 import type { Nanos } from '../../time/nanos.js'
 import * as aeth from '../../wire/ib/aeth.js'
 import * as atomicAckEth from '../../wire/ib/atomic-ack-eth.js'
@@ -115,6 +116,40 @@ export function transmitReadResponse(
   inbound.context.counters.responseBytesSent += length
   inbound.table.advance()
   return true
+}
+
+/**
+ * READ responses that may follow the one sent last, and differ from it in PSN and AckReq alone: middle ones of the same READ. 0 where
+ * anything else is next.
+ */
+export function middleResponsesNext({ context, owed, table }: Inbound): number {
+  const record = table.pending
+  if (record === null || record.isAtomic || owed.pending || !context.responds) return 0
+  // The first one has one more header, and the last one too.
+  if (record.nextSeq < record.firstSeq + 2) return 0
+  if (record.region === null || record.region.backing === null) return 0
+  if (!record.region.allows(Access.REMOTE_READ)) return 0
+  return Math.max(0, Math.min(record.lastSeq - 1, record.untilSeq) + 1 - record.nextSeq)
+}
+
+/** Begins a run of so many of them behind the one sent last: `middleResponsesNext` at most. */
+export function beginResponses(
+  { context, table }: Inbound,
+  head: Frame,
+  run: FrameRun,
+  packets: number,
+): void {
+  const { region, offset, nextSeq, firstSeq } = table.pending!
+  run.begin(head, packets, region!.backing!, offset + (nextSeq - firstSeq) * context.settings.pathMtu)
+}
+
+/** Writes packet `i` of that run, the next response. */
+export function transmitInRun({ context, table }: Inbound, run: FrameRun, i: number): void {
+  bth.setSequence(run.view, run.bthAt(i), table.pending!.nextSeq, false)
+  context.transmissions++
+  context.counters.responsePacketsSent++
+  context.counters.responseBytesSent += context.settings.pathMtu
+  table.advance()
 }
 
 function responseOpcode(record: ResponseRecord): number {

@@ -81,6 +81,17 @@ export function updateByTable(state: number, view: DataView, at: number, end: nu
   return c
 }
 
+/** Returns the state after the four bytes of a word, the lowest first. */
+export function updateByWord(state: number, word: number): number {
+  const c = state ^ word
+  return (
+    table[0x300 + (c & 0xff)]! ^
+    table[0x200 + ((c >>> 8) & 0xff)]! ^
+    table[0x100 + ((c >>> 16) & 0xff)]! ^
+    table[c >>> 24]!
+  )
+}
+
 /** The state after any bytes and behind them their CRC, little-endian. */
 export const RESIDUE = 0xdebb_20e3 | 0
 

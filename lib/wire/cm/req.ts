@@ -8,6 +8,8 @@
  *     68 starting PSN (3) | 71 local CM response timeout:5, retry count:3 | 72 P_Key (2)
  *     74 path MTU:4, RDC exists:1, RNR retry:3 | 75 max CM retries:4, SRQ:1, extended transport:3
  *     76 primary path (44) | 120 alternate path (44) | 164 private data (92)
+ *
+ * An alternate path with a local LID of 0 is none. Linux then looks at no other field of it, so 40 bytes are spare.
  */
 
 import * as cma from './cma-header.js'
@@ -30,6 +32,9 @@ export const PRIVATE_DATA_BYTES = 92
 const PRIMARY = 76
 const ALTERNATE = 120
 const PRIVATE_DATA = 164
+/** Bytes of an absent alternate path behind its LIDs. */
+export const SPARE_BYTES = 40
+const SPARE = 124
 
 /** Values of the 2-bit transport service type. */
 export const Transport = { RC: 0, UC: 1, RD: 2, EXTENDED: 3 } as const
@@ -71,6 +76,8 @@ export interface Req {
   extendedTransport: number
   primary: path.Path
   alternate: path.Path
+  /** Up to 40 bytes in place of an absent alternate path. `read` leaves them out: see `spare`. */
+  spare?: Uint8Array
   /** Up to 92 bytes when written, 92 when read. */
   privateData: Uint8Array
 }
@@ -89,6 +96,11 @@ export function mtuBytes(code: number): number {
 export function mtuCode(byteCount: number): number {
   for (let code = 1; code <= 5; code++) if (128 << code === byteCount) return code
   return 0
+}
+
+/** Returns the bytes in place of an absent alternate path, empty if there is one. */
+export function spare(view: DataView, at: number): Uint8Array {
+  return view.getUint32(at + ALTERNATE) === 0 ? bytes(view, at + SPARE, SPARE_BYTES) : new Uint8Array(0)
 }
 
 export function read(view: DataView, at: number): Req {
@@ -150,6 +162,7 @@ export function write(view: DataView, at: number, transactionId: bigint, req: Re
   view.setUint8(at + 75, (req.maxCmRetries << 4) | (req.srq ? 8 : 0) | req.extendedTransport)
   path.write(view, at + PRIMARY, req.primary)
   path.write(view, at + ALTERNATE, req.alternate)
+  if (req.spare !== undefined) setBytes(view, at + SPARE, SPARE_BYTES, req.spare)
   setBytes(view, at + PRIVATE_DATA, PRIVATE_DATA_BYTES, req.privateData)
 }
 

@@ -13,6 +13,7 @@
  */
 import { WeirError } from '../../errors.js'
 import type { Frame } from '../../frame/frame.js'
+import type { FrameRun } from '../../frame/frame-run.js'
 import type { ReceivedRun } from '../../frame/received-run.js'
 import * as crc32 from '../bytes/crc32.js'
 import * as ipv4 from '../net/ipv4.js'
@@ -66,11 +67,11 @@ export class RunWriter {
     this.#state = crc32.updateByTable(AFTER_PREFIX, scratchView, 0, masked - bth.SEQUENCE_BYTES)
   }
 
-  write(frame: Frame): void {
-    const { view, payload, payloadLength } = frame
-    const at = frame.bth + bth.SEQUENCE
-    const state = crc32.updateByTable(this.#state, view, at, at + bth.SEQUENCE_BYTES)
-    view.setInt32(payload + payloadLength, ~takeRest(state, frame, payload, payload + payloadLength), true)
+  /** Writes the ICRC of packet `i` of the run. */
+  write(run: FrameRun, i: number): void {
+    const { view } = run
+    const state = crc32.updateByWord(this.#state, view.getInt32(run.bthAt(i) + bth.SEQUENCE, true))
+    view.setInt32(run.icrcAt(i), ~crc32.updateByNative(state, run.payload(i)), true)
   }
 }
 
@@ -137,18 +138,26 @@ export function verifyOrWithZeroId(frame: Frame): boolean {
 
 /**
  * Verifies the ICRC at receivers whose socket hides the IPv4 identification: returns true if it is right for
- * some identification. CRC-32 is linear, so a change of the identification changes the CRC by a value that
- * depends only on the change and on the bytes after it. The difference, unwound over those bytes, must fit in
- * the 16 bits of the field. A corrupted packet passes with probability 2^-16 instead of 2^-32. IPv6 is
- * checked completely.
+ * some identification. A corrupted packet passes with probability 2^-16 instead of 2^-32. IPv6 is checked
+ * completely.
  */
 export function verifyIgnoringId(frame: Frame): boolean {
-  if (frame.bth < 0) return false
-  if (!isPresent(frame)) return true
-  const difference = computeSigned(frame) ^ readSigned(frame)
+  return frame.bth >= 0 && isOfId(frame, difference(frame))
+}
+
+/** Returns 0 if the frame has the right ICRC, else the bits in which it differs. A frame without materialised payload has none. */
+export function difference(frame: Frame): number {
+  return isPresent(frame) ? computeSigned(frame) ^ readSigned(frame) : 0
+}
+
+/**
+ * Returns true if another IPv4 identification explains that difference. CRC-32 is linear, so a change of the identification
+ * changes the CRC by a value that depends only on the change and on the bytes after it. The difference, unwound over those bytes,
+ * must fit in the 16 bits of the field.
+ */
+export function isOfId(frame: Frame, difference: number): boolean {
   if (difference === 0) return true
-  if (!isIpv4(frame)) return false
-  return crc32.unwind(difference, coveredBytes(frame) - 4) >>> 16 === 0
+  return isIpv4(frame) && crc32.unwind(difference, coveredBytes(frame) - 4) >>> 16 === 0
 }
 
 /**

@@ -273,6 +273,11 @@ export function isRcWrite(opcode: number): boolean {
   return opcode >= 0x06 && opcode <= 0x0b
 }
 
+/** Returns true for an acknowledgement, with a bitmap or without, that acknowledges and nothing else. */
+export function isAcknowledgement(opcode: number): boolean {
+  return opcode === Opcode.RC_ACKNOWLEDGE || opcode === Opcode.SACK
+}
+
 /** Returns true for an RC RDMA READ response, 0x0d–0x10. */
 export function isReadResponse(opcode: number): boolean {
   return opcode >= 0x0d && opcode <= 0x10

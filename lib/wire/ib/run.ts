@@ -31,9 +31,9 @@ export function countAlike(frame: Frame, run: ReceivedRun, most: number): number
   return most
 }
 
-/** Returns true if one of the first `packets` of a run asks for an acknowledgement. */
-export function asksForAck(frame: Frame, run: ReceivedRun, packets: number): boolean {
+/** Returns how many of the first `most` packets of a run come before the first that asks for an acknowledgement. */
+export function countUnasked(frame: Frame, run: ReceivedRun, most: number): number {
   let at = run.at + frame.bth - run.headerBytes
-  for (let n = 0; n < packets; n++, at += run.packetBytes) if (bth.ackRequest(run.view, at)) return true
-  return false
+  for (let n = 0; n < most; n++, at += run.packetBytes) if (bth.ackRequest(run.view, at)) return n
+  return most
 }

@@ -1,0 +1,44 @@
+import type { QueuePairPeer, UnconnectedQueuePair } from '../nic/types.js'
+import type { HostConnection } from './host-connection.js'
+
+/** What a queue pair needs from its host. */
+interface HostOfQueuePair {
+  connect(peer: QueuePairPeer): Promise<void>
+  close(): Promise<void>
+}
+
+/**
+ * A queue pair that two programs connect by means of their own, as ibv_rc_pingpong does by TCP: each tells the other its address, QPN and
+ * first PSN. As `ibv_modify_qp` to INIT; `connect` moves it to RTR and RTS.
+ */
+export class HostQueuePair {
+  /** Number of the queue pair, 24 bits. */
+  readonly qpn: number
+  /** First PSN that this end sends with: the other end expects it. */
+  readonly psn: number
+  /** Posts receives before `connect`, and everything after it. */
+  readonly connection: HostConnection
+  readonly #host: HostOfQueuePair
+
+  /** `Host.createQueuePair` calls this. */
+  constructor({ qpn, psn }: UnconnectedQueuePair, connection: HostConnection, host: HostOfQueuePair) {
+    this.qpn = qpn
+    this.psn = psn
+    this.connection = connection
+    this.#host = host
+  }
+
+  /**
+   * The other end has this QPN, and begins with this PSN. From now on both may send. Throws WEIR_BAD_STATE the second time, and
+   * WEIR_BAD_ARGUMENT for numbers of more than 24 bits.
+   */
+  async connect(peer: QueuePairPeer): Promise<HostConnection> {
+    await this.#host.connect(peer)
+    return this.connection
+  }
+
+  /** Gives up a queue pair that is not to be connected. A connected one ends by `connection.disconnect`; nobody tells the other end. */
+  async close(): Promise<void> {
+    await this.#host.close()
+  }
+}

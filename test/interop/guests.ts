@@ -1,0 +1,156 @@
+/** The guests: Linux with rdma_rxe in QEMU, and the network between them and this host. The scripts of guests/ do the work. */
+import { execFile, spawn, spawnSync } from 'node:child_process'
+import { accessSync, constants, existsSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { repositoryRoot } from '../support/fixtures.js'
+
+const run = promisify(execFile)
+const SCRIPTS = join(repositoryRoot, 'test', 'interop', 'guests')
+
+/** Addresses of this host and of guest A, by family. */
+export const HERE = { 4: '10.99.0.254', 6: 'fd00:99::254' } as const
+export const GUEST = { 4: '10.99.0.1', 6: 'fd00:99::1' } as const
+export type Family = keyof typeof HERE
+
+const LOSS = 'numgen random mod 100 \\< 2'
+
+export interface Ran {
+  ok: boolean
+  text: string
+}
+
+/** Where the guests live: `RXE_HOME` and `RXE_NS` of their scripts, with defaults of their own. */
+export class Guests {
+  readonly #env: NodeJS.ProcessEnv
+
+  constructor(env: NodeJS.ProcessEnv = process.env) {
+    const home = env.RXE_HOME ?? join(env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'rxe-guests')
+    this.#env = { ...env, RXE_HOME: home, RXE_NS: env.RXE_NS ?? 'weir-interop' }
+  }
+
+  get home(): string {
+    return this.#env.RXE_HOME!
+  }
+
+  /** Why there can be no guests here; null: there can. */
+  fault(): string | null {
+    if (process.platform !== 'linux' || process.arch !== 'x64') return 'needs Linux on x86-64'
+    if (process.getuid?.() !== 0) return 'needs root: namespaces and taps'
+    try {
+      accessSync('/dev/net/tun', constants.R_OK)
+    } catch {
+      return 'needs /dev/net/tun'
+    }
+    if (existsSync(join(this.home, 'packages'))) return null
+    for (const tool of ['apt-get', 'dpkg-deb', 'perl', 'bash']) {
+      if (spawnSync(tool, ['--version']).error)
+        return `needs ${tool}: the guests are made of Debian's packages`
+    }
+    return null
+  }
+
+  /** Fetches and builds what is not there yet. */
+  async setUp(): Promise<Ran> {
+    return await this.#script(900, 'setup.sh')
+  }
+
+  async up(): Promise<Ran> {
+    const started = await this.#script(240, 'up.sh', '4200')
+    if (!started.ok) return started
+    const on =
+      'for k in all eth0 br0; do f=/proc/sys/net/ipv6/conf/$k/disable_ipv6; [ ! -e $f ] || echo 0 >$f; done'
+    await this.#script(20, 'net.sh', 'exec', 'sh', '-c', on)
+    await this.#script(
+      20,
+      'net.sh',
+      'exec',
+      'ip',
+      '-6',
+      'addr',
+      'replace',
+      `${HERE[6]}/64`,
+      'dev',
+      'br0',
+      'nodad',
+    )
+    return await this.inGuest(`${on}; /usr/bin/ip -6 addr replace ${GUEST[6]}/64 dev eth0 nodad`)
+  }
+
+  async down(): Promise<void> {
+    await this.#script(60, 'down.sh')
+  }
+
+  /** Runs a command in guest A. */
+  async inGuest(command: string, seconds = 60): Promise<Ran> {
+    return await this.#script(seconds + 10, 'gx', 'A', command, String(seconds))
+  }
+
+  /** The path MTU of the guest's NIC follows from that of its interface. */
+  async setMtu(pathMtu: 1024 | 4096): Promise<Ran> {
+    return await this.inGuest(`/usr/bin/ip link set eth0 mtu ${pathMtu === 4096 ? 4200 : 1500}`)
+  }
+
+  /** 2 % of the packets are lost, both ways. */
+  async lose(on: boolean): Promise<Ran> {
+    await this.#script(20, 'loss.sh', ...(on ? ['tapA', LOSS.replace('\\', '')] : ['off']))
+    const off = 'nft delete table netdev loss 2>/dev/null'
+    if (!on) return await this.inGuest(`${off}; true`)
+    const chain = '{ type filter hook ingress device eth0 priority 0; policy accept; }'
+    return await this.inGuest(
+      `modprobe nf_tables; modprobe nft_numgen; ${off}; nft add table netdev loss && nft add chain netdev loss in '${chain}' && nft add rule netdev loss in udp dport 4791 ${LOSS} counter drop`,
+    )
+  }
+
+  /** Starts a program of this project in the network of the guests. `listening`: it has said so, or has ended. */
+  weir(
+    seconds: number,
+    module: string,
+    ...args: string[]
+  ): { listening: Promise<void>; ended: Promise<Ran> } {
+    const path = join(repositoryRoot, 'dist', 'test', 'interop', module)
+    const child = spawn(join(SCRIPTS, 'net.sh'), ['exec', process.execPath, path, ...args], {
+      env: this.#env,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      timeout: seconds * 1000,
+      killSignal: 'SIGKILL',
+    })
+    let text = ''
+    let listens = () => {}
+    const listening = new Promise<void>(resolve => {
+      listens = resolve
+    })
+    const take = (bytes: Buffer) => {
+      text += bytes
+      if (text.includes('listening')) listens()
+    }
+    child.stdout.on('data', take)
+    child.stderr.on('data', take)
+    const ended = new Promise<Ran>(resolve => {
+      child.once('close', code => {
+        listens()
+        resolve({ ok: code === 0, text })
+      })
+    })
+    return { listening, ended }
+  }
+
+  async #script(seconds: number, name: string, ...args: string[]): Promise<Ran> {
+    try {
+      const { stdout, stderr } = await run(join(SCRIPTS, name), args, {
+        env: this.#env,
+        timeout: seconds * 1000,
+        maxBuffer: 1 << 24,
+      })
+      return { ok: true, text: stdout + stderr }
+    } catch (error) {
+      const {
+        stdout = '',
+        stderr = '',
+        message,
+      } = error as { stdout?: string; stderr?: string; message: string }
+      return { ok: false, text: `${stdout}${stderr}` || message }
+    }
+  }
+}
