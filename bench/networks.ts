@@ -96,7 +96,7 @@ interface NetworksResult {
 
 /**
  * Arguments: `--only PART_OF_A_NAME`, `--rounds 1`, `--seconds 10` for which a flow is measured, `--daemon
- * "OPTIONS"`, `--cc NAME` of labs' daemons. Throws WEIR_BAD_ARGUMENT for an unknown network or controller,
+ * "OPTIONS"`, `--cc NAME` of the daemons. Throws WEIR_BAD_ARGUMENT for an unknown network or controller,
  * and WEIR_UNSUPPORTED without iperf3.
  */
 export async function run(args: string[]): Promise<NetworksResult> {

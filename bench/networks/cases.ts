@@ -47,21 +47,22 @@ function lossyWindow(perMille: number): number {
   return SEGMENT_BYTES * Math.sqrt(1.5 / (perMille / 1000))
 }
 
-/** @param cc controller of the daemons in labs */
+/** @param cc controller of the daemons */
 export function networkCases(cc: string): NetworkCase[] {
+  const chosen = (daemon: readonly string[]) => ['--cc', cc, ...daemon]
   const plain: NetworkCase = {
     name: 'veth',
     load: { messageBytes: 1_000_000, depth: 64 },
     randomLoss: false,
     cycleSeconds: 0,
-    open: daemon => shapedPath(null, daemon),
+    open: daemon => shapedPath(null, chosen(daemon)),
   }
   const shaped = SHAPED.map(([rateMbps, limitBytes, load]) => ({
     name: `tbf ${rateMbps} Mbit/s, ${limitBytes / KIB} KiB`,
     load,
     randomLoss: false,
     cycleSeconds: cycleSeconds(limitBytes),
-    open: (daemon: readonly string[]) => shapedPath(shaping(rateMbps, limitBytes), daemon),
+    open: (daemon: readonly string[]) => shapedPath(shaping(rateMbps, limitBytes), chosen(daemon)),
   }))
   /** A buffer of one bandwidth-delay product, but at least 50 packets. */
   const lab = (roundTripMs: number) => {

@@ -44,6 +44,8 @@ export interface PathOptions {
 }
 
 export const HOST_RATE_BPS = 10e9
+/** Packets are counted by spans of so long. */
+export const SPAN_NS: Nanos = 0.1 * MILLISECOND
 export const PORT = 7000
 
 /**
@@ -55,6 +57,9 @@ export class Bottleneck implements Node {
   droppedPackets = 0
   maxQueueBytes = 0
   markedPackets = 0
+  /** Data packets that came to the queue, and those it dropped, by spans of `SPAN_NS` since the data began. */
+  readonly came: number[] = []
+  readonly overflowed: number[] = []
   /** Dropped data packets by port. */
   readonly droppedOf: number[] = []
   /** When the data begins. */
@@ -113,7 +118,12 @@ export class Bottleneck implements Node {
     const { rateBps, bufferBytes, markBytes = NEVER, reorder = 0, reorderNs = 0 } = this.#options
     const startNs = Math.max(now, this.#busyUntil)
     const queueBytes = ((startNs - now) * rateBps) / 8e9 + frame.wireLength
-    if (queueBytes > bufferBytes) return NEVER
+    const span = Math.floor((now - this.startNs) / SPAN_NS)
+    if (span >= 0 && frame.payloadLength > 0) this.came[span] = (this.came[span] ?? 0) + 1
+    if (queueBytes > bufferBytes) {
+      if (span >= 0 && frame.payloadLength > 0) this.overflowed[span] = (this.overflowed[span] ?? 0) + 1
+      return NEVER
+    }
     this.maxQueueBytes = Math.max(this.maxQueueBytes, queueBytes)
     if (queueBytes > markBytes && ecn(frame) !== ipv4.ECN_NOT_ECT) {
       markCe(frame)
@@ -197,6 +207,9 @@ export interface Outcome {
   droppedBytes: number
   droppedPackets: number
   maxQueueBytes: number
+  /** By spans of `SPAN_NS`: data packets that came to the queue, and those that it dropped. */
+  came: readonly number[]
+  overflowed: readonly number[]
   doneBytes: number
   /** T at the end. */
   baseRttNs: Nanos
@@ -250,7 +263,7 @@ export function write(path: PathOptions, config: Partial<NicConfig>, bytes: numb
   }
   const seconds = (network.now - startNs) / SECOND
   const { stats } = writer.connection!
-  const { droppedBytes, droppedPackets, maxQueueBytes } = bottleneck
+  const { droppedBytes, droppedPackets, maxQueueBytes, came, overflowed } = bottleneck
   return {
     seconds,
     goodputBps: (writer.doneBytes * 8) / seconds,
@@ -260,6 +273,8 @@ export function write(path: PathOptions, config: Partial<NicConfig>, bytes: numb
     droppedBytes,
     droppedPackets,
     maxQueueBytes,
+    came,
+    overflowed,
     doneBytes: writer.doneBytes,
     baseRttNs: stats.baseRttNs,
     error: writer.error,

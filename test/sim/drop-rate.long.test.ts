@@ -1,0 +1,1 @@
+import './drop-rate.test.js'
