@@ -38,6 +38,10 @@ const BENCHMARKS: Record<string, Benchmark> = {
     what: '[--size 1GB,4GB] [--pairs 3] [--only send] [--daemon "OPTIONS"] [--veth] [--against DIR]: weir send between two daemons on loopback, beside an rsync daemon, perf bw and the bare blast: goodput and memory',
     load: () => import('./files.js'),
   },
+  fncc: {
+    what: '[GBPS] [--starts 10] [--seed 1]: FNCC beside HPCC++ as in its paper, congestion at the first, middle and last switch, in virtual time',
+    load: () => import('./fncc.js'),
+  },
   forwarding: {
     what: '[--seconds N] [--pairs N] [--against DIR] [--rounds 3]: packets per second through a switch on veth, beside a Linux bridge; needs root',
     load: () => import('./forwarding.js'),
@@ -53,6 +57,10 @@ const BENCHMARKS: Record<string, Benchmark> = {
   micro: {
     what: '[PART OF A NAME] [--against DIR] [--rounds 3]: nanoseconds of codecs, checksums, containers, and of two NICs joined in memory',
     load: () => import('./micro.js'),
+  },
+  rocc: {
+    what: '[FLOWS]: how fast the fair rates of RoCC settle, 2, 10 and 100 flows at 40 and 100 Gbit/s, in virtual time',
+    load: () => import('./rocc.js'),
   },
   'hpcc-modes': {
     what: '[MODE] [NETWORK] [--starts 10] [--seed 1]: every way in which HPCC++ can collect and return telemetry, on three networks in virtual time; fails where a mode is unfair',

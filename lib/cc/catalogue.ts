@@ -18,6 +18,8 @@ import { DCTCP_ABOUT } from './dctcp/dctcp-about.js'
 import { DCTCP_OPTIONS } from './dctcp/dctcp-options.js'
 import { FIXED_WINDOW_OPTIONS, FixedWindow } from './fixed-window/fixed-window.js'
 import { FIXED_WINDOW_ABOUT } from './fixed-window/fixed-window-about.js'
+import { createFncc, FNCC_OPTIONS } from './fncc/fncc.js'
+import { FNCC_ABOUT } from './fncc/fncc-about.js'
 import { HPCC_OPTIONS, Hpcc } from './hpcc/hpcc.js'
 import { HPCC_ABOUT } from './hpcc/hpcc-about.js'
 import {
@@ -31,6 +33,8 @@ import {
   RECEIVING_PARTS_MAX,
 } from './needs.js'
 import { type OptionSpec, type OptionValues, optionFlag } from './options.js'
+import { ROCC_OPTIONS, Rocc } from './rocc/rocc.js'
+import { ROCC_ABOUT } from './rocc/rocc-about.js'
 import { Rttcc } from './rttcc/rttcc.js'
 import { RTTCC_ABOUT } from './rttcc/rttcc-about.js'
 import { RTTCC_OPTIONS } from './rttcc/rttcc-options.js'
@@ -104,6 +108,14 @@ const CATALOGUE: ControllerEntry[] = [
     about: HPCC_ABOUT,
     needs: { telemetry: 'all', directResponses: true },
     create: (context, options) => new Hpcc(context, options),
+  },
+  {
+    name: 'fncc',
+    options: FNCC_OPTIONS,
+    about: FNCC_ABOUT,
+    needs: { reverseTelemetry: 'data-way' },
+    otherwise: 'hpcc',
+    create: createFncc,
   },
   {
     name: 'rx-hpcc',
@@ -180,6 +192,13 @@ const CATALOGUE: ControllerEntry[] = [
     create: (context, options) => new Rttcc(context, options),
   },
   {
+    name: 'rocc',
+    options: ROCC_OPTIONS,
+    about: ROCC_ABOUT,
+    needs: { fairRates: true },
+    create: (context, options) => new Rocc(context, options),
+  },
+  {
     name: 'auto',
     options: AUTO_OPTIONS,
     about: AUTO_ABOUT,
@@ -236,6 +255,16 @@ export function ccAlwaysCollects(name: string): boolean {
 export function ccDecidesReturn(name: string): boolean {
   const { returned, reverseTelemetry } = entry(name).needs
   return returned !== undefined || reverseTelemetry !== undefined
+}
+
+/** True if it takes notice of the fair rates that switches send. */
+export function ccTakesFairRates(name: string): boolean {
+  return entry(name).needs.fairRates === true
+}
+
+/** True if acknowledgements collect telemetry for it. */
+export function ccAcksCollect(name: string): boolean {
+  return entry(name).needs.reverseTelemetry !== undefined
 }
 
 function telemetryOf(name: string): NonNullable<Needs['telemetry']> {

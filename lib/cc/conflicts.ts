@@ -9,6 +9,7 @@ import { INT_OPTIONS } from '../wire/telemetry/int-options.js'
 import { FORMAT_COMPACT } from '../wire/telemetry/int-shim.js'
 import { formatOf, type IntFormat } from '../wire/telemetry/telemetry.js'
 import {
+  ccAcksCollect,
   ccAlwaysCollects,
   ccDecidesReturn,
   ccIsReceiverBased,
@@ -241,15 +242,17 @@ export const CONFLICTS: readonly ConflictRow[] = [
       modes.isEverybody === true &&
       modes.int?.includes(name) === true &&
       !wantsTelemetry(modes) &&
+      !acksCollect(modes) &&
       modes.probesPaths !== true,
   },
   {
     // N counts the flows of the last hop, which the busiest hop need not be.
     group: 'cc',
-    options: ['countFlows'],
+    options: ['countFlows', 'lastHop'],
     when: 'hops of telemetry is busiest, which does not tell the last hop',
     mend: 'hops to all',
-    holds: ({ telemetry, cc }) => telemetry.hops === 'busiest' && Number(cc?.options?.countFlows ?? 0) !== 0,
+    holds: ({ telemetry, cc }, name) =>
+      telemetry.hops === 'busiest' && Number(cc?.options?.[name] ?? 0) !== 0,
   },
   {
     // The start decides where `lossReaction` is not given.
@@ -337,11 +340,18 @@ function isChanged({ given = {}, defaults = DEFAULT_TELEMETRY }: Modes, name: st
 }
 
 /** Path probes go by some settings, and a host by others as the receiver of its peers' data. */
-function isUsedAnyway({ probesPaths, isEverybody }: Modes, name: string): boolean {
+function isUsedAnyway(modes: Modes, name: string): boolean {
+  const { probesPaths, isEverybody } = modes
   return keysUsed(
-    ({ pathProbes, receiving }) =>
-      (pathProbes === true && probesPaths === true) || (receiving === true && isEverybody !== true),
+    ({ pathProbes, receiving, acks }) =>
+      (pathProbes === true && probesPaths === true) ||
+      (acks === true && acksCollect(modes)) ||
+      (receiving === true && isEverybody !== true),
   ).includes(name)
+}
+
+function acksCollect({ names = [] }: Modes): boolean {
+  return names.some(ccAcksCollect)
 }
 
 /** The settings whose row in the table of telemetry says so. */
@@ -350,7 +360,10 @@ function keysUsed(isSo: (use: TelemetryUse) => boolean): string[] {
 }
 
 function noTelemetry({ names = [] }: Modes): string {
-  return `cc is ${names[0]}, which uses no telemetry`
+  const [name = ''] = names
+  return acksCollect({ names } as Modes)
+    ? `cc is ${name}, whose acknowledgements alone collect telemetry`
+    : `cc is ${name}, which uses no telemetry`
 }
 
 /** One that is off by default is refused with the options of the controller. */

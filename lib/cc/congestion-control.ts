@@ -95,6 +95,17 @@ export function newAckSample(): AckSample {
   }
 }
 
+/** The fair rate of a switch's queue, which the switch has sent to a source of that queue. One object, reused: keep nothing of it. */
+export interface FairRate {
+  /** Both name the congestion point. */
+  switchId: number
+  port: number
+  /** Whole kbit/s. */
+  rateBps: number
+  /** T: the switch sends one each time, as long as the flow has packets in a queue that is not empty. */
+  intervalNs: Nanos
+}
+
 /**
  * What a controller learns when packets are taken for lost. One object a flow, reused: keep nothing of it. Sequence
  * numbers count transmissions, as in AckSample.
@@ -170,6 +181,8 @@ export interface CongestionControl {
    * its own last, and `sample.seq` is the packet that met the congestion. Controllers without this method ignore it.
    */
   onDirectResponse?(now: Nanos, sample: AckSample): void
+  /** A switch has sent the fair rate of a queue of the flow's path (RoCC). Default: no reaction. */
+  onFairRate?(now: Nanos, fairRate: FairRate): void
   /** The flow takes another path from its next packet on, and nothing is in flight: what is known of the old one no longer holds. */
   onPathChange?(): void
   /** Receiver-based control: the receiver has worked out the window. */

@@ -69,6 +69,7 @@ function feedbackOf(needs: Needs, isReceiverBased: boolean): string[] {
     reverseTelemetry === 'data-way' && 'telemetry that switches write into acknowledgements',
     reverseTelemetry === 'own-way' && 'telemetry of the way back, on acknowledgements',
     needs.directResponses === true && 'packets of congested switches',
+    needs.fairRates === true && 'fair rates that switches send',
     marks === true && 'CE marks that acknowledgements echo',
     cnpIntervalNs !== undefined && 'CNPs',
     timeStamps === true && 'time stamps of the peer on acknowledgements',

@@ -63,9 +63,9 @@ export class LossCap {
     return this.#cap
   }
 
-  /** A flow of whose path nothing is known begins with so many packets, which double in each round trip. */
-  begin(packets: number): void {
-    this.#cap = packets * this.#mtu
+  /** A flow of whose path nothing is known begins with so many bytes, which double in each round trip until something is lost. */
+  begin(bytes: number): void {
+    this.#cap = bytes
     this.#threshold = Number.POSITIVE_INFINITY
   }
 

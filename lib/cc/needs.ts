@@ -44,6 +44,8 @@ export interface Needs {
   ackShare?: number
   /** It takes notice of what congested switches send by themselves (draft-pan-tsvwg-hpccplus-01, section 6.3). Default false. */
   directResponses?: boolean
+  /** It takes notice of the fair rates that switches send (RoCC). Default false. */
+  fairRates?: boolean
 }
 
 const RETURNS = {

@@ -13,6 +13,8 @@ export interface TelemetryUse {
   receiving?: boolean
   /** Path probes go by it too. */
   pathProbes?: boolean
+  /** Telemetry that acknowledgements collect goes by it too. */
+  acks?: boolean
 }
 
 /** One setting of telemetry. */
@@ -147,7 +149,7 @@ const TABLE = [
     source: 'draft-02, security considerations',
     example: 4,
     usual: '1; 1000 where a switch has `telemetry.rate: share`',
-    use: { pathProbes: true },
+    use: { pathProbes: true, acks: true },
   },
   {
     name: 'hostHop',

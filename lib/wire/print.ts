@@ -22,6 +22,7 @@ import { isShort, parseFrame, WIRE_ERROR_NAMES, WireError } from './parse.js'
 import * as telemetry from './telemetry/telemetry.js'
 import * as arrival from './weir/arrival.js'
 import * as delayedAck from './weir/delayed-ack.js'
+import * as fairRate from './weir/fair-rate.js'
 import * as rate from './weir/rate.js'
 import * as rateRequest from './weir/rate-request.js'
 import * as sack from './weir/sack.js'
@@ -145,6 +146,7 @@ function printExtendedHeaders(view: DataView, bthAt: number): string[] {
   if (opcodes.hasSack(opcode)) add(sack)
   if (opcodes.hasDelayedAck(opcode)) add(delayedAck)
   if (opcodes.hasRate(opcode)) add(rate)
+  if (opcodes.hasFairRate(opcode)) add(fairRate)
   if (opcodes.hasRateRequest(opcode)) add(rateRequest)
   if (opcodes.hasArrival(opcode)) add(arrival)
   return parts

@@ -11,7 +11,9 @@ import { PFC, type PfcReport } from './pfc/pfc.js'
 import { WATCHDOG, type WatchdogOptions, type WatchdogReport } from './pfc/pfc-watchdog.js'
 import { DIRECT, type DirectResponseOptions } from './telemetry/direct-responses.js'
 import { TELEMETRY } from './telemetry/int-stamper.js'
+import { INT_TABLE, type IntTableOptions } from './telemetry/int-table.js'
 import type { LoadViewOptions } from './telemetry/load-view.js'
+import { ROCC, type RoccOptions, type RoccReport } from './telemetry/rocc.js'
 
 /** Features of a switch and their options, by name. Absent or false: the feature is off. */
 export interface FeatureOptions {
@@ -24,8 +26,12 @@ export interface FeatureOptions {
    * without INT.
    */
   telemetry?: LoadViewOptions | false
+  /** The table of loads for acknowledgements that collect telemetry of the data's way. Off: they get the load of the moment. */
+  intTable?: IntTableOptions | false
   /** Telemetry that the switch sends by itself. */
   direct?: DirectResponseOptions | false
+  /** Fair rates that the switch sends to the sources of its queues. */
+  rocc?: RoccOptions | false
   /** Detection and clearance of PFC deadlocks. */
   watchdog?: WatchdogOptions | false
   /** Off: every packet keeps its priority. */
@@ -39,9 +45,11 @@ export interface FeatureReports extends Partial<PfcReport> {
   movedFrames?: number
   /** Direct responses that the switch sent about congestion of this port. */
   directResponses?: number
+  /** What RoCC has sent of this port. */
+  rocc?: RoccReport
 }
 
-const FEATURES: FeatureEntry[] = [MARKING, PFC, TELEMETRY, DIRECT, WATCHDOG, PREVENTION]
+const FEATURES: FeatureEntry[] = [MARKING, PFC, INT_TABLE, TELEMETRY, DIRECT, ROCC, WATCHDOG, PREVENTION]
 
 /** Every feature, in order. */
 export function featureEntries(): readonly FeatureEntry[] {

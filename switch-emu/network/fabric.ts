@@ -155,7 +155,7 @@ export class Fabric {
   }
 }
 
-/** Sets shortest paths, then the scenario's static routes. */
+/** Sets shortest paths, or those of spanning trees, then the scenario's static routes. */
 function route(scenario: Scenario, switches: readonly Switch[]): StaticRoutes {
   const topology = new Graph({
     switches: scenario.switches.map(sw => sw.name),
@@ -164,8 +164,8 @@ function route(scenario: Scenario, switches: readonly Switch[]): StaticRoutes {
   })
   const hosts = scenario.hosts.map(({ name, address }) => ({ name, address: HostAddress.parse(address) }))
   const tables = new Map(switches.map(sw => [sw.name, sw.routes]))
-  const { hashSeed: seed } = scenario
-  installRoutes(topology, hosts, tables, { seed })
+  const { hashSeed: seed, spanningTrees } = scenario
+  installRoutes(topology, hosts, tables, { seed, spanningTrees })
   const addresses = new Map(hosts.map(({ name, address }) => [name, address]))
   return new StaticRoutes(scenario.routes ?? [], { tables, addresses, seed })
 }

@@ -7,6 +7,7 @@ import type { FeatureOptions } from '../core/catalogue.js'
 import type { ClassifierOptions } from '../core/forwarding/classifier.js'
 import type { EcnOptions } from '../core/marking/wred.js'
 import type { SwitchOptions } from '../core/switch.js'
+import type { RoccOptions } from '../core/telemetry/rocc.js'
 import { deadlockOptions } from './deadlock-options.js'
 
 /** A link as the port at one end of it sees it. */
@@ -53,6 +54,7 @@ export function switchOptions(
         },
       }),
       ...telemetryOptions(scenario, sw),
+      ...roccOptions(scenario, sw),
       ...deadlockOptions(scenario, sw),
     },
   }
@@ -76,6 +78,16 @@ function telemetryOptions(
   const subscribedDscp = subscribe === 'dscp' ? subscribeDscp : undefined
   const key = transport.key === undefined ? undefined : directKey(Buffer.from(transport.key))
   return { telemetry: load, direct: { ...direct, to, subscribedDscp, key } }
+}
+
+/** The fair rates of a switch are authenticated where hosts have a secret. */
+function roccOptions(
+  { transport }: Pick<Scenario, 'transport'>,
+  { features }: Pick<ScenarioSwitch, 'features'>,
+): Pick<FeatureOptions, 'rocc'> {
+  const rocc = features?.rocc as RoccOptions | undefined
+  if (rocc === undefined || transport.key === undefined) return {}
+  return { rocc: { ...rocc, key: directKey(Buffer.from(transport.key)) } }
 }
 
 /** Returns how a switch distinguishes priorities. */

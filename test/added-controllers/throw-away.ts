@@ -232,15 +232,3 @@ export const GIVEN: ControllerEntry = {
     create: (context, options) => new Giver(context, optionNumber('given', GIVEN.options, options, 'window')),
   },
 }
-
-/** What controllers of papers need, written down before any of them is: without their algorithms. */
-function coming(name: string, needs: ControllerEntry['needs'], otherwise?: string): ControllerEntry {
-  return { name, options: [], needs, otherwise, create: context => new Listener(name, context, [], []) }
-}
-
-export const COMING: readonly ControllerEntry[] = [
-  // FNCC, section 3.2: ACKs collect of the data's way; N comes along. One ACK may stand for several packets.
-  coming('fncc', { reverseTelemetry: 'data-way' }, 'hpcc'),
-  // RoCC: what congested switches send by themselves.
-  coming('rocc', { telemetry: 'all', directResponses: true }),
-]

@@ -81,7 +81,7 @@ function controllerChoices(name: string): Choice[] {
 }
 
 function optionChoice(controller: string, spec: OptionSpec): Choice[] {
-  const told = CC_EFFECTS[spec.name] ?? {}
+  const told = ccEffect(controller, spec.name)
   if (typeof told === 'string') return []
   const handedOn =
     controller === 'auto' &&
@@ -102,6 +102,11 @@ function optionChoice(controller: string, spec: OptionSpec): Choice[] {
   }
   const patch = ccPatch(controller, { [spec.name]: value as number })
   return [{ ...choice(controller, `${controller}.${spec.name}`, effect, patch), controller, handedOn }]
+}
+
+/** How the effect of a controller's option is seen, or why it is left alone. */
+export function ccEffect(controller: string, option: string): Partial<Effect> | string {
+  return CC_EFFECTS[`${controller}.${option}`] ?? CC_EFFECTS[option] ?? {}
 }
 
 function ccPatch(name: string, options: OptionValues = {}): MatrixConfig {

@@ -216,7 +216,7 @@ export const NIC_EFFECTS: Readonly<
   ],
 }
 
-/** Options of controllers that need another value than the range suggests, or other networks. */
+/** Options of controllers that need another value than the range suggests, or other networks: of all that have it, or of one. */
 export const CC_EFFECTS: Readonly<Record<string, Partial<Effect> | string>> = {
   g: 'it takes CNPs, or marks, with a pause between them: test/cc/dcqcn, test/cc/dctcp',
   alphaTimer: { value: 1 * MICROSECOND },
@@ -227,6 +227,18 @@ export const CC_EFFECTS: Readonly<Record<string, Partial<Effect> | string>> = {
   wAi: { value: 3000 },
   minRate: { value: 6e9 },
   countFlows: {},
+  lastHop: { networks: ['converging'] },
+  lastHopAlpha: {
+    value: 2,
+    needs: { cc: { name: '', options: { lastHop: 1 } } },
+    networks: ['converging'],
+  },
+  lastHopBeta: {
+    value: 0.3,
+    needs: { cc: { name: '', options: { lastHop: 1 } } },
+    networks: ['converging'],
+  },
+  'fncc.lossBeta': 'it takes a loss while no link is full: test/cc/fncc',
   lossBeta: { needs: { cc: { name: '', options: { lossReaction: 1 } } } },
   patience: 'its network loses telemetry amid a flow: test/cc/auto',
   confirm: { value: 20, needs: { start: 'careful' } },
@@ -248,6 +260,7 @@ export const CC_EFFECTS: Readonly<Record<string, Partial<Effect> | string>> = {
   endWeight: 'hosts in virtual time answer at once: test/cc/swift',
   resetAfter: 'it takes several timeouts in a row: test/cc/swift',
   segment: { value: 4096 },
+  recovery: 'it takes fair rates of a switch: test/cc/rocc',
 }
 /** Where the options of controllers are looked for. */
 export const CC_NETWORKS: readonly NetworkName[] = ['shared', 'blind', 'lossy', 'marking', 'deep', 'pauses']
@@ -295,7 +308,7 @@ export const TIMELY: readonly { options: RegExp; because: string }[] = [
   },
   { options: /^ackEveryPackets$/, because: 'small windows ask for acknowledgements by themselves' },
   {
-    options: /^(hpcc|rx-hpcc|cubic|auto|fixed-window|dcqcn|dctcp)\./,
+    options: /^(hpcc|rx-hpcc|fncc|rocc|cubic|auto|fixed-window|dcqcn|dctcp)\./,
     because: 'a constant counts only where its term decides',
   },
 ]

@@ -5,8 +5,7 @@ import { PATH_OPTIONS } from '../../lib/cc/path-options.js'
 import { TELEMETRY_OPTIONS } from '../../lib/cc/telemetry-options.js'
 import { Random } from '../../lib/sim/random.js'
 import { fixedSeed } from '../support/seeds.js'
-import { CHOICES } from './choices.js'
-import { CC_EFFECTS } from './effects.js'
+import { CHOICES, ccEffect } from './choices.js'
 import { NETWORKS } from './networks.js'
 import { allPairs, Judge } from './pairs.js'
 import { runNetwork } from './run-network.js'
@@ -17,7 +16,7 @@ t.test('every option is looked at, but those of which somebody has said why not'
   for (const { name } of PATH_OPTIONS) t.ok(has(`paths.${name}`), `paths.${name}`)
   for (const controller of ccNames()) {
     for (const { name } of ccOptions(controller)) {
-      const isLeftAlone = typeof CC_EFFECTS[name] === 'string'
+      const isLeftAlone = typeof ccEffect(controller, name) === 'string'
       t.equal(has(`${controller}.${name}`), !isLeftAlone, `${controller}.${name}`)
     }
   }

@@ -74,6 +74,15 @@ export const NETWORKS = {
     untilNs: 50 * MILLISECOND,
     jainLeast: 0.8,
   },
+  converging: {
+    about: 'two flows meet at the last link, and nowhere before',
+    shape: 'chain',
+    trunkBps: 4 * RATE_BPS,
+    bufferBytes: 200_000,
+    flows: pair(messages(20, 12_000)),
+    untilNs: 50 * MILLISECOND,
+    jainLeast: 0.8,
+  },
   narrow: {
     about: 'the shared link is slow, and its buffer takes some packets',
     shape: 'chain',

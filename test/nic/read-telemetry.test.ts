@@ -17,6 +17,15 @@ usual('HPCC++ holds the serving side to the link, a fixed window does not', asyn
   t.equal(fixed.inUse, 0)
 })
 
+usual('FNCC paces it by what the answers to READ responses collect', async t => {
+  const fncc = readAll('fncc')
+  t.equal(fncc.done, READS)
+  t.ok(fncc.peakQueue < 0.4 * MIB, `${fncc.peakQueue} bytes`)
+  t.ok(fncc.serverRateBps < 1.5e9, `${fncc.serverRateBps} bit/s`)
+  t.ok(fncc.goodputBps > 0.8e9, `${fncc.goodputBps} bit/s`)
+  t.equal(fncc.inUse, 0)
+})
+
 usual(
   'without telemetry of switches CUBIC paces the serving side: notifications acknowledge, what is asked for again was lost',
   async t => {

@@ -52,7 +52,7 @@ const ROOMS: Readonly<Record<string, readonly (readonly string[])[]>> = {
       'dctcp',
     ],
     ['rttcc', 'swift', 'timely'],
-    ['rx-hpcc', 'auto'],
+    ['rx-hpcc', 'fncc', 'auto', 'rocc'],
     ['catalogue.ts'],
     ['agreements.ts', 'describe-controller.ts', 'parse-options.ts', 'conflicts.ts'],
     ['controllers-page.ts'],

@@ -110,11 +110,54 @@ t.test('a reverse frame reports the egress of the port that it came in by', asyn
     intShim.read(frame.view, frame.shim, frame.length, hops)
     pool.give(frame)
   })
+  // At 10 Gbit/s 625 of the 2,000 bytes of the first frame are on the line after 500 ns.
   t.same(
     [hops.count, hops.port[0], hops.rateBps[0], hops.tsNs[0], hops.txBytes[0], hops.qlenBytes[0]],
-    [1, 1, 10e9, 500, 2000, 4000],
+    [1, 1, 10e9, 500, 625, 4000],
   )
   drain(node, Number.MAX_SAFE_INTEGER, give)
+  t.equal(pool.inUse, 0)
+})
+
+t.test('with a table it reports that port as it was at the last update; an unread table rests', async t => {
+  const features = { intTable: { intervalNs: 1000 } }
+  const { node, pool } = starSwitch({ id: 3, ports: [{ rateBps: 10e9 }, { rateBps: 10e9 }], features })
+  const hops = new HopRecords()
+  const give = (frame: ReturnType<typeof buildFrame>) => pool.give(frame)
+  const got: number[][] = []
+  const drive = (until: number, each: typeof give) => {
+    for (let now = node.nextTimeout(); now <= until; now = node.nextTimeout()) {
+      node.onTimeout(now)
+      for (let frame = node.pollTransmit(now); frame !== null; frame = node.pollTransmit(now)) each(frame)
+    }
+  }
+  const int = { format: intShim.FORMAT_WIDE, slots: 1, flags: intShim.FLAG_REVERSE }
+  t.equal(node.nextTimeout(), Number.POSITIVE_INFINITY, 'nobody has read it')
+  // 2,000 B for port 1 each 1,600 ns, which port 1 sends without a pause; an acknowledgement from it each 700 ns from 300 ns on.
+  const events = [
+    ...Array.from({ length: 40 }, (_, i) => ({ at: 1600 * i, data: true })),
+    ...Array.from({ length: 80 }, (_, i) => ({ at: 300 + 700 * i, data: false })),
+  ].sort((a, b) => a.at - b.at)
+  for (const { at, data } of events) {
+    drive(at, give)
+    if (data) node.onFrame(at, 0, buildFrame(pool, { from: HOST(0), to: HOST(1), wireBytes: 2000 }))
+    else node.onFrame(at, 1, buildFrame(pool, { from: HOST(1), to: HOST(0), int }))
+    drive(at, frame => {
+      if (!data) {
+        intShim.read(frame.view, frame.shim, frame.length, hops)
+        got.push([at, hops.tsNs[0]!, hops.txBytes[0]!, hops.port[0]!])
+      }
+      pool.give(frame)
+    })
+  }
+  t.equal(got.length, 80)
+  for (const [at, tsNs, txBytes, port] of got as [number, number, number, number][]) {
+    // Updates are 1,000 ns apart, from the first acknowledgement on; 10 Gbit/s are 1.25 bytes a ns.
+    const updated = 300 + Math.floor((at - 300) / 1000) * 1000
+    t.same([tsNs, txBytes, port], [updated, 1.25 * updated, 1], `at ${at} ns`)
+  }
+  drive(Number.MAX_SAFE_INTEGER, give)
+  t.equal(node.nextTimeout(), Number.POSITIVE_INFINITY, 'it rests')
   t.equal(pool.inUse, 0)
 })
 

@@ -1,8 +1,9 @@
 import t from 'tap'
 import type { Random } from '../../lib/sim/random.js'
 import { BUCKETS } from '../../switch-emu/core/forwarding/ecmp.js'
-import { Graph, type GraphOptions } from '../../switch-emu/core/forwarding/graph.js'
-import { computeRoutes, type Routes } from '../../switch-emu/core/forwarding/routes.js'
+import { Graph, type GraphOptions, type Routes } from '../../switch-emu/core/forwarding/graph.js'
+import { computeRoutes } from '../../switch-emu/core/forwarding/routes.js'
+import { computeTreeRoutes } from '../../switch-emu/core/forwarding/spanning-trees.js'
 import { fatTree, seeded } from './helpers.js'
 
 /** Switches joined at random, parallel links among them, and a host or two at some. */
@@ -166,6 +167,43 @@ t.test(
     const expected = BUCKETS / 16
     const chiSquare = counts.reduce((sum, n) => sum + (n - expected) ** 2 / expected, 0)
     t.ok(chiSquare < 37.7, `chi-square ${chiSquare.toFixed(1)} of 15 degrees of freedom: ${counts.join(' ')}`)
+  },
+)
+
+t.test(
+  'spanning trees: one path for both directions, no loop within a tree, several paths over all',
+  async t => {
+    const random = seeded(t, 33)
+    let forked = 0
+    for (let round = 0; round < 30; round++) {
+      const options = round === 0 ? fatTree(4) : randomTopology(random)
+      const topology = new Graph(options)
+      const far = bruteForce(topology)
+      const trees = 1 + random.below(6)
+      const routes = computeTreeRoutes(topology, options.hosts, { seed: random.u32(), trees })
+      const ends = topology.names.length - (options.hosts.includes('m') ? 1 : 0)
+      for (let tree = 0; tree < trees; tree++) {
+        const used = new Set<number>()
+        for (let a = topology.switchCount; a < ends; a++) {
+          for (let b = a + 1; b < ends; b++) {
+            const there = pathOf(topology, routes, a, b, tree)
+            const back = pathOf(topology, routes, b, a, tree)
+            const reachable = far[a]![b] !== Number.POSITIVE_INFINITY
+            if (reachable !== (there !== null) || reachable !== (back !== null)) t.fail(`${a} to ${b}`)
+            if (there === null || back === null) continue
+            if (there.join() !== [...back].reverse().join()) t.fail(`${a} to ${b}: ${there} but ${back}`)
+            // The next bucket of this tree has the same path.
+            if (pathOf(topology, routes, a, b, tree + trees)!.join() !== there.join()) t.fail('another path')
+            for (const link of there) used.add(link)
+            if (trees > 1 && pathOf(topology, routes, a, b, (tree + 1) % trees)!.join() !== there.join())
+              forked++
+          }
+        }
+        // A forest: fewer links than nodes.
+        t.ok(used.size < topology.names.length, `${used.size} links of ${topology.names.length} nodes`)
+      }
+    }
+    t.ok(forked > 50, `${forked} pairs had a choice`)
   },
 )
 

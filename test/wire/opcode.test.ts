@@ -52,6 +52,7 @@ const TABLE: [string, number, number, string][] = [
   ['SACK', 0xc3, 40, 'rfl'],
   ['RATE_REQUEST', 0xc4, 120, 'qfl'],
   ['DIRECT_NOTIFY', 0xc5, 4, 'rfl'],
+  ['FAIR_RATE', 0xca, 16, 'rfl'],
   ['PATH_PROBE', 0xc6, 0, 'qfl'],
   ['PATH_ANSWER', 0xc7, 0, 'rfl'],
   ['STAMPED_ACK', 0xc8, 20, 'rfl'],

@@ -81,7 +81,7 @@ export class Dcqcn implements CongestionControl {
     this.#targetBps = context.lineRateBps
     this.#alpha = new CnpShare(constants.g, constants.alphaTimerNs)
     this.#cap = new LossCap('dcqcn', DCQCN_OPTIONS, context, options)
-    if (this.#careful) this.#cap.begin(CAREFUL_PACKETS)
+    if (this.#careful) this.#cap.begin(CAREFUL_PACKETS * this.#mtu)
   }
 
   windowBytes(): number {
@@ -140,7 +140,7 @@ export class Dcqcn implements CongestionControl {
 
   /** Goes on from where another controller was, with its window: from there it grows as behind a cut. */
   takeOver(now: Nanos, windowBytes: number): void {
-    this.#cap.begin(windowBytes / this.#mtu)
+    this.#cap.begin(windowBytes)
     this.#cap.endDoubling()
     this.#rateBps = Math.min(this.#lineRateBps, Math.max(this.#minRateBps, this.#cappedBps))
     this.#targetBps = this.#rateBps
@@ -222,7 +222,7 @@ export class Dcqcn implements CongestionControl {
     this.#cutNs = Number.NEGATIVE_INFINITY
     this.#alpha.forget()
     this.#cap.forget()
-    if (this.#careful) this.#cap.begin(CAREFUL_PACKETS)
+    if (this.#careful) this.#cap.begin(CAREFUL_PACKETS * this.#mtu)
   }
 
   /** A window of 0 is none. */

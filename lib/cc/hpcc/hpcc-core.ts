@@ -43,11 +43,15 @@ export class HpccCore {
   #probed = false
   /** The row of the busiest link, of the telemetry that was measured last; -1: telemetry names no such link. */
   #busiest = 0
+  /** u' of the busiest link of the telemetry that was measured last: line 9 has not averaged it. */
+  #busiestU = 0
 
   readonly #context: CongestionContext
   readonly #constants: HpccConstants
   /** No window has been computed yet. */
   #begins = true
+  /** U is measured: some telemetry of the path has been compared with earlier one. */
+  #measured = false
 
   constructor(context: CongestionContext, constants: HpccConstants) {
     this.#context = context
@@ -96,6 +100,21 @@ export class HpccCore {
 
   get utilization(): number {
     return this.#u
+  }
+
+  /** Telemetry shows a link of the path that is full. */
+  get isFull(): boolean {
+    return this.#measured && this.#u >= this.#eta
+  }
+
+  /** Row of the busiest link, of the telemetry that was measured last; -1: it does not name that link. */
+  get busiestRow(): number {
+    return this.#busiest
+  }
+
+  /** u' of the busiest link, before line 9. */
+  get busiestUtilization(): number {
+    return this.#busiestU
   }
 
   /** W_ai as it is now, bytes. */
@@ -166,7 +185,8 @@ export class HpccCore {
         this.#busiest = i
       }
     }
-    this.#average(this.#withHidden(hops, u), tau)
+    this.#busiestU = this.#withHidden(hops, u)
+    this.#average(this.#busiestU, tau)
     return true
   }
 
@@ -237,6 +257,7 @@ export class HpccCore {
 
   /** Lines 8 and 9. */
   #average(u: number, tau: Nanos): void {
+    this.#measured = true
     const weight = Math.min(tau, this.t) / this.t
     this.#u = (1 - weight) * this.#u + weight * u
   }
@@ -271,17 +292,22 @@ export class HpccCore {
     return true
   }
 
+  /** The busiest link is the path's last one, or the host behind it. False where telemetry does not show that. */
+  get endsBusiest(): boolean {
+    const last = this.#last
+    // Where hops are missing, the record before the host's is not that of the last link.
+    const toHost = last.endsAtHost && !last.overflow ? 2 : 1
+    const lastLink = last.overflow && !last.endsAtHost ? last.count : Math.max(0, last.count - toHost)
+    return !last.busiestOnly && this.#busiest >= lastLink
+  }
+
   /**
    * N flows send to the receiver now, 0 = unknown. W_ai follows N only while the last link, or the host behind it, is
    * the busiest: that is the one which all N share (section on receiver-based HPCC).
    */
   onFlows(flows: number): void {
     if (!this.#countFlows) return
-    const last = this.#last
-    // Where hops are missing, the record before the host's is not that of the last link.
-    const toHost = last.endsAtHost && !last.overflow ? 2 : 1
-    const lastLink = last.overflow && !last.endsAtHost ? last.count : Math.max(0, last.count - toHost)
-    const shared = flows > 0 && !last.busiestOnly && this.#busiest >= lastLink
+    const shared = flows > 0 && this.endsBusiest
     this.#wAi = shared ? this.#ruleOfThumb(flows) : this.#wAiExpected
   }
 
@@ -321,6 +347,8 @@ export class HpccCore {
     this.#u = 1
     this.#incStage = 0
     this.#busiest = 0
+    this.#busiestU = 0
+    this.#measured = false
     this.#begins = true
   }
 

@@ -6,29 +6,45 @@ import type { OptionSpec, OptionValues } from '../options.js'
 import { DirectCap } from './direct-cap.js'
 import { HpccCore } from './hpcc-core.js'
 import { hpccConstants, hpccOptions } from './hpcc-options.js'
+import { LastHop, lastHopOptions } from './last-hop.js'
 
-export const HPCC_OPTIONS: readonly OptionSpec[] = [...hpccOptions(false), ...lossOptions(null)]
+export const HPCC_OPTIONS: readonly OptionSpec[] = [
+  ...hpccOptions(false),
+  ...lastHopOptions(false),
+  ...lossOptions(null),
+]
+
+/** A controller that is HPCC++ with other options, or other defaults. */
+interface HpccVariant {
+  name: string
+  /** Those of HPCC++ among them. */
+  options: readonly OptionSpec[]
+}
+
+const HPCC: HpccVariant = { name: 'hpcc', options: HPCC_OPTIONS }
 
 /** Round trips from one update by probes to the next, and the W_ai of so many are added: every second probe measures the new window. */
 const PROBE_ROUNDS = 2
 
 /** The controller of one flow. */
 export class Hpcc implements CongestionControl {
-  readonly name = 'hpcc'
+  readonly name: string
   readonly observed = ['windowBytes', 'referenceWindowBytes', 'utilization', 'rateBps', 'incStage'] as const
   readonly #core: HpccCore
-  readonly #eta: number
   readonly #cap: LossCap
   readonly #direct = new DirectCap()
+  readonly #lastHop: LastHop
   #lastUpdateSeq = -1
   /** The packet whose telemetry came last. */
   #lastSeq = -1
 
-  constructor(context: CongestionContext, options: OptionValues = {}) {
-    const constants = hpccConstants('hpcc', HPCC_OPTIONS, options)
+  constructor(context: CongestionContext, options: OptionValues = {}, variant: HpccVariant = HPCC) {
+    const { name, options: specs } = variant
+    const constants = hpccConstants(name, specs, options)
+    this.name = name
     this.#core = new HpccCore(context, constants)
-    this.#eta = constants.eta
-    this.#cap = new LossCap('hpcc', HPCC_OPTIONS, context, options)
+    this.#lastHop = new LastHop(name, specs, options)
+    this.#cap = new LossCap(name, specs, context, options)
   }
 
   /** Lines 21-27. */
@@ -43,6 +59,7 @@ export class Hpcc implements CongestionControl {
     if (sample.hops.count === 0) return
     if (this.#core.measureInflight(now, sample.hops)) {
       this.#core.onFlows(sample.hops.flows)
+      this.#lastHop.updateReference(this.#core, sample.hops)
       this.#newAck(several ? this.#firstMeasured(sample) : sample.seq, sample.sndNxt)
     } else if (this.#lastUpdateSeq < 0) {
       this.#lastUpdateSeq = sample.sndNxt
@@ -76,6 +93,7 @@ export class Hpcc implements CongestionControl {
       const measuredSeq = this.#firstMeasured(sample)
       this.#direct.onProbed(measuredSeq)
       if (measuredSeq >= this.#lastUpdateSeq) {
+        this.#lastHop.updateReference(this.#core, sample.hops)
         this.#core.computeWindow(true, PROBE_ROUNDS)
         this.#lastUpdateSeq = sample.sndNxt
       }
@@ -135,7 +153,7 @@ export class Hpcc implements CongestionControl {
   onCnp(_now: Nanos): void {}
   /** The drafts have no rule for losses: the telemetry of packets that got through shows how long the queue is. */
   onLoss(_now: Nanos, loss: LossSample): void {
-    this.#cap.onLoss(loss, this.#core.windowBytes, this.#core.utilization >= this.#eta)
+    this.#cap.onLoss(loss, this.#core.windowBytes, this.#core.isFull)
   }
   onTimeout(_now: Nanos): void {}
 

@@ -2,6 +2,7 @@ import { AS_CONFIGURED } from '../../cc/catalogue.js'
 import {
   type AckSample,
   type CongestionControl,
+  type FairRate,
   type LossSample,
   NO_RATE,
   NO_WINDOW,
@@ -159,6 +160,13 @@ export class CongestionModule {
   onDirectResponse(now: Nanos, sample: AckSample): void {
     this.#control?.onDirectResponse?.(now, sample)
     this.#record(sample)
+  }
+
+  /** A switch has sent the fair rate of one of its queues. */
+  onFairRate(now: Nanos, fairRate: FairRate): void {
+    if (this.#control?.onFairRate === undefined) return
+    this.#control.onFairRate(now, fairRate)
+    this.#follow()
   }
 
   /** The peer has worked out a window. @param flows N, 0 = it does not say */

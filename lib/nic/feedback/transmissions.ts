@@ -55,6 +55,11 @@ export class Transmissions {
     return this.#responses?.numberOf(psn) ?? -1
   }
 
+  /** A packet of this PSN was sent not long ago. @param ofResponse as a READ response */
+  names(ofResponse: boolean, psn: number): boolean {
+    return (ofResponse ? this.responseOf(psn) : this.requestOf(psn)) >= 0
+  }
+
   /** When that READ response last left. It must be known. */
   responseSentNs(psn: number): Nanos {
     return this.#responses!.sentNs(psn)

@@ -1,6 +1,7 @@
 import {
   type AckSample,
   type CongestionControl,
+  type FairRate,
   FeedbackSource,
   NO_WINDOW,
   UNKNOWN_NS,
@@ -28,6 +29,8 @@ import { runPacketsAt, TURN_PACKETS } from './turn.js'
 
 /** AckReq is set at least on every 64th packet (Linux: about every 66th). */
 const ACK_REQUEST_PACKETS_MAX = 64
+/** The share of a window of READ responses after which one asks for an answer, where only such answers collect telemetry. */
+const COLLECTING_SHARE = 1 / 16
 /** Where no window says how often, so many packets have one that collects telemetry, and one that asks for an answer. */
 const NO_WINDOW_PACKETS = 64
 
@@ -441,6 +444,11 @@ export class Sender implements WindowFollower {
     this.congestion.onDirectResponse(now, sample)
   }
 
+  /** A switch has sent the fair rate of a queue that the packet waited in. One that names no packet of this flow is none of it. */
+  onFairRate(now: Nanos, ofResponse: boolean, psn: number, fairRate: FairRate): void {
+    if (this.#sent.names(ofResponse, psn)) this.congestion.onFairRate(now, fairRate)
+  }
+
   /** The peer has worked out a window; one that a later window has overtaken is ignored. @param flows N, 0 = it does not say */
   onReceiverWindow(now: Nanos, sequence: number, windowBytes: number, flows: number): void {
     if (!this.congestion.begun || !this.#windows.take(sequence)) return
@@ -472,6 +480,8 @@ export class Sender implements WindowFollower {
     this.telemetry.sparse = isSparse ? Math.ceil(windowPackets * collecting) : 0
     // Only a Weir host answers READ responses. It has to do so before the window is used up.
     this.#responses.askEvery = isSparse && this.#peer.isWeir ? Math.max(1, packets) : 0
+    if (this.#peer.reverse === 'data-way')
+      this.#responses.askEvery = Math.max(1, Math.floor(windowPackets * COLLECTING_SHARE))
     this.#pacer.runPackets = isSparse ? this.turnPackets : 1
     this.#pacer.runPacketsLeast = isHeldByHost ? Math.max(1, packets) : 1
   }

@@ -24,8 +24,7 @@ export class SwitchGuard {
   /** Checks a received response, and takes the tag off if it is right. */
   open(frame: Frame): TagVerdict {
     const { view, payload } = frame
-    const missing =
-      frame.payloadLength < directTag.BYTES || frame.length < payload + directTag.BYTES || frame.shim < 0
+    const missing = frame.payloadLength < directTag.BYTES || frame.length < payload + directTag.BYTES
     if (missing) return TagVerdict.MISSING
     if (!directTag.verify(frame, this.#key)) return TagVerdict.FORGED
     if (!this.#isNewer(directTag.switchId(view, payload), directTag.sequence(view, payload)))

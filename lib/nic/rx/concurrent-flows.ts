@@ -4,7 +4,7 @@
  *
  * The data itself shows it, so this holds for every RoCEv2 peer. A flow is open from the first packet of a message until the
  * whole message has arrived; a missing packet keeps it open. Another message may follow a whole one, so the flow counts for two more
- * round trips.
+ * round trips; with FNCC for one.
  */
 import { unwrapPsn } from '../../qp/queues/psn.js'
 import { MILLISECOND, type Nanos } from '../../time/nanos.js'
@@ -14,6 +14,8 @@ import type { Flow } from '../flow/flow.js'
 const OPEN_SILENCE_NS = 100 * MILLISECOND
 /** A flow counts for so many round trips behind a whole message. */
 const MORE_WITHIN_ROUND_TRIPS = 2
+/** The same where acknowledgements collect telemetry of the data's way: FNCC divides the last link by N at once, so N is of now. */
+const MORE_WITHIN_ROUND_TRIPS_NOW = 1
 /** The same where no round trip is known. */
 const MORE_WITHIN_NS = 10 * MILLISECOND
 /** Flows that each packet looks at, so that no packet looks at all of them. */
@@ -84,7 +86,9 @@ export class ConcurrentFlows {
 
   #moreWithinNs(flow: Flow): Nanos {
     const tNs = flow.receiver.control?.baseRttNs ?? (flow.stats.baseRttNs || flow.handshake.roundTripNs)
-    return tNs > 0 ? Math.max(this.#slackNs, MORE_WITHIN_ROUND_TRIPS * tNs) : MORE_WITHIN_NS
+    const { reverse } = flow.receiver
+    const roundTrips = reverse === 'data-way' ? MORE_WITHIN_ROUND_TRIPS_NOW : MORE_WITHIN_ROUND_TRIPS
+    return tNs > 0 ? Math.max(this.#slackNs, roundTrips * tNs) : MORE_WITHIN_NS
   }
 
   /** Takes out flows whose time is over, a few at a time. */

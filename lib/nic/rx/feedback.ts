@@ -1,5 +1,11 @@
 import { receivingPart } from '../../cc/catalogue.js'
-import { type AckSample, FeedbackSource, SentWith, WindowDue } from '../../cc/congestion-control.js'
+import {
+  type AckSample,
+  type FairRate,
+  FeedbackSource,
+  SentWith,
+  WindowDue,
+} from '../../cc/congestion-control.js'
 import { BASE_RTT, LINE_RATE } from '../../cc/context-options.js'
 import { WeirError } from '../../errors.js'
 import type { Frame } from '../../frame/frame.js'
@@ -10,6 +16,7 @@ import { isReadResponse, Opcode } from '../../wire/ib/opcode.js'
 import { HopRecords } from '../../wire/telemetry/hop-records.js'
 import * as telemetry from '../../wire/telemetry/telemetry.js'
 import * as delayedAck from '../../wire/weir/delayed-ack.js'
+import * as fairRate from '../../wire/weir/fair-rate.js'
 import { NeedId } from '../../wire/weir/needs.js'
 import * as rate from '../../wire/weir/rate.js'
 import { readRequest } from '../feedback/rate-request.js'
@@ -35,6 +42,7 @@ export class Feedback {
   readonly #events: FeedbackEvents
   /** Telemetry of a packet that this end works on itself. */
   readonly #hops = new HopRecords()
+  readonly #fairRate: FairRate = { switchId: 0, port: 0, rateBps: 0, intervalNs: 0 }
 
   constructor(control: ControlPackets, concurrentFlows: () => number, events: FeedbackEvents) {
     this.#control = control
@@ -97,6 +105,8 @@ export class Feedback {
         return true
       case Opcode.DIRECT_NOTIFY:
         return this.#onDirect(now, flow, frame, sample)
+      case Opcode.FAIR_RATE:
+        return this.#onFairRate(now, flow, frame)
       case Opcode.PATH_PROBE:
         flow.receiver.onPathProbe(frame)
         this.#control.push(flow, Control.PATH_ANSWER)
@@ -198,6 +208,17 @@ export class Feedback {
     const { control } = flow.receiver
     if (control === null) return false
     this.#sendWindow(flow, control.onDirectResponse(now, sample.hops))
+    return true
+  }
+
+  /** The fair rate of a queue that the flow's packets wait in. */
+  #onFairRate(now: Nanos, flow: Flow, frame: Frame): boolean {
+    const { view } = frame
+    const at = frame.payload - fairRate.BYTES
+    fairRate.read(view, at, this.#fairRate)
+    const ofResponse = fairRate.kind(view, at) === fairRate.KIND_RESPONSE
+    flow.sender.onFairRate(now, ofResponse, bth.psn(view, frame.bth), this.#fairRate)
+    this.#events.flowChanged(now, flow)
     return true
   }
 

@@ -13,7 +13,7 @@ import * as bth from '../../wire/ib/bth.js'
 import * as deth from '../../wire/ib/deth.js'
 import * as icrc from '../../wire/ib/icrc.js'
 import { isKnock } from '../../wire/ib/knock.js'
-import { isAcknowledgement, isReadResponse, isRequest, Opcode } from '../../wire/ib/opcode.js'
+import { isAcknowledgement, isOfSwitch, isReadResponse, isRequest, Opcode } from '../../wire/ib/opcode.js'
 import { countAlike, countUnasked } from '../../wire/ib/run.js'
 import type { HostAddress } from '../../wire/net/address.js'
 import * as ethernet from '../../wire/net/ethernet.js'
@@ -231,7 +231,7 @@ export class RxPipeline {
     }
     if (guarded && !this.#isAuthentic(flow, frame, opcode)) return
     // A switch answers for whoever has this address: only what the peer sends itself shows that it knows the connection.
-    const isPeers = opcode !== Opcode.DIRECT_NOTIFY && (guarded || flow.peer.guard === null)
+    const isPeers = !isOfSwitch(opcode) && (guarded || flow.peer.guard === null)
     if (isPeers) flow.keepAlive.onHeard(now)
     if (flow.peer.challenged && isPeers) this.#events.onAlive(now, flow)
     const { sample } = this
@@ -353,7 +353,7 @@ export class RxPipeline {
 
   /** Checks the tag of feedback on a connection with a key, and takes it off; counts what is refused. */
   #isAuthentic(flow: Flow, frame: Frame, opcode: number): boolean {
-    const guard = opcode === Opcode.DIRECT_NOTIFY ? flow.peer.switchGuard! : flow.peer.guard!
+    const guard = isOfSwitch(opcode) ? flow.peer.switchGuard! : flow.peer.guard!
     const verdict = guard.open(frame)
     if (verdict === TagVerdict.OK) return true
     if (verdict === TagVerdict.MISSING) this.counters.untaggedFeedback++
@@ -384,7 +384,7 @@ export class RxPipeline {
   /** A switch knows only the QPN of the data's receiver, and names the flow to the sender by that. */
   #findFlow(frame: Frame, qpn: number): Flow | null {
     const view = frame.view
-    const back = bth.opcode(view, frame.bth) === Opcode.DIRECT_NOTIFY && bth.becn(view, frame.bth)
+    const back = isOfSwitch(bth.opcode(view, frame.bth)) && bth.becn(view, frame.bth)
     if (!back) return this.#table.find(qpn)
     for (const flow of this.#table.withRemoteQpn(qpn)) if (this.#isFrom(frame, flow.remote)) return flow
     return null
@@ -404,7 +404,7 @@ export class RxPipeline {
     // The telemetry may be of another path than the data's: it is for path selection alone.
     const ofPaths = opcode === Opcode.PATH_PROBE || opcode === Opcode.PATH_ANSWER
     // A CNP, and what a switch sends by itself, ask for no CNP: two ends would answer each other's.
-    const isNotice = opcode === Opcode.CNP || opcode === Opcode.DIRECT_NOTIFY
+    const isNotice = opcode === Opcode.CNP || isOfSwitch(opcode)
     if (isMarked(frame) && !ofPaths && !isNotice && !isData(opcode)) this.#events.onMarked(now, flow, 0)
     if (frame.shim < 0) return
     if (telemetry.isEcho(frame)) {
@@ -416,7 +416,7 @@ export class RxPipeline {
       else if (sample.hops.overflow && !isDirect && !ofPaths) this.#onOverflow(flow)
       return
     }
-    if (isAcknowledgement(opcode)) {
+    if (isAcknowledgement(opcode) || opcode === Opcode.NOTIFY) {
       this.#takeReverse(now, frame, flow)
       return
     }
@@ -424,7 +424,7 @@ export class RxPipeline {
     if (!ofPaths && opcode >= Opcode.CNP) flow.receiver.keep(frame)
   }
 
-  /** An acknowledgement has collected telemetry, of its own way or of the data's. */
+  /** An acknowledgement, or a notification of a READ response, has collected telemetry, of its own way or of the data's. */
   #takeReverse(now: Nanos, frame: Frame, flow: Flow): void {
     const { hops, reverseHops } = this.sample
     const { reverse, reverseAsked } = flow.peer
@@ -482,7 +482,7 @@ function isFromPort(frame: Frame, flow: Flow, opcode: number): boolean {
   const { keptPort, firstPort, selection } = flow.path
   if (!flow.peer.keepsPort || keptPort === 0 || selection !== null) return true
   const port = udp.sourcePort(frame.view, frame.l4)
-  return port === keptPort || port === firstPort || opcode === Opcode.DIRECT_NOTIFY
+  return port === keptPort || port === firstPort || isOfSwitch(opcode)
 }
 
 /** Requests and responses, which a connection with a key does not authenticate. */

@@ -129,7 +129,11 @@ export class TxPipeline {
   #notify(flow: Flow, kind: number, sequence: number, concurrentFlows: number): Frame | null {
     const frame = this.#begin(flow)
     if (frame === null) return null
-    const at = this.#beginEcho(frame, flow, concurrentFlows)
+    // Nothing else acknowledges READ responses.
+    const collects = kind === delayedAck.KIND_RESPONSE && flow.receiver.reverse === 'data-way'
+    const at = collects
+      ? this.#beginReverse(frame, flow, concurrentFlows)
+      : this.#beginEcho(frame, flow, concurrentFlows)
     this.#writeAcknowledging(frame, flow, Opcode.NOTIFY, at, kind, sequence)
     this.#endHeaders(frame, frame.payload)
     this.#finishEcho(frame, flow)

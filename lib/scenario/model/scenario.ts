@@ -48,6 +48,8 @@ export interface Scenario {
    * paths when `withSeed` changes `seed`.
    */
   hashSeed: number
+  /** Paths are those of so many spanning trees. Absent: all shortest paths. */
+  spanningTrees?: number
 }
 
 /**

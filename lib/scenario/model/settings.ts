@@ -68,6 +68,8 @@ export interface RunSettings {
   durationNs: Nanos | null
   seed: number
   hashSeed: number
+  /** Absent: paths are the shortest. */
+  spanningTrees?: number
   watch: Watch
   hosts: ScenarioHost[]
   switches: SwitchSettings[]
@@ -104,6 +106,7 @@ export function settingsOf(scenario: Scenario): RunSettings {
     durationNs: scenario.durationNs ?? null,
     seed,
     hashSeed,
+    ...(scenario.spanningTrees !== undefined && { spanningTrees: scenario.spanningTrees }),
     watch,
     hosts,
     switches: scenario.switches.map(sw => switchSettings(scenario, sw)),

@@ -138,7 +138,11 @@ function resolveScenario(
     given.traffic,
   )
   const { flows, workloads } = traffic
-  const int = resolveInt(problems, given.int, topology, { flows, workloads })
+  const int = resolveInt(problems, given, topology, {
+    flows,
+    workloads,
+    switchCount: network.switches.length,
+  })
   const paths = resolvePaths(problems, given.paths)
   const around = { ...network, int, cc, flows, workloads, probesPaths: probesPaths(paths) }
   const telemetry = resolveTelemetry(problems, given.telemetry, around)
@@ -158,6 +162,7 @@ function resolveScenario(
     switches,
     links,
     ...(routes.length > 0 && { routes }),
+    ...(shape.spanningTrees !== undefined && { spanningTrees: shape.spanningTrees }),
     ...(events.length > 0 && { events }),
     ...(prevention && { deadlockPrevention: prevention }),
     cc,
@@ -214,13 +219,16 @@ function resolveTransport(problems: Problems, value: unknown): TransportSettings
 
 function resolveInt(
   problems: Problems,
-  value: unknown,
+  { int: value, spanningTrees }: { int?: unknown; spanningTrees?: unknown },
   topology: Topology | null,
-  traffic: Pick<ResolvedTraffic, 'flows' | 'workloads'>,
+  { switchCount, ...traffic }: Pick<ResolvedTraffic, 'flows' | 'workloads'> & { switchCount: number },
 ): IntSettings {
   const shape = value === undefined ? null : checkShape(problems, ['int'], intSchema, value, 'int')
   const given = resolveOptions<IntOptions>(problems, ['int'], INT_OPTIONS, shape ?? {})
-  const longest = topology === null ? 1 : longestPathSwitches(topology, traffic)
+  const shortest = topology === null ? 1 : longestPathSwitches(topology, traffic)
+  // A path of a tree passes each switch once at most.
+  const longest =
+    spanningTrees === undefined ? shortest : Math.max(shortest, Math.min(switchCount, INT_HOPS.max))
   if (given.hops === undefined && longest > INT_HOPS.max) {
     problems.at(
       ['int'],

@@ -1,5 +1,5 @@
 /** `telemetry` of a scenario file: of all hosts, and of one switch. */
-import { ccIsReceiverBased } from '../../cc/catalogue.js'
+import { ccAcksCollect, ccIsReceiverBased, ccTakesFairRates } from '../../cc/catalogue.js'
 import { type Conflict, conflicts, type GivenController, type Modes } from '../../cc/conflicts.js'
 import { TELEMETRY_OPTIONS, type TelemetrySettings } from '../../cc/telemetry-options.js'
 import { DEFAULT_TELEMETRY } from '../../cc/telemetry-settings.js'
@@ -70,6 +70,7 @@ export function resolveTelemetry(
   const telemetry: TelemetrySettings = { ...defaults, ...given }
   if (shape !== null) checkEffect(problems, path, { given, telemetry, defaults }, around)
   checkAsked(problems, telemetry.subscribe, around)
+  checkFeatures(problems, around)
   if (telemetry.subscribe === 'dscp') checkDscp(problems, path, telemetry.subscribeDscp, around)
   return telemetry
 }
@@ -94,15 +95,15 @@ function checkEffect(
   for (const { name, idle } of telemetryConflicts(modes, around)) {
     problems.atKey([...path, nameOf(name)], idleText(nameOf(name), idle))
   }
-  for (const { idle } of cc === null ? [] : countingConflicts(modes, cc)) {
-    problems.atKey(['cc', 'countFlows'], `${cc!.name}: ${idleText('countFlows', idle)}`)
+  for (const { name, idle } of cc === null ? [] : countingConflicts(modes, cc)) {
+    problems.atKey(['cc', name], `${cc!.name}: ${idleText(name, idle)}`)
   }
-  const isCounted = [...flows, ...workloads].some(
-    user => user.cc && countingConflicts(modes, user.cc).length > 0,
+  const [counted] = [...flows, ...workloads].flatMap(user =>
+    user.cc ? countingConflicts(modes, user.cc) : [],
   )
-  if (isCounted) {
-    const why =
-      "it tells no last hop, which the countFlows of a flow's cc needs: set hops to all, or leave countFlows out"
+  if (counted !== undefined) {
+    const { name } = counted
+    const why = `it tells no last hop, which the ${name} of a flow's cc needs: set hops to all, or leave ${name} out`
     problems.atKey([...path, 'hops'], why)
   }
 }
@@ -118,7 +119,7 @@ function telemetryConflicts(modes: Modes, around: Surroundings): Conflict[] {
 }
 
 function countingConflicts(modes: Modes, cc: GivenController): Conflict[] {
-  return conflicts('cc', { ...modes, cc }).filter(({ name }) => name === 'countFlows')
+  return conflicts('cc', { ...modes, cc }).filter(({ name }) => name === 'countFlows' || name === 'lastHop')
 }
 
 /** What a file calls the setting. */
@@ -145,6 +146,35 @@ function checkAsked(
       ['switches', name, 'telemetry', 'direct', 'of'],
       `${name}: ${idleText('direct of subscribed', idle)}`,
     )
+  }
+}
+
+/** Features of switches for which only some controllers have a use. */
+const FOR_CONTROLLERS = [
+  {
+    feature: 'intTable',
+    within: ['telemetry'],
+    uses: ccAcksCollect,
+    idle: { while: 'no flow has a cc whose acknowledgements collect telemetry', mend: 'cc to fncc' },
+  },
+  {
+    feature: 'rocc',
+    within: [],
+    uses: ccTakesFairRates,
+    idle: { while: 'no flow has a cc that takes fair rates', mend: 'cc to rocc' },
+  },
+]
+
+/** Reports features of switches that no controller has a use for. */
+function checkFeatures(problems: Problems, around: Surroundings): void {
+  const names = controllersOf(around)
+  if (names.length === 0 || names.includes('')) return
+  for (const { feature, within, uses, idle } of FOR_CONTROLLERS) {
+    const those = around.switches.filter(({ features }) => features?.[feature] !== undefined)
+    if (those.length === 0 || names.some(uses)) continue
+    for (const { name } of those) {
+      problems.atKey(['switches', name, ...within, feature], `${name}: ${idleText(feature, idle)}`)
+    }
   }
 }
 

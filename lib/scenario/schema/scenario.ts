@@ -63,6 +63,12 @@ export const scenarioSchema = mapping(
       usual: 'shortest paths alone',
       example: [{ switch: 's1', to: 'h3', via: 's2' }],
     }),
+    spanningTrees: key(f.whole(1, 64), {
+      description:
+        'Flows are spread over so many spanning trees of the network, each with one path between two hosts (FNCC, section 3.1), 1 to 64.',
+      usual: 'flows are spread over all shortest paths',
+      example: 4,
+    }),
     events: part(z.array(eventSchema).meta({ words: 'list of mappings' }), {
       description: 'What an operator does to switches while the traffic runs.',
       usual: 'nothing',

@@ -72,6 +72,11 @@ export const Opcode = {
   STAMPED_ACK: 0xc8,
   /** Weir: a SACK with the arrival of the packet. */
   STAMPED_SACK: 0xc9,
+  /**
+   * Weir: the fair rate of a switch's queue, for a source of that queue (RoCC). PSN and QPN (its receiver's) are those of a packet of the
+   * flow. BECN is set: it goes to that packet's sender.
+   */
+  FAIR_RATE: 0xca,
 } as const
 export type Opcode = (typeof Opcode)[keyof typeof Opcode]
 
@@ -90,10 +95,11 @@ const ExtendedHeader = {
   RATE: 0x400,
   RATE_REQUEST: 0x800,
   ARRIVAL: 0x1000,
+  FAIR_RATE: 0x2000,
 } as const
 
 const { DETH, RETH, ATOMIC_ETH, AETH, ATOMIC_ACK_ETH, IMMDT, IETH, CNP, SACK } = ExtendedHeader
-const { DELAYED_ACK, RATE, RATE_REQUEST, ARRIVAL } = ExtendedHeader
+const { DELAYED_ACK, RATE, RATE_REQUEST, ARRIVAL, FAIR_RATE } = ExtendedHeader
 
 const REQUEST = 0x01
 const RESPONSE = 0x02
@@ -124,6 +130,7 @@ const HEADER_BYTES = new Map<number, number>([
   [RATE, 8],
   [RATE_REQUEST, 120],
   [ARRIVAL, 16],
+  [FAIR_RATE, 16],
 ])
 
 defineMessages(0x00, 'RC_')
@@ -152,6 +159,7 @@ define(Opcode.PATH_PROBE, 'PATH_PROBE', 0, REQUEST | ONLY)
 define(Opcode.PATH_ANSWER, 'PATH_ANSWER', 0, RESPONSE | ONLY)
 define(Opcode.STAMPED_ACK, 'STAMPED_ACK', AETH | ARRIVAL, RESPONSE | ONLY)
 define(Opcode.STAMPED_SACK, 'STAMPED_SACK', AETH | SACK | ARRIVAL, RESPONSE | ONLY)
+define(Opcode.FAIR_RATE, 'FAIR_RATE', FAIR_RATE, RESPONSE | ONLY)
 
 /** SEND and RDMA WRITE have the same operation codes in RC and UC. */
 function defineMessages(service: number, prefix: string): void {
@@ -177,6 +185,11 @@ function define(opcode: number, name: string, headerSet: number, traitSet: numbe
   for (const [header, bytes] of HEADER_BYTES) {
     if (headerSet & header) EXTENDED_HEADER_BYTES[opcode]! += bytes
   }
+}
+
+/** Returns true for what a switch sends by itself, in the name of the flow's receiver or sender. */
+export function isOfSwitch(opcode: number): boolean {
+  return opcode === Opcode.DIRECT_NOTIFY || opcode === Opcode.FAIR_RATE
 }
 
 /** Returns the standard's name, or `0x…` for an unknown opcode. */
@@ -249,6 +262,10 @@ export function hasSack(opcode: number): boolean {
 
 export function hasDelayedAck(opcode: number): boolean {
   return (headers[opcode]! & DELAYED_ACK) !== 0
+}
+
+export function hasFairRate(opcode: number): boolean {
+  return (headers[opcode]! & FAIR_RATE) !== 0
 }
 
 export function hasRate(opcode: number): boolean {

@@ -1,5 +1,5 @@
 /**
- * What authenticates a switch's direct response where hosts have a secret: 16 bytes behind its headers, as of other feedback
+ * What authenticates a switch's direct response, or fair rate, where hosts have a secret: 16 bytes behind its headers, as of other feedback
  * (`feedback-tag.ts`). A switch knows no connection, so its key is that of the domain: HKDF-SHA256 (RFC 5869) from the hosts'
  * secret. Big-endian.
  *
@@ -62,8 +62,7 @@ export function seal(frame: Frame, key: Uint32Array, id: number, number: number)
 
 /** True if the tag of a received response, which has room for one, is right. */
 export function verify(frame: Frame, key: Uint32Array): boolean {
-  if (frame.payload - frame.shim + ADDRESSES_BYTES + NUMBER_BYTES > COVERED_MAX || frame.shim < 0)
-    return false
+  if (frame.payload - coveredFrom(frame) + ADDRESSES_BYTES + NUMBER_BYTES > COVERED_MAX) return false
   tag(frame, key)
   const { view } = frame
   const at = frame.payload + TAG_AT
@@ -71,7 +70,7 @@ export function verify(frame: Frame, key: Uint32Array): boolean {
 }
 
 function tag(frame: Frame, key: Uint32Array): void {
-  const { bytes, view, l3, shim, payload } = frame
+  const { bytes, view, l3, payload } = frame
   covered.fill(0, 0, ADDRESSES_BYTES)
   if (ipv4.version(view, l3) === 4) {
     // ::ffff:a.b.c.d (RFC 4291, section 2.5.5.2).
@@ -80,7 +79,13 @@ function tag(frame: Frame, key: Uint32Array): void {
     coveredView.setUint16(26, 0xffff)
     coveredView.setUint32(28, view.getUint32(l3 + IPV4_SOURCE + 4))
   } else bytes.copy(covered, 0, l3 + IPV6_SOURCE, l3 + IPV6_SOURCE + ADDRESSES_BYTES)
+  const from = coveredFrom(frame)
   const end = payload + NUMBER_BYTES
-  bytes.copy(covered, ADDRESSES_BYTES, shim, end)
-  sipHash24(key, coveredView, 0, ADDRESSES_BYTES + end - shim, hash)
+  bytes.copy(covered, ADDRESSES_BYTES, from, end)
+  sipHash24(key, coveredView, 0, ADDRESSES_BYTES + end - from, hash)
+}
+
+/** Fair rates bring no telemetry. */
+function coveredFrom({ shim, bth }: Frame): number {
+  return shim >= 0 ? shim : bth
 }

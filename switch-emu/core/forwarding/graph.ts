@@ -26,6 +26,12 @@ interface Edge {
   link: number
 }
 
+/** The egress port of each bucket, for every switch and host. */
+export interface Routes {
+  /** BUCKETS port numbers, or null if there is no path. */
+  egressPorts(switchNode: number, host: number): Uint8Array | null
+}
+
 /**
  * The topology: an undirected graph of switches and hosts. Nodes are numbered in the given order, switches
  * first. Only switches forward, so no path leads through a host.

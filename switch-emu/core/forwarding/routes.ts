@@ -13,12 +13,15 @@
 import type { HostAddress } from '../../../lib/wire/net/address.js'
 import { BUCKETS } from './ecmp.js'
 import type { ForwardingTable } from './forwarding.js'
-import type { Graph } from './graph.js'
+import type { Graph, Routes } from './graph.js'
 import { mix32 } from './mix32.js'
+import { computeTreeRoutes } from './spanning-trees.js'
 
 interface RouteOptions {
   /** Any u32. Another seed makes another choice among the equal paths. */
   seed?: number
+  /** Routes follow so many spanning trees. Default: all shortest paths. */
+  spanningTrees?: number
 }
 
 interface RoutedHost {
@@ -33,11 +36,12 @@ export function installRoutes(
   tables: ReadonlyMap<string, ForwardingTable>,
   options: RouteOptions = {},
 ): void {
-  const routes = computeRoutes(
-    topology,
-    hosts.map(host => host.name),
-    options,
-  )
+  const names = hosts.map(host => host.name)
+  const { seed, spanningTrees: trees = 0 } = options
+  const routes =
+    trees > 0 && topology.switchCount > 0
+      ? computeTreeRoutes(topology, names, { seed, trees })
+      : computeRoutes(topology, names, options)
   for (let node = 0; node < topology.switchCount; node++) {
     const table = tables.get(topology.names[node]!)
     if (table === undefined) continue
@@ -46,12 +50,6 @@ export function installRoutes(
       if (buckets !== null) table.setBuckets(host.address, buckets)
     }
   }
-}
-
-/** The egress port of each bucket, for every switch and host. */
-export interface Routes {
-  /** BUCKETS port numbers, or null if there is no path. */
-  egressPorts(switchNode: number, host: number): Uint8Array | null
 }
 
 /** Returns the routes from every switch to the given hosts. */

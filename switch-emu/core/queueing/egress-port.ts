@@ -141,6 +141,11 @@ export class EgressPort {
     return this.#sentBytes[priority]!
   }
 
+  /** Bytes of the frame in transmission that are not on the line yet. */
+  unsentBytes(now: Nanos): number {
+    return Math.max(0, Math.round(((this.serializer.endNs - now) * this.rateBps) / 8e9))
+  }
+
   /**
    * Rate that deficit round robin guarantees a priority when all have frames to send, bit/s. For a strict one
    * it is that of the whole link.

@@ -3,18 +3,13 @@ import type { Frame } from '../../../lib/frame/frame.js'
 import { MOST } from '../../../lib/options/option.js'
 import { MICROSECOND, type Nanos } from '../../../lib/time/nanos.js'
 import * as bth from '../../../lib/wire/ib/bth.js'
-import * as icrc from '../../../lib/wire/ib/icrc.js'
 import { hasPayload, isReadResponse, isRequest, Opcode } from '../../../lib/wire/ib/opcode.js'
-import * as ethernet from '../../../lib/wire/net/ethernet.js'
-import * as ipv4 from '../../../lib/wire/net/ipv4.js'
-import * as ipv6 from '../../../lib/wire/net/ipv6.js'
 import * as udp from '../../../lib/wire/net/udp.js'
 import { HopRecords, MAX_HOPS } from '../../../lib/wire/telemetry/hop-records.js'
 import { HopSnapshot } from '../../../lib/wire/telemetry/hop-snapshot.js'
 import * as intShim from '../../../lib/wire/telemetry/int-shim.js'
 import * as telemetry from '../../../lib/wire/telemetry/telemetry.js'
 import * as delayedAck from '../../../lib/wire/weir/delayed-ack.js'
-import * as directTag from '../../../lib/wire/weir/direct-tag.js'
 import type { FeatureReport, FeatureSwitch, SwitchFeature } from '../feature/feature.js'
 import type { FeatureEntry } from '../feature/feature-entry.js'
 import { flowHash } from '../forwarding/ecmp.js'
@@ -23,6 +18,7 @@ import type { EgressPort } from '../queueing/egress-port.js'
 import { BloomFilter } from './bloom-filter.js'
 import { IntStamper } from './int-stamper.js'
 import { LoadView } from './load-view.js'
+import { beginHeaders, endHeaders, NoticeSeals } from './notice.js'
 
 /** When a congested switch sends direct responses, and to whom. */
 export interface DirectResponseOptions {
@@ -50,7 +46,6 @@ export interface DirectResponseOptions {
 
 const DEFAULT_INTERVAL_NS = 10_000
 const DEFAULT_FILTER_BITS = 4096
-const TTL = 64
 
 /**
  * Telemetry that a congested switch sends directly, without the detour by the receiver (draft-01 of HPCC++,
@@ -66,8 +61,7 @@ class DirectResponses implements SwitchFeature {
   readonly #options: Required<Omit<DirectResponseOptions, 'subscribedDscp' | 'key'>>
   readonly #subscribedDscp: number
   readonly #key: Uint32Array | null
-  /** Number of the last response with a tag. */
-  #sequence = 0
+  readonly #seals: NoticeSeals
   readonly #view: LoadView
   readonly #answered: BloomFilter
   #filterUntilNs: Nanos = Number.NEGATIVE_INFINITY
@@ -90,6 +84,7 @@ class DirectResponses implements SwitchFeature {
     this.#options = { thresholdBytes, intervalNs, to, of, filterBits }
     this.#subscribedDscp = subscribedDscp
     this.#key = key
+    this.#seals = NoticeSeals.of(sw)
     this.#switch = sw
     this.#view = sw.find(IntStamper)?.view ?? new LoadView()
     this.#answered = new BloomFilter(filterBits)
@@ -146,7 +141,7 @@ class DirectResponses implements SwitchFeature {
     this.#collect(now, frame, port, priority)
     const back = this.#options.to === 'sender'
     const records = this.#records
-    const l4 = beginHeaders(into, frame, back)
+    const l4 = beginHeaders(into, frame, back, udp.PORT_INT)
     const at = l4 + udp.BYTES
     into.shim = at
     into.intFormat = telemetry.NATIVE
@@ -165,15 +160,8 @@ class DirectResponses implements SwitchFeature {
     delayedAck.write(into.view, into.bth + bth.BYTES, kind, -1)
     into.payload = into.bth + bth.BYTES + delayedAck.BYTES
     into.length = into.payload
-    if (this.#key !== null) {
-      // No two responses have the same number. After a restart the clock is ahead of all earlier numbers.
-      this.#sequence = Math.max(this.#sequence + 1, Math.floor(now / 1000))
-      directTag.seal(into, this.#key, this.#hop.switchId, this.#sequence % directTag.SEQUENCE_MODULUS)
-    }
-    into.length += icrc.BYTES
-    into.wireLength = into.length
+    if (this.#key !== null) this.#seals.seal(now, into, this.#key)
     endHeaders(into)
-    icrc.write(into)
     return into
   }
 
@@ -204,68 +192,6 @@ class DirectResponses implements SwitchFeature {
     records.pathId ^= hop.switchId
     records.count = row + 1
   }
-}
-
-/** Reused for every response. The lengths are set at the end. */
-const HEADER_4: ipv4.Ipv4Header = {
-  tos: 0,
-  totalLength: 0,
-  identification: 0,
-  dontFragment: true,
-  ttl: TTL,
-  protocol: ipv4.PROTOCOL_UDP,
-  source: 0,
-  destination: 0,
-}
-const HEADER_6: ipv6.Ipv6Header = {
-  trafficClass: 0,
-  flowLabel: 0,
-  payloadLength: 0,
-  nextHeader: ipv4.PROTOCOL_UDP,
-  hopLimit: TTL,
-  source: new Uint8Array(16),
-  destination: new Uint8Array(16),
-}
-
-/**
- * Writes Ethernet, IP and UDP of a response to a packet: to the packet's sender, or to its receiver. Returns
- * the offset of UDP.
- */
-function beginHeaders(into: Frame, of: Frame, back: boolean): number {
-  const { view } = into
-  const from = of.view
-  const version4 = ipv4.version(from, of.l3) === 4
-  const to = ethernet.destination(from, 0)
-  const source = ethernet.source(from, 0)
-  const type = version4 ? ethernet.TYPE_IPV4 : ethernet.TYPE_IPV6
-  ethernet.write(view, 0, back ? source : to, back ? to : source, type)
-  into.l3 = ethernet.BYTES
-  const trafficClass = (dscp(of) << 2) | ipv4.ECN_ECT0
-  if (version4) {
-    const a = ipv4.source(from, of.l3)
-    const b = ipv4.destination(from, of.l3)
-    HEADER_4.tos = trafficClass
-    HEADER_4.source = back ? b : a
-    HEADER_4.destination = back ? a : b
-    ipv4.write(view, into.l3, HEADER_4)
-  } else {
-    const a = of.bytes.subarray(of.l3 + 8, of.l3 + 24)
-    const b = of.bytes.subarray(of.l3 + 24, of.l3 + 40)
-    HEADER_6.trafficClass = trafficClass
-    HEADER_6.source = back ? b : a
-    HEADER_6.destination = back ? a : b
-    ipv6.write(view, into.l3, HEADER_6)
-  }
-  into.l4 = into.l3 + (version4 ? ipv4.BYTES : ipv6.BYTES)
-  udp.write(view, into.l4, udp.sourcePort(from, of.l4), udp.PORT_INT, 0)
-  return into.l4
-}
-
-function endHeaders(frame: Frame): void {
-  const { view, l3, l4 } = frame
-  if (ipv4.version(view, l3) === 4) ipv4.addLength(view, l3, frame.length - l3)
-  else ipv6.setPayloadLength(view, l3, frame.length - l4)
-  udp.setLength(view, l4, frame.length - l4)
 }
 
 export const DIRECT: FeatureEntry = {

@@ -10,7 +10,9 @@ import type { FeatureSwitch, SwitchFeature } from '../feature/feature.js'
 import type { FeatureEntry } from '../feature/feature-entry.js'
 import { ecn, ttl } from '../forwarding/ip-header.js'
 import type { EgressPort } from '../queueing/egress-port.js'
+import { IntTable } from './int-table.js'
 import { LoadView, type LoadViewOptions } from './load-view.js'
+import { PortLoad } from './port-load.js'
 
 /**
  * Writes a switch's record into a frame that collects telemetry, when its first bit leaves. All values are of
@@ -18,7 +20,8 @@ import { LoadView, type LoadViewOptions } from './load-view.js'
  * it (HPCC++ draft, figure 1).
  *
  * A frame with the reverse flag travels against the data whose path it reports. It gets the values of the
- * port that it came in by, by which that data leaves (FNCC, section 3.2.1).
+ * port that it came in by, by which that data leaves (FNCC, section 3.2.1): of that moment, or those of the
+ * switch's table (`IntTable`).
  *
  * A `LoadView` decides which queue and which rate are reported: those of the port, or of the packet's
  * priority.
@@ -27,14 +30,18 @@ export class IntStamper implements SwitchFeature {
   readonly view: LoadView
   readonly #hop = new HopSnapshot()
   readonly #mtuBytes: number
+  /** Null: acknowledgements that collect for the data get the load of the moment. */
+  readonly #table: IntTable | null
+  readonly #load = new PortLoad()
   /** Bytes that the next starting frame gets here. */
   #growth = 0
 
   /** @param options load in telemetry. Default: of whole ports and links */
-  constructor(options: LoadViewOptions, { id, mtuBytes }: FeatureSwitch) {
+  constructor(options: LoadViewOptions, sw: FeatureSwitch) {
     this.view = new LoadView(options)
-    this.#hop.switchId = id
-    this.#mtuBytes = mtuBytes
+    this.#hop.switchId = sw.id
+    this.#mtuBytes = sw.mtuBytes
+    this.#table = sw.find(IntTable)
   }
 
   grow(frame: Frame): number {
@@ -47,13 +54,15 @@ export class IntStamper implements SwitchFeature {
     const { view } = this
     const hop = this.#hop
     const growth = this.#growth
-    const port = telemetryHop.isReverse(frame) ? ingress : egress
     hop.ingressPort = ingress.index
-    hop.egressPort = port.index
     hop.arrivalNs = frame.enqueuedNs
     hop.startNs = startNs
     hop.priority = egress.sentPriority
-    view.fill(hop, port, hop.priority, port === egress ? frame.wireLength + growth : 0)
+    if (telemetryHop.isReverse(frame)) this.#fillReverse(startNs, ingress)
+    else {
+      hop.egressPort = egress.index
+      view.fill(hop, egress, hop.priority, frame.wireLength + growth)
+    }
     view.conceal(hop)
     // The native shim has no place for what the IP header says.
     if (frame.intFormat !== telemetry.NATIVE) {
@@ -63,6 +72,14 @@ export class IntStamper implements SwitchFeature {
     telemetryHop.stamp(frame, hop, growth)
     if (view.ratioOnly) telemetryHop.markRatioOnly(frame)
     if (telemetry.isInUdp(frame) && udp.checksum(frame.view, frame.l4) !== 0) mendChecksum(frame)
+  }
+
+  /** @param port by which the data leaves */
+  #fillReverse(startNs: Nanos, port: EgressPort): void {
+    if (this.#table === null) this.#load.take(port, startNs)
+    const load = this.#table === null ? this.#load : this.#table.row(startNs, port.index)
+    this.#hop.egressPort = port.index
+    this.view.fillFrom(this.#hop, load, port, this.#hop.priority)
   }
 }
 

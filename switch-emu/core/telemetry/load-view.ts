@@ -1,6 +1,7 @@
 import { WeirError } from '../../../lib/errors.js'
 import type { HopSnapshot } from '../../../lib/wire/telemetry/hop-snapshot.js'
 import type { EgressPort } from '../queueing/egress-port.js'
+import type { PortLoad } from './port-load.js'
 
 /** What a switch's telemetry reports about an egress port whose queues have priorities. */
 export interface LoadViewOptions {
@@ -66,6 +67,19 @@ export class LoadView {
     else hop.qlenBytes = this.queueBytes(port, priority)
   }
 
+  /**
+   * The same for a packet that does not leave by this port, and so tells nothing of the time that packets wait there: bytes stand for it.
+   * The snapshot gets the time of the load.
+   */
+  fillFrom(hop: HopSnapshot, load: PortLoad, port: EgressPort, priority: number): void {
+    const shareBps = this.#shares ? port.shareBps(priority) : port.rateBps
+    const shared = shareBps < port.rateBps
+    hop.startNs = load.atNs
+    hop.rateBps = shareBps
+    hop.txBytes = shared ? load.sentBytes[priority]! : load.txBytes
+    hop.qlenBytes = this.#isWhole(port, priority) ? load.queueBytes : load.queuedBytes[priority]!
+  }
+
   /** Reduces a snapshot to ratios: those of lines 4 and 5 remain, txBytes / B and qlen / B. */
   conceal(hop: HopSnapshot): void {
     if (!this.ratioOnly) return
@@ -77,7 +91,11 @@ export class LoadView {
 
   /** Returns the queue length that a priority reports. */
   queueBytes(port: EgressPort, priority: number): number {
-    const whole = this.#queue === 'port' && !(this.#shares && port.shareBps(priority) < port.rateBps)
-    return whole ? port.queueBytes : port.queues[priority]!.bytes
+    return this.#isWhole(port, priority) ? port.queueBytes : port.queues[priority]!.bytes
+  }
+
+  /** The queue that a priority reports is that of all. */
+  #isWhole(port: EgressPort, priority: number): boolean {
+    return this.#queue === 'port' && !(this.#shares && port.shareBps(priority) < port.rateBps)
   }
 }

@@ -31,7 +31,7 @@ const START_COUNTS_NS = 300 * MICROSECOND
 /** The lowest Jain index: two flows, and one has a sixth of what the other has. */
 const LEAST = 0.66
 /** Controllers whose windows begin at line rate x T and only fall from there. */
-const WINDOWED = ['hpcc', 'rx-hpcc', 'fixed-window']
+const WINDOWED = ['hpcc', 'fncc', 'rx-hpcc', 'fixed-window']
 /** Messages of each flow in flight: more than the path holds. */
 const DEPTH = 16
 

@@ -1,0 +1,85 @@
+/**
+ * How fast the fair rates of RoCC settle, in virtual time: 2, 10 and 100 flows that join one queue at line rate at one time, on links of
+ * 40 and 100 Gbit/s, with the default constants of switches. Utilization and Jain index of each millisecond.
+ */
+import { parseArgs } from 'node:util'
+import { parseScenario } from '../lib/scenario/read/load-scenario.js'
+import { jainIndex } from '../lib/scenario/result/fairness.js'
+import { VirtualRun } from '../switch-emu/virtual/virtual-run.js'
+
+const FLOWS = [2, 10, 100]
+const RATES_GBPS = [40, 100]
+const MILLISECONDS = 8
+
+interface RoccFigures {
+  flows: number
+  gbps: number
+  /** Payload as a share of the link, and Jain's index of what the flows have moved, in each millisecond. */
+  utilization: number[]
+  jainIndex: number[]
+  peakQueueBytes: number
+  drops: number
+}
+
+/** Arguments: a number of flows, default all. */
+export function run(args: string[]): { benchmark: 'rocc'; figures: RoccFigures[] } {
+  const { values, positionals } = parseArgs({
+    args,
+    allowPositionals: true,
+    options: { json: { type: 'boolean' } },
+  })
+  const [only] = positionals
+  const chosen = FLOWS.filter(flows => only === undefined || String(flows) === only)
+  const figures = chosen.flatMap(flows => RATES_GBPS.map(gbps => figuresOf(flows, gbps)))
+  if (!values.json) process.stdout.write(printed(figures))
+  return { benchmark: 'rocc', figures }
+}
+
+/** Each run is the beginning of the next, longer one. */
+function figuresOf(flows: number, gbps: number): RoccFigures {
+  const runs = Array.from({ length: MILLISECONDS }, (_, i) => runOf(flows, gbps, i + 1))
+  const moved = runs.map(({ flows: all }) => all.map(({ ackedBytes }) => ackedBytes))
+  const inEach = moved.map((bytes, i) => bytes.map((all, flow) => all - (moved[i - 1]?.[flow] ?? 0)))
+  const last = runs.at(-1)!
+  return {
+    flows,
+    gbps,
+    utilization: inEach.map(bytes => (bytes.reduce((a, b) => a + b, 0) * 8) / (gbps * 1e6)),
+    jainIndex: inEach.map(jainIndex),
+    peakQueueBytes: last.ports.find(({ name }) => name === 's1:r')!.maxQueueBytes,
+    drops: last.totals.drops,
+  }
+}
+
+function runOf(flows: number, gbps: number, ms: number) {
+  const text = `
+name: rocc-${flows}
+link: { rate: ${gbps}Gbps, delay: 1us }
+hosts: [h1..h${flows}, r]
+switches: { s1: { rocc: {}, buffer: 64MB } }
+links: [h1..h${flows}--s1, s1--r]
+cc: rocc
+transport: { pathMtu: 1024 }
+baseRtt: 8us
+traffic:
+${Array.from({ length: flows }, (_, i) => `  - { name: f${i}, from: h${i + 1}, to: r, size: 2GB, start: ${100 * i}ns }`).join('\n')}
+watch: { queues: ['s1:r'], every: 100us }
+duration: ${ms}ms
+`
+  return new VirtualRun(parseScenario(text, `rocc-${flows}.yaml`)).run()
+}
+
+function printed(figures: readonly RoccFigures[]): string {
+  const lines: string[] = []
+  for (const { flows, gbps, utilization, jainIndex: jain, peakQueueBytes, drops } of figures) {
+    const row = (values: readonly number[]) => values.map(value => value.toFixed(3).padStart(7)).join('')
+    lines.push(
+      `${flows} flows, ${gbps} Gbit/s: peak queue ${Math.round(peakQueueBytes / 1000)} KB, ${drops} drops`,
+    )
+    lines.push(
+      `  payload of the link, each ms${row(utilization)}`,
+      `  Jain index                  ${row(jain)}`,
+    )
+  }
+  return `${lines.join('\n')}\n`
+}
