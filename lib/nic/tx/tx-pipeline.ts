@@ -9,7 +9,7 @@ import * as bth from '../../wire/ib/bth.js'
 import * as cnp from '../../wire/ib/cnp.js'
 import * as deth from '../../wire/ib/deth.js'
 import * as icrc from '../../wire/ib/icrc.js'
-import { Opcode } from '../../wire/ib/opcode.js'
+import { isAcknowledgement, Opcode } from '../../wire/ib/opcode.js'
 import * as reth from '../../wire/ib/reth.js'
 import * as intShim from '../../wire/telemetry/int-shim.js'
 import * as telemetry from '../../wire/telemetry/telemetry.js'
@@ -101,7 +101,8 @@ export class TxPipeline {
     if (flow.qp.pollTransmit(now, frame, at, false) === TxKind.NONE) return this.#abandon(frame)
     const echoBytes = collects || frame.shim < 0 ? 0 : at - frame.shim
     if (echoBytes > 0) receiver.echoedOnAck()
-    if (receiver.stamps) receiver.stamp(now, frame)
+    // An atomic response acknowledges too, and has no room for it.
+    if (receiver.stamps && isAcknowledgement(bth.opcode(frame.view, frame.bth))) receiver.stamp(now, frame)
     this.#finishEcho(frame, flow)
     this.counters.ackFrames++
     this.counters.ackBytes += frame.wireLength
