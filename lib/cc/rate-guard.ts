@@ -5,7 +5,7 @@
  * | situation | bound |
  * |---|---|
  * | nothing is known of the path | ten packets in flight; the rate doubles in each round trip until the controller ends that |
- * | acknowledgements are late | `windowGain` x rate x round trip in flight |
+ * | acknowledgements are late | `windowGain` x rate x the round trip that the controller aims at in flight |
  * | packets are lost | a window that moves as Reno's does (`loss-cap.ts`), and its rate |
  */
 import { MILLISECOND, type Nanos } from '../time/nanos.js'
@@ -19,20 +19,16 @@ import {
 import { LossCap, lossOptions } from './loss-cap.js'
 import { type OptionSpec, type OptionValues, optionNumber } from './options.js'
 
-/** A careful flow has room for twice what is in flight at its rate: the rate alone holds it while acknowledgements come. */
-const CAREFUL_GAIN = 2
-
-/** @param gain the default of `windowGain`; null: as the flow begins, for controllers whose paper has no window */
-export function rateGuardOptions(gain: number | null): readonly OptionSpec[] {
-  const usual = gain === null ? ', as in the paper; default: 2 in flows that begin carefully, else 0' : ''
+/** @param span the time, in words, that a rate has to be in flight */
+export function rateGuardOptions(span: string): readonly OptionSpec[] {
   return [
     {
       name: 'windowGain',
       kind: 'number',
       min: 0,
       max: 1000,
-      default: gain,
-      doc: `bytes in flight are at most this x rate x ${gain === null ? 'round trip' : 'target'}; 0 = no bound${usual}`,
+      default: 2,
+      doc: `bytes in flight are at most this x rate x ${span}; 0 = no bound (a bound of Weir)`,
     },
     ...lossOptions(true),
   ]
@@ -68,11 +64,10 @@ export class RateGuard {
     context: CongestionContext,
     options: OptionValues,
   ) {
-    const gain = optionNumber(controller, specs, options, 'windowGain')
     this.#lineRateBps = context.lineRateBps
     this.#mtu = context.mtuBytes
     this.#isCareful = context.careful === true
-    this.#gain = Number.isNaN(gain) ? (this.#isCareful ? CAREFUL_GAIN : 0) : gain
+    this.#gain = optionNumber(controller, specs, options, 'windowGain')
     this.#cap = new LossCap(controller, specs, context, options)
     this.#t = context.baseRttNs
     this.#roundTripNs = this.#t
@@ -103,10 +98,10 @@ export class RateGuard {
     return Math.min(this.#lineRateBps, rateBps + (ackedBytes * 8e9) / this.#roundTripNs)
   }
 
-  /** @param rateBps that the controller has decided on; @param roundTripNs the one that the window is to cover */
-  windowBytes(rateBps: number, roundTripNs = this.#roundTripNs): number {
+  /** @param rateBps that the controller has decided on; @param spanNs the time for which that rate may be in flight */
+  windowBytes(rateBps: number, spanNs: Nanos): number {
     if (this.#gain === 0) return this.#cap.bytes
-    const bytes = (this.#gain * rateBps * (this.#starting ? this.#t : roundTripNs)) / 8e9
+    const bytes = (this.#gain * rateBps * (this.#starting ? this.#t : spanNs)) / 8e9
     return Math.min(bytes, this.#cap.bytes)
   }
 

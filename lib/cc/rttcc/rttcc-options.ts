@@ -63,7 +63,7 @@ export const RTTCC_OPTIONS: readonly OptionSpec[] = [
     default: null,
     doc: 'lowest rate; default: a ten-thousandth of the line rate, or a packet each 100 ms where that is more (a choice of Weir)',
   },
-  ...rateGuardOptions(2),
+  ...rateGuardOptions('target'),
 ]
 
 export interface RttccConstants {

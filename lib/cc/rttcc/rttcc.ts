@@ -21,6 +21,7 @@ import {
   type CongestionControl,
   FeedbackSource,
   type LossSample,
+  NO_WINDOW,
   UNKNOWN_NS,
 } from '../congestion-control.js'
 import type { OptionValues } from '../options.js'
@@ -118,6 +119,7 @@ export class Rttcc implements CongestionControl {
     into[0] = this.rateBps()
     into[1] = this.#rttNs
     into[2] = this.#targetNs
-    into[3] = this.windowBytes()
+    const windowBytes = this.windowBytes()
+    into[3] = windowBytes === NO_WINDOW ? 0 : windowBytes
   }
 }

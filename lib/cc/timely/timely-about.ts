@@ -1,11 +1,14 @@
 import type { About } from '../about.js'
 
 export const TIMELY_ABOUT: About = {
-  is: 'TIMELY: the gradient of round trips moves the rate',
-  source: 'Mittal et al., SIGCOMM 2015',
+  is: 'a rate that follows the gradient of the round trip',
+  source: 'Mittal et al., TIMELY: RTT-based congestion control for the datacenter, SIGCOMM 2015',
   switches: '',
-  host: '',
-  loss: 'a loss leaves lossBeta of a bound on the window, at most once in a round trip; a timeout leaves one packet, and the bound doubles up to the threshold; also in flows that begin at line rate',
-  plainNetworks: { works: true, how: 'round trips move it; beside TCP, which fills the queue, it gives way' },
-  foreignPeers: { works: true, how: 'round trips then contain the time that the peer takes to answer' },
+  host: 'sends packets at their time',
+  loss: 'a loss leaves lossBeta of what was in flight, at most once in a round trip; a timeout leaves one packet, and slow start follows',
+  plainNetworks: {
+    works: true,
+    how: 'queues of tens to hundreds of us; rates become equal slowly or not at all',
+  },
+  foreignPeers: { works: true, how: 'their time to answer counts as delay of the network' },
 }

@@ -113,7 +113,7 @@ export const TIMELY_OPTIONS: readonly OptionSpec[] = [
     default: null,
     doc: 'lowest rate; default: a thousandth of the line rate, or a packet each 100 ms where that is more (a bound of Weir)',
   },
-  ...rateGuardOptions(null),
+  ...rateGuardOptions('tLow'),
 ]
 
 /** Those that do not follow T. */

@@ -17,7 +17,13 @@
  * 3.1). Here each packet is paced, and the round trip is that of the segment's last packet.
  */
 import type { Nanos } from '../../time/nanos.js'
-import type { AckSample, CongestionContext, CongestionControl, LossSample } from '../congestion-control.js'
+import {
+  type AckSample,
+  type CongestionContext,
+  type CongestionControl,
+  type LossSample,
+  NO_WINDOW,
+} from '../congestion-control.js'
 import type { OptionValues } from '../options.js'
 import { RateGuard } from '../rate-guard.js'
 import {
@@ -147,7 +153,7 @@ export class Timely implements CongestionControl {
   }
 
   windowBytes(): number {
-    return this.#guard.windowBytes(this.#rateBps)
+    return this.#guard.windowBytes(this.#rateBps, this.#times.lowNs)
   }
 
   rateBps(): number {
@@ -158,6 +164,7 @@ export class Timely implements CongestionControl {
     into[0] = this.rateBps()
     into[1] = this.#rttNs
     into[2] = this.#rttDiffNs / this.#times.minRttNs
-    into[3] = this.windowBytes()
+    const windowBytes = this.windowBytes()
+    into[3] = windowBytes === NO_WINDOW ? 0 : windowBytes
   }
 }

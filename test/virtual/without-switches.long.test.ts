@@ -1,0 +1,1 @@
+import './without-switches.test.js'
