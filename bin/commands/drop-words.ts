@@ -19,6 +19,7 @@ const WORDS: Readonly<Record<string, string>> = {
   'nic.unknownQpn': 'to a queue pair that does not exist',
   'nic.wrongSource': "from another address or UDP port than the peer's",
   'nic.unknownOpcode': 'of an opcode without a use here',
+  'nic.untaggedCnps': 'CNPs without the tag of the key: obeyed',
   'nic.untaggedFeedback': 'feedback without the tag of the shared key',
   'nic.forgedFeedback': 'feedback with a wrong tag',
   'nic.replayedFeedback': 'feedback that came a second time',

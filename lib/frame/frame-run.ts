@@ -82,8 +82,7 @@ export class FrameRun {
 
   /** Where the BTH of packet `i` lies in `view`, from 0 behind the head. */
   bthAt(i: number): number {
-    const behind = this.#behind!
-    return recordsAt(behind) + i * recordBytes(behind) + behind.bth - behind.l4 - UDP_HEADER_BYTES
+    return bthOf(this.#behind!, i)
   }
 
   /** Where its ICRC lies. */
@@ -142,6 +141,11 @@ export function followerOf(behind: Frame, i: number, pool: FramePool): Frame | n
 /** Where the payload of packet `i` lies in the memory `behind.outside`. */
 export function payloadAt(behind: Frame, i: number): number {
   return behind.outsideBase + i * behind.payloadLength
+}
+
+/** Where the BTH of packet `i` lies in the memory of `behind`. */
+export function bthOf(behind: Frame, i: number): number {
+  return recordsAt(behind) + i * recordBytes(behind) + behind.bth - behind.l4 - UDP_HEADER_BYTES
 }
 
 export function payloadOf(behind: Frame, i: number): Uint8Array {

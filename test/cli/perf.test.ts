@@ -218,7 +218,7 @@ usual('options that cannot be', t => {
     ],
     [{ size: '1e3' }, /--size: .*decimal digits, without an exponent/],
     [{ iters: '0' }, /--iters is a whole number/],
-    [{ qps: '513' }, /--qps/],
+    [{ qps: '1001' }, /--qps/],
     [{ qps: '0x' }, /--qps/],
     [{ depth: '' }, /--depth/],
     [{ mtu: '1500' }, /--mtu is one of/],

@@ -24,6 +24,8 @@ const A = loopbackAddress()
 const B = loopbackAddress()
 const HEADER_BYTES = 20
 const MEMORY_BYTES = 65_536
+/** In a BTH. */
+const DEST_QPN_AT = 5
 const EIO = 5
 
 /** A head and, with `packets` above 1, what follows it: packet i has the word `first + i` in its BTH and in its ICRC. */
@@ -192,8 +194,10 @@ for (const { slots, name } of [
     memory.bytes.fill(0xee)
     let later = 0
     let received = 0
+    const chunks: Buffer[] = []
     far.on('data', (bytes: Buffer) => {
       received += bytes.length
+      chunks.push(bytes)
       later += bytes.reduce((sum, byte) => sum + (byte === 0xee ? 1 : 0), 0)
     })
     far.resume()
@@ -205,6 +209,12 @@ for (const { slots, name } of [
     near.end()
     await once(far, 'end')
     t.equal(later, 0, `of ${received} bytes none is from later`)
+    // Without an ICRC nothing else tells a receiver that such a packet has the bytes of another.
+    const stream = Buffer.concat(chunks)
+    let toNobody = 0
+    for (let at = 0; at < stream.length; at += HEADER_BYTES + 2048 + 4)
+      if (stream.readUIntBE(at + 8 + DEST_QPN_AT, 3) === 0) toNobody++
+    t.equal(toNobody, counters.drops.poolEmpty)
     close()
   })
 }

@@ -244,6 +244,6 @@ t.test('a name that the catalogue does not have is refused', async t => {
   const features = { third: {} } as FeatureOptions
   t.throws(() => starSwitch({ ports: [{ rateBps: RATE }], features }), {
     code: 'WEIR_BAD_ARGUMENT',
-    message: /third; there are ecn, pfc, telemetry/,
+    message: /third; there are ecn, pfc, intTable, telemetry/,
   })
 })

@@ -89,7 +89,7 @@ export class PathFacts {
   }
 }
 
-/** Records of switches. */
+/** Records of switches. None where the plausibility check has held back all of an echo that ends at the host. */
 export function switchesOf(hops: HopRecords): number {
-  return hops.count - (hops.endsAtHost ? 1 : 0)
+  return Math.max(0, hops.count - (hops.endsAtHost ? 1 : 0))
 }

@@ -9,7 +9,7 @@
  * | recovery)                                      |                                                                  |
  * | R reaches the rate of the host's link          | no limit, no CP                                                  |
  *
- * T is the switch's interval, which comes with F. Default of `recovery`: 55 us for the paper's T of 40 us, an F and the time that it
+ * T is the switch's interval, which comes with F. Default of `recovery`: 55 us for a T of 40 us, an F and the time that it
  * may be late.
  *
  * Beyond the paper, where R alone held a flow: bytes in flight are bounded by `maxWindow`. Losses and timeouts bound the window as Reno's

@@ -1,6 +1,6 @@
 /**
  * Constants of RTTCC, the round-trip time congestion control of Zero Touch RoCE. What is published says how congestion is found (probes
- * that the peer's NIC returns at once) and what follows (the flow is limited); it gives no formula. All values here are Weir's.
+ * that the peer's NIC returns at once) and what follows (the flow is limited); the formula and all values here are Weir's.
  */
 import type { Nanos } from '../../time/nanos.js'
 import type { CongestionContext } from '../congestion-control.js'

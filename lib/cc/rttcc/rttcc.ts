@@ -2,7 +2,7 @@
  * RTTCC: a rate that follows the round trip of probes (NVIDIA, Scaling Zero Touch RoCE technology with round trip time congestion
  * control, 2021). Probes leave while data is in flight, the peer's NIC returns them at once, and no switch takes part.
  *
- * The publication has no formula; this one is Weir's. With each answer, whose round trip is r after T and r' before it:
+ * What NVIDIA publishes of its parameters was not used; this formula is Weir's. With each answer, whose round trip is r after T and r' before it:
  *
  *     target = T + queue + step x log2(line rate / R)
  *     R      = R (1 + gain (target - r) / T - damping (r - r') / T), changed by a share of maxChange at most

@@ -2,6 +2,7 @@ import type { Backing } from '../../frame/backing.js'
 import type { Frame } from '../../frame/frame.js'
 import type { FramePool } from '../../frame/frame-pool.js'
 import {
+  bthOf,
   headerBytes,
   payloadAt,
   payloadOf,
@@ -9,6 +10,7 @@ import {
   recordBytes,
   recordsAt,
 } from '../../frame/frame-run.js'
+import * as bth from '../../wire/ib/bth.js'
 import * as ipv4 from '../../wire/net/ipv4.js'
 import * as ipv6 from '../../wire/net/ipv6.js'
 import * as udp from '../../wire/net/udp.js'
@@ -40,6 +42,9 @@ const PIECES = PIECES_PER_FRAME * FRAMES + PIECES_PER_RUN
 /** The longest run that the kernel accepts: UDP_MAX_SEGMENTS packets, and the length of one IP packet. */
 const SEGMENTS_MAX = 64
 const RUN_BYTES_MAX = 65_535 - 40 - 8
+
+/** No queue pair of a connection has it (IBA 3.5.3). */
+const NO_QPN = 0
 
 const EAGAIN = 11
 const ENOBUFS = 105
@@ -238,15 +243,17 @@ export class BatchSender {
   }
 
   /**
-   * Each payload gets a slot of its own. Where the pool has no more of them, the packets that are left are empty of what they should
-   * have, and the receiver drops them: the ICRC is wrong.
+   * Each payload gets a slot of its own. Where the pool has no more of them, the packets that are left go to no queue pair: the
+   * receiver drops them, also where it checks no ICRC.
    */
   #bringInFollowers(head: Frame, behind: Frame, piece: number): void {
     if (behind.outside === null) return
     for (let i = 0; i < head.followers; i++) {
       const copy = this.#pool.take()
-      if (copy === null) this.#counters.drops.poolEmpty++
-      else {
+      if (copy === null) {
+        this.#counters.drops.poolEmpty++
+        bth.setDestQpn(behind.view, bthOf(behind, i), NO_QPN)
+      } else {
         copy.bytes.set(payloadOf(behind, i))
         copy.behind = behind.behind
         behind.behind = copy

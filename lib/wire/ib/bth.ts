@@ -161,6 +161,12 @@ export function setWindowNumber(view: DataView, at: number, value: number): void
   setDuplicates(view, at, value)
 }
 
+/** Leaves the reserved byte before it as it is. */
+export function setDestQpn(view: DataView, at: number, value: number): void {
+  view.setUint16(at + DEST_QPN + 1, value >>> 8)
+  view.setUint8(at + DEST_QPN + 3, value & 0xff)
+}
+
 export function setPsn(view: DataView, at: number, value: number): void {
   view.setUint32(at + PSN, ((view.getUint32(at + PSN) & 0xff00_0000) | (value & 0xffffff)) >>> 0)
 }

@@ -163,7 +163,7 @@ export const ROCC: FeatureEntry = {
   usual: 'the switch sends no fair rates',
   example: { qRef: '300KB' },
   about:
-    'The congestion point of RoCC (Taheri et al., CoNEXT 2020). The defaults are those of the paper for 40 Gbit/s; with another rate queues are in proportion, below 4 Gbit/s the interval.',
+    'The congestion point of RoCC (Taheri et al., CoNEXT 2020). The defaults are for 40 Gbit/s; with another rate queues are in proportion, below 4 Gbit/s the interval.',
   options: [
     {
       name: 'alpha',
