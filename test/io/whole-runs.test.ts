@@ -26,6 +26,7 @@ const HEADER_BYTES = 20
 const MEMORY_BYTES = 65_536
 /** In a BTH. */
 const DEST_QPN_AT = 5
+const QPN = 0x123456
 const EIO = 5
 
 /** A head and, with `packets` above 1, what follows it: packet i has the word `first + i` in its BTH and in its ICRC. */
@@ -33,6 +34,7 @@ function runOf(pool: FramePool, memory: Backing, at: number, bytes: number, pack
   const payload = new Uint8Array(HEADER_BYTES + bytes + 4)
   const view = new DataView(payload.buffer)
   view.setUint32(8, first)
+  view.setUint32(12, QPN)
   view.setUint32(HEADER_BYTES + bytes, first)
   const ends = { source: A, destination: B, sourcePort: 4791, destinationPort: 4792 }
   const head = udpFrame4(pool, { ...ends, payload })
@@ -56,6 +58,7 @@ function runOf(pool: FramePool, memory: Backing, at: number, bytes: number, pack
 function datagramOf(memory: Backing, at: number, bytes: number, number: number): Buffer {
   const datagram = Buffer.alloc(HEADER_BYTES + bytes + 4)
   datagram.writeUInt32BE(number, 8)
+  datagram.writeUInt32BE(QPN, 12)
   datagram.set(memory.bytes.subarray(at, at + bytes), HEADER_BYTES)
   datagram.writeUInt32BE(number, HEADER_BYTES + bytes)
   return datagram
