@@ -4,7 +4,7 @@
  * section 3.1): reduced at most once a round trip by losses that telemetry does not explain, to a packet by a timeout;
  * from there it doubles up to the threshold in each round trip, and then grows by a packet in each.
  */
-import type { CongestionContext, LossSample } from './congestion-control.js'
+import type { AckSample, CongestionContext, LossSample } from './congestion-control.js'
 import { type OptionSpec, type OptionValues, optionFlag, optionNumber } from './options.js'
 
 /** @param standard the default; null: as the flow begins */
@@ -38,6 +38,8 @@ export class LossCap {
   readonly #beta: number
   readonly #mtu: number
   #cap = Number.POSITIVE_INFINITY
+  /** What was in flight, or allowed, at the last loss. */
+  #lostAtBytes = 0
   /** Up to here the bound doubles in a round trip. */
   #threshold = 0
   /** The first transmission after the last reduction. */
@@ -87,18 +89,23 @@ export class LossCap {
     if (!this.#on || loss.newestSeq < this.#reducedSeq || (explained && !loss.byTimeout)) return
     const before = loss.inFlightBytes + loss.lostBytes + loss.ackedBytes
     const used = Math.min(this.#cap, windowBytes, Math.max(before, this.#mtu))
+    this.#lostAtBytes = used
     this.#threshold = Math.max(LEAST_PACKETS * this.#mtu, this.#beta * used)
     this.#cap = loss.byTimeout ? LOSS_WINDOW_PACKETS * this.#mtu : this.#threshold
     this.#reducedSeq = loss.sndNxt
   }
 
-  /** @param windowBytes that the controller allows by itself; @param mostBytes that it ever allows */
-  onAck(ackedBytes: number, windowBytes: number, mostBytes: number): void {
-    // A bound that does not bind must not grow: nothing has shown that the path carries more.
+  /**
+   * @param windowBytes that the controller allows by itself
+   * @param mostBytes that it ever needs: a bound of as much, and of as much as was in flight at the last loss, goes away
+   */
+  onAck({ ackedBytes, inFlightBytes }: AckSample, windowBytes: number, mostBytes: number): void {
+    // A bound that does not bind must not grow: nothing has shown that the path carries more. A flow uses it that has half of it in flight.
     if (this.#cap === Number.POSITIVE_INFINITY || windowBytes < this.#cap) return
+    if (2 * (inFlightBytes + ackedBytes) < this.#cap) return
     if (this.#cap < this.#threshold) this.#cap = Math.min(this.#threshold, this.#cap + ackedBytes)
     else this.#cap += (this.#mtu * Math.min(ackedBytes, this.#cap)) / this.#cap
-    if (this.#cap >= mostBytes) this.#cap = Number.POSITIVE_INFINITY
+    if (this.#cap >= Math.max(mostBytes, this.#lostAtBytes)) this.#cap = Number.POSITIVE_INFINITY
   }
 
   /** Nothing is known of the flow's new path. */

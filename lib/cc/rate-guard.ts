@@ -93,15 +93,16 @@ export class RateGuard {
     this.#starting = false
   }
 
-  /** The rate that is to follow while the flow starts. */
-  doubled(rateBps: number, ackedBytes: number): number {
+  /** The rate that is to follow while the flow starts. One that is not used does not grow: nothing has shown that the path carries it. */
+  doubled(rateBps: number, { ackedBytes, inFlightBytes }: AckSample): number {
+    if (2 * (inFlightBytes + ackedBytes) < this.#inFlightAt(rateBps)) return rateBps
     return Math.min(this.#lineRateBps, rateBps + (ackedBytes * 8e9) / this.#roundTripNs)
   }
 
   /** @param rateBps that the controller has decided on; @param spanNs the time for which that rate may be in flight */
   windowBytes(rateBps: number, spanNs: Nanos): number {
     if (this.#gain === 0) return this.#cap.bytes
-    const bytes = (this.#gain * rateBps * (this.#starting ? this.#t : spanNs)) / 8e9
+    const bytes = (this.#gain * rateBps * Math.max(this.#t, this.#starting ? 0 : spanNs)) / 8e9
     return Math.min(bytes, this.#cap.bytes)
   }
 
@@ -110,9 +111,9 @@ export class RateGuard {
     return Math.min(rateBps, (this.#cap.bytes * 8e9) / this.#roundTripNs)
   }
 
-  onAck({ rttNs, ackedBytes }: AckSample, rateBps: number): void {
-    if (rttNs > 0) this.#roundTripNs = Math.max(this.#t, rttNs)
-    this.#cap.onAck(ackedBytes, this.#inFlightAt(rateBps), this.#inFlightAt(this.#lineRateBps))
+  onAck(sample: AckSample, rateBps: number): void {
+    if (sample.rttNs > 0) this.#roundTripNs = Math.max(this.#t, sample.rttNs)
+    this.#cap.onAck(sample, this.#inFlightAt(rateBps), this.#inFlightAt(this.#lineRateBps))
   }
 
   onLoss(loss: LossSample): void {

@@ -37,7 +37,7 @@ export class HostQueuePair {
     return this.connection
   }
 
-  /** Gives up a queue pair that is not to be connected. A connected one ends by `connection.disconnect`; nobody tells the other end. */
+  /** Ends the queue pair, connected or not, as `connection.disconnect` does. Nobody tells the other end. */
   async close(): Promise<void> {
     await this.#host.close()
   }

@@ -199,14 +199,13 @@ export class Host {
       const made = (await this.#call('createQueuePair', body)) as UnconnectedQueuePair
       return new HostQueuePair(made, connection, {
         connect: async peer => {
-          connection.onEstablished(
-            (await this.#call('connectQueuePair', { id, peer })) as EstablishedConnection,
-          )
+          if (typeof peer !== 'object' || peer === null)
+            throw new WeirError('WEIR_BAD_ARGUMENT', 'connect: { qpn, psn } of the other end are missing')
+          const { qpn, psn } = peer
+          const answer = await this.#call('connectQueuePair', { id, peer: { qpn, psn } })
+          connection.onEstablished(answer as EstablishedConnection)
         },
-        close: async () => {
-          this.#connections.delete(id)
-          await this.#call('disconnect', { id })
-        },
+        close: () => connection.disconnect(),
       })
     } catch (error) {
       this.#connections.delete(id)

@@ -42,6 +42,8 @@ export class VerbsService implements Service, HostedEvents {
   readonly #takeOf = (bell: number): void => this.#byBell[bell]?.take(this.#now)
   readonly #byId = new Map<number, HostedConnection>()
   readonly #connecting = new Map<number, Waiting>()
+  /** Ids of queue pairs that programs connect by means of their own. */
+  readonly #pairs = new Set<number>()
   readonly #listeners = new Map<number, HostedListener>()
   #lastIncoming = 0
 
@@ -137,7 +139,9 @@ export class VerbsService implements Service, HostedEvents {
       waiting.reject(error ?? new WeirError('WEIR_CANCELLED', 'the connection was cancelled'))
       return
     }
-    if (wasEstablished) this.#tell({ type: 'closed', id, error: error === null ? null : recordOf(error) })
+    const isPair = this.#pairs.delete(id)
+    if (wasEstablished || isPair)
+      this.#tell({ type: 'closed', id, error: error === null ? null : recordOf(error) })
     else this.#accepted(id)
   }
 
@@ -204,7 +208,9 @@ export class VerbsService implements Service, HostedEvents {
     this.#freeBell()
     const hosted = new HostedConnection(id, this.#regionOf, this, domain)
     hosted.open(new Queues(queues))
-    return nic.createQueuePair(loop.now(), HostAddress.parse(remote), hosted, options)
+    const made = nic.createQueuePair(loop.now(), HostAddress.parse(remote), hosted, options)
+    this.#pairs.add(id)
+    return made
   }
 
   async #connectQueuePair({ id, peer }: VerbsCalls['connectQueuePair']): Promise<unknown> {

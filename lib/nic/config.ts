@@ -17,6 +17,7 @@ import {
   UNTAGGED_CNPS,
 } from '../qp/transport-options.js'
 import { type Nanos, NEVER } from '../time/nanos.js'
+import { formatDuration } from '../units/units.js'
 import type { HostAddress } from '../wire/net/address.js'
 import type { MacAddress } from '../wire/net/mac.js'
 import { PORT_ROCE } from '../wire/net/udp.js'
@@ -28,6 +29,7 @@ import {
   CONNECTIONS,
   DSCP,
   KEEP_ALIVE,
+  KEEP_ALIVE_LEAST_NS,
   PRIORITY,
   SOURCE_PORTS,
   UDP_PORT,
@@ -352,6 +354,11 @@ function check(settings: NicSettings): void {
   whole('queueDepth', settings.queueDepth, 1, 65_536)
   checkTransport('ackTimeout', settings.ackTimeoutNs, 'ackTimeoutNs')
   checkRow(KEEP_ALIVE, 'keepAliveNs', settings.keepAliveNs)
+  if (settings.keepAliveNs > 0 && settings.keepAliveNs < KEEP_ALIVE_LEAST_NS)
+    throw new WeirError(
+      'WEIR_BAD_ARGUMENT',
+      `NIC: keepAlive is 0, or at least ${formatDuration(KEEP_ALIVE_LEAST_NS)}, not ${formatDuration(settings.keepAliveNs)}: a peer needs time to answer`,
+    )
   between('slackNs', settings.slackNs, 0, SLACK_MAX_NS)
   between('pacingRunNs', settings.pacingRunNs, 0, SLACK_MAX_NS)
   whole('runPackets', settings.runPackets, 1, RUN_PACKETS_MAX)

@@ -26,6 +26,9 @@ export const CONNECTIONS = {
   command: { flag: '--connections <count>' },
 } as const satisfies CommandOption
 
+/** Ten questions are asked in half of the time, and each answer may take a while on a busy host. */
+export const KEEP_ALIVE_LEAST_NS = SECOND
+
 /** When a silent peer counts as gone. */
 export const KEEP_ALIVE = {
   name: 'keepAlive',
@@ -33,7 +36,7 @@ export const KEEP_ALIVE = {
   min: 0,
   max: 86_400 * SECOND,
   default: 20 * SECOND,
-  doc: 'a peer that has been silent for so long, although it was asked, is gone; 0: an idle connection does not notice',
+  doc: 'a peer that has been silent for so long, although it was asked, is gone, 1s at least; 0: an idle connection does not notice',
   command: { flag: '--keep-alive <time>' },
 } as const satisfies CommandOption
 

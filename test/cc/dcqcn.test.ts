@@ -222,7 +222,7 @@ t.test('a careful flow begins with ten packets, doubles them, and a CNP ends tha
   t.equal(cc.windowBytes(), 10_000)
   near(t, cc.rateBps(), (2 * 10_000 * 8e9) / 100_000, 'paced over half a round trip')
   for (let i = 0; i < 10; i++)
-    cc.onAck(100 * US + i, sampleOf([], { seq: i, ackedBytes: 1000, rttNs: 100 * US }))
+    cc.onAck(100 * US + i, sampleOf([], { seq: i, ackedBytes: 1000, inFlightBytes: 10_000, rttNs: 100 * US }))
   t.equal(cc.windowBytes(), 20_000)
   cnp(cc, 200 * US)
   // 20,000 bytes in 100 us are 1.6 Gbit/s: what the flow had, and half of that is left.

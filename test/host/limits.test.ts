@@ -34,6 +34,24 @@ async function fill(post: () => boolean, count: number): Promise<void> {
 usual('on two hosts', async t => {
   const usual = await Promise.all([open(t), open(t)])
 
+  t.test('queue pairs that programs connect: they take each other, and end connected or not', async t => {
+    const [a, b] = usual
+    const [one, other] = await Promise.all([
+      a.createQueuePair(b.about.address),
+      b.createQueuePair(a.about.address),
+    ])
+    const missing = undefined as unknown as { qpn: number; psn: number }
+    await t.rejects(one.connect(missing), { code: 'WEIR_BAD_ARGUMENT', message: /qpn, psn/ })
+    const [connection] = await Promise.all([one.connect(other), other.connect(one)])
+    t.equal(connection.remote, b.about.address)
+    await Promise.all([one.close(), other.close()])
+    t.equal(await connection.closed, null)
+    t.equal(await next(connection), 'closed')
+    const alone = await a.createQueuePair(b.about.address)
+    await alone.connection.disconnect()
+    t.equal(await alone.connection.closed, null)
+  })
+
   t.test('memory that cannot be registered', async t => {
     const [host] = usual
     const wrong: [unknown, number, RegExp][] = [

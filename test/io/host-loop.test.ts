@@ -307,6 +307,50 @@ t.test('a loop that polls busily answers the first frame before it takes in the 
   t.same(inOneRound(3, true), [...first, ...rest])
 })
 
+t.test(
+  'a port that fills up loses no acknowledgement, and none waits behind the data of later rounds',
+  async t => {
+    const pool = new FramePool(1024)
+    const port = new FullPort(pool, 0)
+    const frames = Array.from({ length: 400 }, (_, i) =>
+      packet(pool, i % 4 === 0 ? Opcode.RC_ACKNOWLEDGE : Opcode.RC_SEND_ONLY),
+    )
+    const acks = frames.filter((_, i) => i % 4 === 0)
+    const roundOf = new Map<Frame, number>()
+    let round = 0
+    let room = 0
+    port.canTransmit = () => room > 0
+    port.transmit = (frame: Frame) => {
+      t.ok(room-- > 0, 'nothing is handed to a full port')
+      roundOf.set(frame, round)
+    }
+    let owed = 0
+    const node: Node = {
+      onFrame() {},
+      onTimeout() {},
+      nextTimeout: () => NEVER,
+      pollTransmit: () => frames[owed++] ?? null,
+    }
+    const loop = new HostLoop({ node, port })
+    const polledIn = new Map<Frame, number>()
+    for (; roundOf.size < frames.length && round < 100; round++) {
+      room = 30
+      const before = owed
+      loop.round(1 + round)
+      for (let i = before; i < Math.min(owed, frames.length); i++) polledIn.set(frames[i]!, round)
+    }
+    t.equal(roundOf.size, frames.length)
+    for (const ack of acks)
+      t.ok(roundOf.get(ack)! - polledIn.get(ack)! <= 1, 'in its round, or first in the next')
+    const order = [...roundOf.keys()].filter(frame => acks.includes(frame))
+    t.same(
+      order.map(ack => acks.indexOf(ack)),
+      acks.map((_, i) => i),
+      'in order',
+    )
+  },
+)
+
 t.test('a port that is full gets the acknowledgements when it has room', async t => {
   const pool = new FramePool(8)
   const sent: Frame[] = []

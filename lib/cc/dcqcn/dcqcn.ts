@@ -193,11 +193,12 @@ export class Dcqcn implements CongestionControl {
 
   // ---- Round trips and losses
 
-  onAck(_now: Nanos, { rttNs, ackedBytes }: AckSample): void {
+  onAck(_now: Nanos, sample: AckSample): void {
+    const { rttNs } = sample
     if (rttNs > 0) this.#rttNs += this.#rttNs === 0 ? rttNs : RTT_GAIN * (rttNs - this.#rttNs)
     if (this.#cap.bytes === NO_WINDOW) return
     const wantedBytes = (this.#rateBps * this.#roundTripNs) / 8e9
-    this.#cap.onAck(ackedBytes, wantedBytes, (this.#lineRateBps * this.#baseRttNs) / 8e9)
+    this.#cap.onAck(sample, wantedBytes, (this.#lineRateBps * this.#baseRttNs) / 8e9)
   }
 
   onLoss(_now: Nanos, loss: LossSample): void {

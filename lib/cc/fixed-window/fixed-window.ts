@@ -59,7 +59,7 @@ export class FixedWindow implements CongestionControl {
 
   onAck(_now: Nanos, sample: AckSample): void {
     this.#begins = false
-    this.#cap.onAck(sample.ackedBytes, this.#windowBytes, this.#windowBytes)
+    this.#cap.onAck(sample, this.#windowBytes, this.#windowBytes)
   }
 
   onLoss(_now: Nanos, loss: LossSample): void {

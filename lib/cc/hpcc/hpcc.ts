@@ -49,7 +49,7 @@ export class Hpcc implements CongestionControl {
 
   /** Lines 21-27. */
   onAck(now: Nanos, sample: AckSample): void {
-    this.#cap.onAck(sample.ackedBytes, this.#core.windowBytes, this.#core.wInit)
+    this.#cap.onAck(sample, this.#core.windowBytes, this.#core.wInit)
     if (sample.rttNs > 0) this.#core.onRoundTrip(now, sample.rttNs)
     this.#onPackets(now, sample, sample.hops.accumulated)
   }
@@ -113,7 +113,7 @@ export class Hpcc implements CongestionControl {
   }
 
   onTelemetry(now: Nanos, sample: AckSample): void {
-    this.#cap.onAck(sample.ackedBytes, this.#core.windowBytes, this.#core.wInit)
+    this.#cap.onAck(sample, this.#core.windowBytes, this.#core.wInit)
     if (sample.rttNs > 0) this.#core.onRoundTrip(now, sample.rttNs)
     if (sample.probed) this.#onProbe(now, sample)
     // Without a round trip it is the answer to a probe of a flow that had stalled.

@@ -125,7 +125,7 @@ export class Rocc implements CongestionControl {
   }
 
   onAck(_now: Nanos, sample: AckSample): void {
-    this.#cap.onAck(sample.ackedBytes, Number.POSITIVE_INFINITY, this.#mostBytes())
+    this.#cap.onAck(sample, Number.POSITIVE_INFINITY, this.#mostBytes())
   }
 
   onLoss(_now: Nanos, loss: LossSample): void {

@@ -64,7 +64,7 @@ export class Rttcc implements CongestionControl {
     this.#guard.onAck(sample, this.#rateBps)
     if (!this.#guard.starting) return
     this.#begins = false
-    this.#rateBps = this.#guard.doubled(this.#rateBps, sample.ackedBytes)
+    this.#rateBps = this.#guard.doubled(this.#rateBps, sample)
   }
 
   /** The answer to a probe. */

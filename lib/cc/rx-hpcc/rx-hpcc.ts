@@ -119,7 +119,7 @@ export class RxHpcc implements CongestionControl {
 
   onSent(_now: Nanos, _seq: number, _bytes: number): void {}
   onAck(_now: Nanos, sample: AckSample): void {
-    this.#cap.onAck(sample.ackedBytes, this.#w, this.#core.wInit)
+    this.#cap.onAck(sample, this.#w, this.#core.wInit)
   }
 
   /** Telemetry goes to the receiver alone: whether it explains a loss is not known here. */

@@ -73,7 +73,7 @@ export class Timely implements CongestionControl {
     this.#begins = false
     this.#guard.onAck(sample, this.#rateBps)
     const { rttNs, turnaroundNs, ackedBytes } = sample
-    if (this.#guard.starting && rttNs > 0) this.#rateBps = this.#guard.doubled(this.#rateBps, ackedBytes)
+    if (this.#guard.starting && rttNs > 0) this.#rateBps = this.#guard.doubled(this.#rateBps, sample)
     this.#segmentBytes += ackedBytes
     if (rttNs <= 0 || !this.#isComplete(now, sample)) return
     this.#onCompletion(Math.max(1, rttNs - Math.max(0, turnaroundNs)))

@@ -101,7 +101,7 @@ export class HostLoop implements Driven {
   close(): void {
     this.#loop.close()
     // A full port counts them, and gives them back to their pool.
-    this.#sendBehind()
+    for (const frame of this.#behind.splice(0)) this.#port.transmit(frame)
   }
 
   round(begun: Nanos): boolean {
@@ -139,6 +139,7 @@ export class HostLoop implements Driven {
    * acknowledgement of its question, and its peer would take in that one before it saw the answer. Requests keep their order.
    */
   #send(now: Nanos): number {
+    this.#sendBehind()
     let sent = 0
     while (sent < SENT_FRAMES && this.#port.canTransmit()) {
       const frame = this.#node.pollTransmit(now)
@@ -147,14 +148,19 @@ export class HostLoop implements Driven {
       if (acknowledges(frame) && this.#behind.length < SENT_FRAMES) this.#behind.push(frame)
       else this.#port.transmit(frame)
     }
-    if (this.#behind.length > 0 && this.#port.canTransmit()) this.#sendBehind()
+    this.#sendBehind()
     this.#port.flush()
     return sent
   }
 
+  /** What the port has no room for now stays, and leaves before anything else of the next round. */
   #sendBehind(): void {
-    for (let i = 0; i < this.#behind.length; i++) this.#port.transmit(this.#behind[i]!)
-    this.#behind.length = 0
+    const behind = this.#behind
+    let sent = 0
+    while (sent < behind.length && this.#port.canTransmit()) this.#port.transmit(behind[sent++]!)
+    if (sent === 0) return
+    behind.copyWithin(0, sent)
+    behind.length -= sent
   }
 
   #keepDeadlines(now: Nanos, moreWaits: boolean): void {

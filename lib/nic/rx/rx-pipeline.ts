@@ -207,7 +207,7 @@ export class RxPipeline {
       return
     }
     const opcode = bth.opcode(frame.view, frame.bth)
-    if (opcode !== Opcode.DIRECT_NOTIFY) flow.receivedFrames++
+    if (!isOfSwitch(opcode)) flow.receivedFrames++
     if (!this.#isFrom(frame, flow.remote) || !isFromPort(frame, flow, opcode)) {
       this.#drop(frame, 'wrongSource')
       return
