@@ -306,9 +306,18 @@ export const TIMELY: readonly { options: RegExp; because: string }[] = [
     options: /^telemetry\.hostHop$/,
     because: 'a receiver-based controller returns no hops, and a bound may hold its windows',
   },
+  {
+    options: /^cnpPriority$/,
+    because: 'CNPs go only to senders whose controller asks for them: test/nic/cnps',
+  },
+  {
+    options: /^int$/,
+    because:
+      'with telemetry on acknowledgements data collects nothing, and its encapsulation is that of the other end: test/cc/fncc',
+  },
   { options: /^ackEveryPackets$/, because: 'small windows ask for acknowledgements by themselves' },
   {
-    options: /^(hpcc|rx-hpcc|fncc|rocc|cubic|auto|fixed-window|dcqcn|dctcp)\./,
+    options: /^(hpcc|rx-hpcc|fncc|rocc|cubic|auto|fixed-window|dcqcn|dctcp|timely|swift|rttcc)\./,
     because: 'a constant counts only where its term decides',
   },
 ]

@@ -9,7 +9,7 @@
  * inside.
  *
  * Beyond the paper: a flow that begins carefully doubles its window in each round trip until the delay reaches the target; a window of which
- * less than half is used does not grow; a flow sends a packet each 100 ms at least, unless its round trip is longer.
+ * less than half is used does not grow; a flow sends a packet each ms at least, unless its round trip is longer.
  */
 import { MILLISECOND, type Nanos } from '../../time/nanos.js'
 import {
@@ -24,8 +24,11 @@ import { DelayWindow } from './delay-window.js'
 import { type SwiftConstants, swiftConstants, swiftTarget } from './swift-options.js'
 import { TargetDelay } from './target-delay.js'
 
-/** A window below one packet lets out one in this time at least. */
-const PACE_MOST_NS = 100 * MILLISECOND
+/**
+ * A window below one packet lets out one in this time, or in a round trip if that is longer. A flow that is slower than its retransmission
+ * timeouts runs out of retries while it waits for its own pace.
+ */
+const PACE_MOST_NS = 1 * MILLISECOND
 
 /** The controller of one flow. */
 export class Swift implements CongestionControl {

@@ -13,7 +13,7 @@ import type { HostPlan, SwarmPlan, WorkPlan } from '../plan.js'
 export interface RacePlan {
   /** What is moved before this time belongs to the start and does not count. */
   fromNs: Nanos
-  /** The lowest Jain index that passes. */
+  /** The lowest Jain index that passes; 0 = any. */
   least: number
   /** No window is longer than line rate x T, so no queue is longer than their sum. */
   windowed: boolean
@@ -30,6 +30,11 @@ const STARTS_NS = 5 * MICROSECOND
 const START_COUNTS_NS = 300 * MICROSECOND
 /** The lowest Jain index: two flows, and one has a sixth of what the other has. */
 const LEAST = 0.66
+/**
+ * Controllers that do not make flows equal in a race. TIMELY has no single resting point (Zhu et al., ECN or Delay, CoNEXT 2016). RTTCC
+ * compares a flow with its rate once in a round trip of probes, and needs more of them than a race has.
+ */
+const UNEQUAL: readonly string[] = ['timely', 'rttcc']
 /** Controllers whose windows begin at line rate x T and only fall from there. */
 const WINDOWED = ['hpcc', 'fncc', 'rx-hpcc', 'fixed-window']
 /** Messages of each flow in flight: more than the path holds. */
@@ -69,7 +74,7 @@ export function asRace(plan: SwarmPlan, random: Random): SwarmPlan {
     attack: null,
     race: {
       fromNs: START_COUNTS_NS,
-      least: LEAST,
+      least: UNEQUAL.includes(hosts[0]!.cc.name) ? 0 : LEAST,
       windowed: WINDOWED.includes(hosts[0]!.cc.name),
     },
   }
