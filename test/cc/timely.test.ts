@@ -36,7 +36,15 @@ class Flow {
   complete(rttNs: number, ackedBytes = SEGMENT, turnaroundNs = -1): void {
     this.now += rttNs
     this.seq += 4
-    const sample = sampleOf([], { seq: this.seq - 1, sndNxt: this.seq + 40, ackedBytes, rttNs })
+    // All that may be in flight is.
+    const inFlightBytes = Math.min(1e9, this.cc.windowBytes())
+    const sample = sampleOf([], {
+      seq: this.seq - 1,
+      sndNxt: this.seq + 40,
+      ackedBytes,
+      inFlightBytes,
+      rttNs,
+    })
     sample.turnaroundNs = turnaroundNs
     this.cc.onAck(this.now, sample)
   }
