@@ -105,7 +105,7 @@ t.test(
   },
 )
 
-t.test('an echo of the host without records tells of no switch', async t => {
+t.test('where the plausibility check holds back every record, no switch writes telemetry', async t => {
   const flow = new Flow(new Auto(CONTEXT))
   for (let i = 0; i < 10; i++) {
     const sample = sampleOf([], { seq: i, sndNxt: i + 1, ackedBytes: MTU, rttNs: RTT })
