@@ -236,7 +236,7 @@ export const CC_EFFECTS: Readonly<Record<string, Partial<Effect> | string>> = {
     networks: ['converging'],
   },
   lastHopBeta: {
-    value: 0.3,
+    value: 0.6,
     needs: { cc: { name: '', options: { lastHop: 1 } } },
     networks: ['converging'],
   },
