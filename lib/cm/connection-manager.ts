@@ -288,15 +288,17 @@ export class ConnectionManager {
   }
 
   /** Takes the next datagram to be sent to QP 1 of `into.destination`. Returns false when there is none. */
-  pollTransmit(_now: Nanos, into: MadDatagram): boolean {
+  pollTransmit(now: Nanos, into: MadDatagram): boolean {
     if (!this.#outbox.take(into)) return false
+    this.#machine.onRoom(now)
     this.#nameReplyPort(into)
     return true
   }
 
   /** The next datagram to that host, past those to others; false when there is none. */
-  pollTransmitTo(destination: HostAddress, into: MadDatagram): boolean {
+  pollTransmitTo(now: Nanos, destination: HostAddress, into: MadDatagram): boolean {
     if (!this.#outbox.takeFor(destination, into)) return false
+    this.#machine.onRoom(now)
     this.#nameReplyPort(into)
     return true
   }

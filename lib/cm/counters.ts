@@ -4,7 +4,7 @@ export class CmCounters {
   sent = 0
   repeated = 0
   received = 0
-  /** Not queued because the outbox was full. */
+  /** Answers that were dropped because the outbox was full. */
   outboxFull = 0
   /** Valid messages that change nothing in their connection's state, mostly duplicates. */
   ignored = 0

@@ -46,6 +46,8 @@ export class CmMachine {
   readonly #sender: CmSender
   readonly #counters: CmCounters
   readonly #events: CmEvent[] = []
+  /** Connections whose message waits for room in the outbox, in that order: each once, so the number of connections bounds them. */
+  readonly #waiting = new Set<CmConnection>()
   #undecided = 0
 
   constructor(options: ResolvedCmOptions, table: ConnectionTable, sender: CmSender, counters: CmCounters) {
@@ -122,6 +124,7 @@ export class CmMachine {
     if (isUndecided(next)) this.#undecided++
     if (!REPEATING.has(next) && connection.pending) {
       connection.pending = null
+      this.#waiting.delete(connection)
       this.#table.setDeadline(connection, NEVER)
     }
     if (next !== 'ESTABLISHED' && connection.challengesLeft >= 0) this.#endChallenge(connection)
@@ -222,8 +225,23 @@ export class CmMachine {
     connection.intervalNs = connection.timeoutNs
     connection.firstSentNs = now
     connection.timed = true
-    this.#table.setDeadline(connection, now + connection.intervalNs)
-    this.#sender.bytes(connection, message)
+    this.#send(now, connection, message)
+  }
+
+  /** A message that has not left does not time out, and uses up no repetition: it waits for its turn. */
+  #send(now: Nanos, connection: CmConnection, message: Uint8Array): void {
+    const isSent = this.#sender.bytes(connection, message)
+    if (!isSent) this.#waiting.add(connection)
+    this.#table.setDeadline(connection, isSent ? now + connection.intervalNs : NEVER)
+  }
+
+  /** A datagram has left the outbox: the message that has waited longest takes its place. */
+  onRoom(now: Nanos): void {
+    if (this.#waiting.size === 0) return
+    const [connection] = this.#waiting
+    this.#waiting.delete(connection!)
+    connection!.firstSentNs = now
+    this.#send(now, connection!, connection!.pending!)
   }
 
   /** Sends the same bytes again, with the same ids. */
@@ -235,8 +253,7 @@ export class CmMachine {
     connection.retriesLeft--
     connection.timed = false
     this.#counters.repeated++
-    this.#table.setDeadline(connection, now + connection.intervalNs)
-    this.#sender.bytes(connection, connection.pending)
+    this.#send(now, connection, connection.pending)
   }
 
   /** An MRA arrived: this wait, and those after further repetitions, take as long as the peer requests. */

@@ -36,7 +36,8 @@ export interface CmOptions {
   /** Requests that wait for the application's decision, 1 to `connectionsMax`. Default 128. */
   pendingRequestsMax?: number
   /**
-   * Datagrams that wait for `pollTransmit`, 1 to 65,536. A further one is lost, as in a network. Default 256.
+   * Datagrams that wait for `pollTransmit`, 1 to 65,536. Of further ones, messages that await an answer wait for room, and answers are
+   * lost, as in a network. Default 256.
    */
   transmitQueueMax?: number
   /** Exponent of the time within which an end answers a message, 0 to 31. Default 20: 4.1 s. */

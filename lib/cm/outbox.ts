@@ -12,8 +12,8 @@ export class MadDatagram {
 }
 
 /**
- * A ring of fixed size for outgoing datagrams. When it is full, a datagram is lost, as in the network, and
- * the protocol repeats it. So a flood of requests cannot make it grow.
+ * A ring of fixed size for outgoing datagrams. When it is full, a message that awaits an answer waits for room (CmMachine). An answer is
+ * lost, as in the network, and the peer's repetition asks for it again. So a flood of requests cannot make it grow.
  */
 export class Outbox {
   readonly capacity: number

@@ -25,9 +25,13 @@ export class CmSender {
     this.#counters = counters
   }
 
-  /** Sends encoded bytes, for the first time or again. */
-  bytes(connection: CmConnection, message: Uint8Array): void {
-    this.#add(connection)?.bytes.set(message)
+  /** Sends encoded bytes, for the first time or again. False if the outbox is full: nothing is lost, the caller tries again. */
+  bytes({ local, remote, udpPort }: CmConnection, message: Uint8Array): boolean {
+    const datagram = this.#outbox.add(local, remote, udpPort)
+    if (datagram === null) return false
+    datagram.bytes.set(message)
+    this.#counters.sent++
+    return true
   }
 
   rtu(connection: CmConnection): void {

@@ -38,7 +38,7 @@ const DRAIN_NS: Nanos = 2 * SECOND
 const ASK_EVERY_NS: Nanos = SECOND
 /** If an answer takes longer than this on a live connection, the run fails. */
 const ANSWER_MAX_NS: Nanos = 20 * SECOND
-/** Data connections that are made at a time. A connection manager drops datagrams beyond some hundreds, and repeats them late. */
+/** Data connections that are made at a time. A connection manager drops answers beyond some hundreds, which are asked for again late. */
 const JOINING_MAX = 64
 
 type RunState =

@@ -3,6 +3,7 @@ import t from 'tap'
 import { ConnectionManager } from '../../lib/cm/connection-manager.js'
 import type { CmOptions, ConnectParams } from '../../lib/cm/options.js'
 import { MadDatagram } from '../../lib/cm/outbox.js'
+import type { Nanos } from '../../lib/time/nanos.js'
 import { HostAddress } from '../../lib/wire/net/address.js'
 import { OWN, OWN_GUID, PEER, PORT, Script, writeMessage } from './script.js'
 
@@ -80,7 +81,8 @@ t.test('an application that takes no events gets no more connections', async t =
   t.equal(manager.connectionCount, 0)
 })
 
-t.test('what does not fit into the transmit queue is lost, and repeated by its timer', async t => {
+/** A manager whose transmit queue takes three datagrams, with five connections that are being requested; and what takes its datagrams. */
+function fiveRequests() {
   let id = 0
   const manager = new ConnectionManager({
     caGuid: OWN_GUID,
@@ -88,21 +90,41 @@ t.test('what does not fit into the transmit queue is lost, and repeated by its t
     random: () => ++id,
     transmitQueueMax: 3,
   })
-  for (let i = 0; i < 5; i++) manager.connect(0, { ...CONNECT, qpn: 50 + i })
-  t.equal(manager.counters.outboxFull, 2)
+  const ids: number[] = []
+  for (let i = 0; i < 5; i++) ids.push(manager.connect(0, { ...CONNECT, qpn: 50 + i }))
   const datagram = new MadDatagram()
-  const taken = () => {
-    const ids: number[] = []
-    while (manager.pollTransmit(0, datagram)) ids.push(datagram.view.getUint32(24))
-    return ids
+  const taken = (now: Nanos) => {
+    const ofIds: number[] = []
+    while (manager.pollTransmit(now, datagram)) ofIds.push(datagram.view.getUint32(24))
+    return ofIds
   }
-  const first = taken()
-  t.equal(first.length, 3)
-  manager.onTimeout(6_144_000_000)
-  const second = taken()
-  t.equal(second.length, 3)
-  t.notSame(second, first.slice(1), 'the ring goes round')
-  t.equal(manager.counters.repeated, 5)
+  return { manager, ids, taken }
+}
+
+t.test(
+  'what does not fit into the transmit queue waits for room, and nothing times out meanwhile',
+  async t => {
+    const { manager, ids, taken } = fiveRequests()
+    t.equal(manager.pendingTransmits, 3, 'the queue is full')
+    const leftNs = 5_000_000_000
+    t.same(taken(leftNs), ids, 'each leaves once, in the order of the requests')
+    t.equal(manager.counters.outboxFull, 0)
+    // Linux's cm_convert_to_ms takes 4.096 us * 2^n for 2^(n - 8) ms: the answer's time, and twice the way's.
+    const waitNs = (2 ** (20 - 8) + 2 * 2 ** (18 - 8)) * 1_000_000
+    t.equal(manager.nextTimeout(), waitNs, 'that of a request that was in the queue at once')
+    manager.onTimeout(waitNs)
+    t.same(taken(waitNs), ids.slice(0, 3))
+    t.equal(manager.counters.repeated, 3)
+    manager.onTimeout(leftNs + waitNs)
+    t.same(taken(leftNs + waitNs), ids.slice(3), 'the others count from when they got room')
+  },
+)
+
+t.test('a connection that ends while its message waits for room sends nothing of it', async t => {
+  const { manager, ids, taken } = fiveRequests()
+  manager.disconnect(0, ids[4]!)
+  t.same(taken(0), ids.slice(0, 4), 'neither its REQ, nor the REJ, for which there was no room')
+  t.equal(manager.counters.outboxFull, 1)
 })
 
 t.test('a queue pair has one connection at a time', async t => {

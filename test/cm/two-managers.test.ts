@@ -208,3 +208,42 @@ t.test('what was proposed and refused leaves nothing behind', async t => {
   t.same([a.connectionCount, b.connectionCount], [0, 0])
   t.equal(a.propose(0, params, b).request.qpn, 10, 'the queue pair may be used again')
 })
+
+t.test('a thousand connections end at once: no datagram is lost, and none has to be repeated', async t => {
+  const CONNECTIONS = 1000
+  const random = new Random(2)
+  const addresses = [HostAddress.parse('10.0.0.1'), HostAddress.parse('10.0.0.2')] as const
+  const [a, b] = addresses.map(
+    (address, i) =>
+      new ConnectionManager({
+        caGuid: BigInt(i + 1),
+        addresses: [address],
+        random: () => random.u32(),
+        pendingRequestsMax: CONNECTIONS,
+      }),
+  ) as [ConnectionManager, ConnectionManager]
+  const managers = new Map([
+    [addresses[0].toString(), a],
+    [addresses[1].toString(), b],
+  ])
+  b.listen(PORT)
+  const ids: number[] = []
+  for (let i = 0; i < CONNECTIONS; i++) {
+    const of = { remote: addresses[1], port: PORT, qpn: 10 + i, startingPsn: 0, pathMtu: 1024 }
+    ids.push(a.connect(0, of))
+  }
+  t.equal(a.pendingTransmits, 256, 'no more wait in the queue')
+  carry(managers, [])
+  for (const [i, event] of eventsOf(b).entries()) b.accept(0, event.id, { qpn: 10 + i, startingPsn: 0 })
+  carry(managers, [])
+  t.equal(eventsOf(a).filter(({ type }) => type === 'established').length, CONNECTIONS)
+  t.equal(eventsOf(b).filter(({ type }) => type === 'established').length, CONNECTIONS)
+  for (const id of ids) a.disconnect(0, id)
+  const notes: Uint8Array[] = []
+  carry(managers, notes)
+  t.equal(notes.length, 2 * CONNECTIONS, 'a DREQ and a DREP for each')
+  for (const manager of [a, b]) {
+    t.equal(eventsOf(manager).filter(({ type }) => type === 'disconnected').length, CONNECTIONS)
+    t.match(manager.counters, { outboxFull: 0, repeated: 0 })
+  }
+})

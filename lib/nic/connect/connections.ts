@@ -434,7 +434,7 @@ export class Connections {
    */
   handOver(now: Nanos, to: Connections, roundTripNs: Nanos): boolean {
     const datagram = this.#datagram
-    if (!this.#cm.pollTransmitTo(to.#nic.address, datagram)) return false
+    if (!this.#cm.pollTransmitTo(now, to.#nic.address, datagram)) return false
     to.#handedOverNs = roundTripNs
     to.#cm.onMad(now, this.#nic.address, datagram.view, 0, datagram.bytes.length)
     to.dispatch(now)
