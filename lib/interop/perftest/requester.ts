@@ -157,11 +157,10 @@ async function answeredSends(run: Run, pair: RunPair, tally: Tally): Promise<voi
   for (let sent = 0; run.iterations > 0 ? sent < run.iterations : going(); sent++) {
     const began = performance.now()
     connection.postSend(work)
-    // The answer may come before this end's own completion. Neither is waited for twice.
-    for (const [isOwn, isAnswer] = [{ done: false }, { done: false }]; !isOwn.done || !isAnswer.done; ) {
+    // One completion is of the message, and one of the answer, which may come first.
+    for (let left = 2; left > 0; left--) {
       await anyCompleted(connection, completion)
-      if (completion.isReceive) isAnswer.done = connection.postReceive(receive!)
-      else isOwn.done = true
+      if (completion.isReceive) connection.postReceive(receive!)
     }
     const now = performance.now()
     tally.count(now, now - began)
