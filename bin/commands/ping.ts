@@ -13,7 +13,7 @@ import { commandOf } from './names.js'
 import { ADDRESS, OWN_IO, OWN_UDP_PORT, openOwnHost } from './own-host.js'
 import { addValueOptions, valuesOf } from './value-options.js'
 
-/** rping's own. Its server takes no longer ones unless it is told (`-S`). */
+/** rping's own. Its server takes longer ones with `-S` alone. */
 const SIZE_USUAL = 64
 
 const CLIENTS: readonly IdleRule[] = [

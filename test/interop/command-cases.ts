@@ -33,6 +33,14 @@ export function commandCases(guests: Guests): Case[] {
       )
     }
   }
+  for (const op of ['write', 'send']) {
+    const name = `ib_${op}_bw -q 2`
+    const tool = { op, test: 'bw', how: `ib_${op}_bw -d rxe0 -F -n ${TIMES} -x 1 -q 2`, qps: 2 }
+    cases.push(
+      { name, column: 'guest drives, clean', run: () => guestMeasures(guests, tool) },
+      { name, column: 'weir drives, clean', run: () => weirMeasures(guests, { ...tool, byManager: false }) },
+    )
+  }
   cases.push(
     { name: 'weir ping, rping', column: 'guest drives, clean', run: () => guestPings(guests) },
     { name: 'weir ping, rping', column: 'weir drives, clean', run: () => weirPings(guests) },
@@ -43,11 +51,12 @@ export function commandCases(guests: Guests): Case[] {
 interface Tool {
   op: string
   test: string
+  qps?: number
   /** The guest's command line, but for the server's address. */
   how: string
 }
 
-async function guestMeasures(guests: Guests, { op, test, how }: Tool): Promise<Ran> {
+async function guestMeasures(guests: Guests, { op, test, how, qps = 1 }: Tool): Promise<Ran> {
   const here = guests.command(
     LIMIT_SECONDS,
     ...['perf', test, '--listen', '--perftest', '--op', op, '--address', HERE[4]],
@@ -58,32 +67,33 @@ async function guestMeasures(guests: Guests, { op, test, how }: Tool): Promise<R
   await new Promise(resolve => setTimeout(resolve, 500))
   here.stop()
   const { ok, text } = await here.ended
-  const isServed = /^ 10\.99\.0\.1: (done|100 of .* Mpps)$/m.test(text)
-  return { ok: ok && there.ok && isServed && hasResult(there.text), text: there.text + text }
+  const isServed = new RegExp(`^ 10\\.99\\.0\\.1: (done|${qps * TIMES} of .* Mpps)$`, 'm').test(text)
+  return { ok: ok && there.ok && isServed && hasResult(there.text, qps), text: there.text + text }
 }
 
 async function weirMeasures(
   guests: Guests,
-  { op, test, how, byManager }: Tool & { byManager: boolean },
+  { op, test, how, byManager, qps = 1 }: Tool & { byManager: boolean },
 ): Promise<Ran> {
   await guests.inGuest(`timeout 80 ${how} >/tmp/s.log 2>&1 & echo $! >/tmp/s.pid; sleep 2`)
   const here = await guests.command(
     LIMIT_SECONDS,
     ...['perf', test, GUEST[4], '--perftest', '--op', op, '--iters', String(TIMES), '--json'],
+    ...(qps > 1 ? ['--qps', String(qps)] : []),
     ...(byManager ? ['--rdma-cm'] : []),
   ).ended
   const there = await guests.inGuest(
     'for i in $(seq 20); do kill -0 $(cat /tmp/s.pid) 2>/dev/null || break; sleep 0.2; done; cat /tmp/s.log; kill $(cat /tmp/s.pid) 2>/dev/null && exit 1; true',
   )
   return {
-    ok: here.ok && there.ok && here.text.includes(`"messages": ${TIMES}`),
+    ok: here.ok && there.ok && here.text.includes(`"messages": ${qps * TIMES}`),
     text: here.text + there.text,
   }
 }
 
 /** A row of perftest's table: bytes and the number of messages. */
-function hasResult(text: string): boolean {
-  return new RegExp(`^ +\\d+ +${TIMES} +\\d`, 'm').test(text)
+function hasResult(text: string, qps: number): boolean {
+  return new RegExp(`^ +\\d+ +${qps * TIMES} +\\d`, 'm').test(text)
 }
 
 async function guestPings(guests: Guests): Promise<Ran> {

@@ -68,7 +68,10 @@ const ROOMS: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['queue-pair.ts'],
   ],
   'lib/io': [['waiter.ts', 'source-port.ts', 'interfaces'], ['port.ts'], ['linux'], ['ports', 'loop']],
-  'lib/interop': [['conversation.ts', 'address-towards.ts'], ['rping', 'perftest']],
+  'lib/interop': [
+    ['conversation.ts', 'address-towards.ts'],
+    ['rping', 'perftest'],
+  ],
   'lib/nic': [
     ['types.ts', 'nic-options.ts'],
     ['keys', 'telemetry'],

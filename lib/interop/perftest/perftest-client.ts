@@ -14,8 +14,6 @@ import { TcpExchange } from './tcp-exchange.js'
 import { type Op, type PerftestTest, TESTS, type TestName } from './tests.js'
 import { VerbsExchange } from './verbs-exchange.js'
 
-/** A server answers each message at once: it only waits for its client. */
-const SILENCE_MS = 30_000
 const MIB = 2 ** 20
 
 export interface ClientOptions {
@@ -61,7 +59,7 @@ export async function runClient(host: Host, remote: string, options: ClientOptio
   const { signal, byManager, port } = options
   const exchange = byManager
     ? await talkTo(host, remote, port, signal)
-    : new TcpExchange(await dial(host.about.address, remote, port, signal), SILENCE_MS)
+    : new TcpExchange(await dial(host.about.address, remote, port, signal), remote)
   const cancel = () => void exchange.close()
   signal.addEventListener('abort', cancel, { once: true })
   try {
@@ -129,7 +127,7 @@ class Client {
         )
       await pair.connect({ qpn: theirs.qpn, psn: theirs.psn })
     }
-    await this.#synchronize(this.#test.keysBefore - 1)
+    await this.#synchronize()
   }
 
   /** With it: before and after they connect, the ends wait for each other by keys of zeros. */
@@ -147,12 +145,13 @@ class Client {
     }
     await this.#swap(none)
     for (const pair of this.#pairs) pair.theirs = await this.#swap(pair.mine)
-    await this.#synchronize(this.#test.keysBefore - 1)
+    await this.#synchronize()
   }
 
-  /** The first of further rounds is of all queue pairs where there are rounds for it; the others are of the first alone. */
-  async #synchronize(times: number): Promise<void> {
-    for (let i = 0; i < times; i++) await this.#swap(this.#pairs[0]!.mine)
+  /** The rounds after the first, in which the ends have learned what they need: they wait for each other. */
+  async #synchronize(): Promise<void> {
+    for (const whose of this.#test.keysBefore.slice(1))
+      for (const { mine } of whose === 'all' ? this.#pairs : this.#pairs.slice(0, 1)) await this.#swap(mine)
   }
 
   #receives(memory: TestMemory) {

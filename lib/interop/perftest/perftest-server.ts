@@ -13,8 +13,6 @@ import { VerbsExchange } from './verbs-exchange.js'
 
 /** Clients at a time. A further one is turned away. */
 const CLIENTS_MAX = 16
-/** A client that has connected and says nothing for so long is turned away: longer than any test by count takes. */
-const SILENCE_MS = 600_000
 
 /** Serves clients until it is closed. What a client does ends its own session alone. */
 export class PerftestServer {
@@ -80,13 +78,15 @@ export class PerftestServer {
   }
 
   #onSocket(socket: Socket): void {
-    if (this.#sessions.size === CLIENTS_MAX) {
+    // A client that has left already has no address.
+    const remote = socket.remoteAddress?.split('%', 1)[0]
+    if (remote === undefined || this.#sessions.size === CLIENTS_MAX) {
       socket.destroy()
       return
     }
     this.#open.add(socket)
     socket.once('close', () => this.#open.delete(socket))
-    void this.#serve(new TcpExchange(socket, SILENCE_MS), false)
+    void this.#serve(new TcpExchange(socket, remote), false)
   }
 
   async #accept(): Promise<void> {
@@ -109,10 +109,14 @@ export class PerftestServer {
 
   /** The first connection of a client with `-R` carries messages. */
   async #serveByManager(connection: HostConnection): Promise<void> {
-    const memory = await MessageMemory.open(this.#host, connection.domain)
-    for (const receive of memory.receives) connection.postReceive(receive)
-    await this.#serve(new VerbsExchange(new Conversation(connection, memory)), true)
-    await this.#host.deregister(memory.region)
+    try {
+      const memory = await MessageMemory.open(this.#host, connection.domain)
+      for (const receive of memory.receives) connection.postReceive(receive)
+      await this.#serve(new VerbsExchange(new Conversation(connection, memory)), true)
+      await this.#host.deregister(memory.region)
+    } catch (error) {
+      if (!isClosing(error)) throw error
+    }
   }
 
   async #serve(exchange: Exchange, byManager: boolean): Promise<void> {
@@ -128,4 +132,9 @@ export class PerftestServer {
     this.#sessions.delete(session)
     this.#onLeft(left)
   }
+}
+
+/** The host is closed, and with it everything that this end had. */
+function isClosing(error: unknown): boolean {
+  return error instanceof WeirError && error.code === 'WEIR_BAD_STATE'
 }

@@ -37,7 +37,7 @@ export interface Left {
   remote: string
   /** Null: it left before. */
   version: string | null
-  /** What it has told of its bandwidth. */
+  /** What it has said of its bandwidth. */
   report: Report | null
   error: Error | null
 }
@@ -163,8 +163,12 @@ export class Session {
     this.#isOver = true
     clearTimeout(this.#settling)
     const { exchange, host } = this.#options
-    await exchange.close()
-    await Promise.all(this.#connections.map(connection => connection.disconnect()))
-    if (this.#memory !== null) await host.deregister(this.#memory.region)
+    try {
+      await exchange.close()
+      await Promise.all(this.#connections.map(connection => connection.disconnect()))
+      if (this.#memory !== null) await host.deregister(this.#memory.region)
+    } catch {
+      // The host is closed, and with it everything that this end had.
+    }
   }
 }

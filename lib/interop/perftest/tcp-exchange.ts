@@ -8,6 +8,9 @@ import { FIGURE_BYTES, KEYS_TEXT_BYTES, type Keys, keysText, readKeysText } from
 const KEYS_BEGIN = /^[0-9a-f]{4}:/i
 /** What each end says last before it ends its TCP connection, some without waiting for the other. */
 const DONE = Buffer.from('done\0', 'latin1')
+/** A peer that owes a message of its handshake and says nothing for so long has gone. */
+const SILENCE_MS = 30_000
+const KEEP_ALIVE_MS = 30_000
 /** More than any message that is awaited. A peer that sends more at once has another protocol. */
 const UNREAD_BYTES_MAX = 4096
 
@@ -22,14 +25,15 @@ export class TcpExchange implements Exchange {
   #failure: Error | null = null
   #wake: () => void = () => {}
 
-  /** @param silenceMs a peer that owes a message and says nothing for so long has gone; 0: it may take any time */
-  constructor(socket: Socket, silenceMs = 0) {
+  /** @param remote the other end's address, without a zone */
+  constructor(socket: Socket, remote: string) {
     this.#socket = socket
-    this.remote = HostAddress.parse(socket.remoteAddress!).toString()
+    this.remote = HostAddress.parse(remote).toString()
     socket.setNoDelay(true)
-    if (silenceMs > 0) socket.setTimeout(silenceMs)
+    // A client that is switched off amid the data would keep its place for good.
+    socket.setKeepAlive(true, KEEP_ALIVE_MS)
     socket.on('data', bytes => this.#take(bytes))
-    socket.on('timeout', () => this.#fail('WEIR_UNREACHABLE', `has said nothing for ${silenceMs / 1000} s`))
+    socket.on('timeout', () => this.#fail('WEIR_UNREACHABLE', `has said nothing for ${SILENCE_MS / 1000} s`))
     socket.on('error', cause =>
       this.#fail('WEIR_CONNECTION_LOST', `has ended its TCP connection (${cause.message})`),
     )
@@ -53,7 +57,10 @@ export class TcpExchange implements Exchange {
   }
 
   async read(bytes: number): Promise<Uint8Array> {
-    if (!(await this.#has(bytes))) throw this.#broken(bytes)
+    this.#socket.setTimeout(SILENCE_MS)
+    const isThere = await this.#has(bytes)
+    this.#socket.setTimeout(0)
+    if (!isThere) throw this.#broken(bytes)
     const message = Uint8Array.from(this.#unread.subarray(0, bytes))
     this.#unread = this.#unread.subarray(bytes)
     return message

@@ -9,8 +9,8 @@ export type Op = (typeof OPS)[number]
 export const PERFTEST_PORT = 18_515
 
 export interface PerftestTest {
-  /** How often the keys of each end are exchanged until the data may begin, with one queue pair. */
-  keysBefore: number
+  /** Whose keys the ends exchange, and in which rounds, until the data may begin: those of all queue pairs, or of the first. */
+  keysBefore: readonly ('all' | 'first')[]
   /** How often after the data. The first says that the client is done, the last that both are. */
   keysAfter: number
   /** The client tells what it has measured. */
@@ -23,8 +23,19 @@ export interface PerftestTest {
 
 const bandwidth = { size: 65_536, iterations: 1000 }
 /** The listening end does nothing, so it waits for the client's keys. */
-const passive = { ...bandwidth, keysBefore: 3, keysAfter: 2, reports: true }
-const latency = { keysBefore: 4, keysAfter: 1, reports: false, size: 2, iterations: 1000 }
+const passive: Omit<PerftestTest, 'opcode'> = {
+  ...bandwidth,
+  keysBefore: ['all', 'all', 'first'],
+  keysAfter: 2,
+  reports: true,
+}
+const latency: Omit<PerftestTest, 'opcode'> = {
+  keysBefore: ['all', 'all', 'all', 'first'],
+  keysAfter: 1,
+  reports: false,
+  size: 2,
+  iterations: 1000,
+}
 const { RDMA_WRITE, SEND, RDMA_READ, FETCH_AND_ADD } = WorkOpcode
 /** An atomic is of 8 bytes. */
 export const ATOMIC_BYTES = 8
@@ -32,7 +43,13 @@ export const ATOMIC_BYTES = 8
 export const TESTS: Readonly<Record<TestName, Readonly<Record<Op, PerftestTest>>>> = {
   bw: {
     write: { ...passive, opcode: RDMA_WRITE, iterations: 5000 },
-    send: { ...bandwidth, opcode: SEND, keysBefore: 4, keysAfter: 1, reports: false },
+    send: {
+      ...bandwidth,
+      opcode: SEND,
+      keysBefore: ['all', 'first', 'all', 'first'],
+      keysAfter: 1,
+      reports: false,
+    },
     read: { ...passive, opcode: RDMA_READ },
     atomic: { ...passive, opcode: FETCH_AND_ADD, size: ATOMIC_BYTES },
   },

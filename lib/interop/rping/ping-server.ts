@@ -69,10 +69,12 @@ export class PingServer {
     const left: PingedBy = { remote: connection.remote, pings: 0, error: null }
     try {
       await this.#answer(connection, left)
+      await connection.disconnect()
     } catch (error) {
       left.error = error as Error
+      // A host that is closed has no connections.
+      await connection.disconnect().catch(() => {})
     }
-    await connection.disconnect()
     this.#peers--
     this.#onPlace()
     this.#onLeft(left)
@@ -117,8 +119,7 @@ export class PingServer {
         left.pings++
       }
     } finally {
-      await this.#host.deregister(region)
-      await this.#host.deregister(memory.region)
+      for (const each of [region, memory.region]) await this.#host.deregister(each).catch(() => {})
     }
   }
 }
