@@ -30,7 +30,7 @@ export const OWN_UDP_PORT = {
   command: { flag: '-P, --port <port>' },
 } as const satisfies CommandOption
 
-export interface OwnHostOptions extends Partial<HostOptions> {
+interface OwnHostOptions extends Partial<HostOptions> {
   /** The host to talk to; undefined: this end listens. */
   towards?: string | undefined
   address?: string | undefined

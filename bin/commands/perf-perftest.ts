@@ -4,7 +4,7 @@ import { WeirError } from '../../lib/errors.js'
 import { type ClientResult, runClient } from '../../lib/interop/perftest/perftest-client.js'
 import { PerftestServer } from '../../lib/interop/perftest/perftest-server.js'
 import type { Left } from '../../lib/interop/perftest/session.js'
-import { ATOMIC_BYTES, type Op, PERFTEST_PORT, TESTS } from '../../lib/interop/perftest/tests.js'
+import { ATOMIC_BYTES, PERFTEST_PORT, type PerftestOp, TESTS } from '../../lib/interop/perftest/tests.js'
 import type { CommandOption, IdleRule } from '../../lib/options/option.js'
 import { cancelOnSignal } from '../cancel-on-signal.js'
 import { columnsMost } from './fit.js'
@@ -127,7 +127,7 @@ export async function runPerftest(
 type OwnHost = Awaited<ReturnType<typeof openOwnHost>>['host']
 
 function sizeOf(test: Test, { op, sizeBytes }: PerftestValues): number {
-  const { size } = TESTS[test][op as Op]
+  const { size } = TESTS[test][op as PerftestOp]
   if (op === 'atomic' && sizeBytes !== undefined && sizeBytes !== ATOMIC_BYTES)
     throw bad(`--size: an atomic has ${ATOMIC_BYTES} bytes`)
   return sizeBytes ?? size
@@ -150,11 +150,11 @@ async function measure(
     perftestPort = PERFTEST_PORT,
   } = values
   const size = sizeOf(test, values)
-  const usual = durationNs > 0 ? 0 : TESTS[test][op as Op].iterations
+  const usual = durationNs > 0 ? 0 : TESTS[test][op as PerftestOp].iterations
   const { iterations = usual } = values
   const result = await runClient(host, remote, {
     test,
-    op: op as Op,
+    op: op as PerftestOp,
     port: perftestPort,
     byManager: rdmaCm,
     size,
@@ -215,7 +215,7 @@ async function serve(host: OwnHost, test: Test, values: PerftestValues, signal: 
   const exact = sizeOf(test, values)
   const size = test === 'lat' && op === 'write' ? exact : Math.max(exact, LISTENING_BYTES)
   const onLeft = (left: Left) => process.stdout.write(json ? `${leftJson(left)}\n` : leftLine(left))
-  const server = await PerftestServer.listen(host, { test, op: op as Op, size, port }, onLeft)
+  const server = await PerftestServer.listen(host, { test, op: op as PerftestOp, size, port }, onLeft)
   if (!json) {
     const { address, io } = host.about
     process.stdout.write(` listening for ib_${op}_${test} at ${address}, port ${port}; io ${io}\n`)

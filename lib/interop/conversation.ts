@@ -10,7 +10,7 @@ import { WorkStatus, workStatusName } from '../qp/queues/work-status.js'
 /** Messages that may wait until they are asked for. A peer that sends more waits: receiver not ready. */
 const MESSAGES_MAX = 8
 /** Bytes of a message. A longer one ends the connection. */
-export const MESSAGE_BYTES_MAX = 256
+const MESSAGE_BYTES_MAX = 256
 
 /** Memory for the messages of one connection, in either direction. */
 export class MessageMemory {

@@ -22,7 +22,7 @@ export interface Ran {
 }
 
 /** A program that runs. */
-export interface Started {
+interface Started {
   /** It has said that it listens, or has ended. */
   listening: Promise<void>
   ended: Promise<Ran>

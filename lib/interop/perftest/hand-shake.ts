@@ -1,5 +1,5 @@
 /** What the two ends say first: version, buffer sizes, path MTU. */
-import type { Exchange } from './exchange.js'
+import type { MessageExchange } from './message-exchange.js'
 import {
   CACHE_LINE,
   CYCLE_BUFFER,
@@ -21,7 +21,11 @@ export interface Agreed {
 }
 
 /** @param speaksFirst the client does */
-export async function shakeHands(exchange: Exchange, speaksFirst: boolean, pathMtu: number): Promise<Agreed> {
+export async function shakeHands(
+  exchange: MessageExchange,
+  speaksFirst: boolean,
+  pathMtu: number,
+): Promise<Agreed> {
   const swap = async (mine: Uint8Array, bytes: number): Promise<Uint8Array> => {
     if (speaksFirst) await exchange.write(mine)
     const theirs = await exchange.read(bytes)

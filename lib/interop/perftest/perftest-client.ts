@@ -5,20 +5,20 @@ import type { Host } from '../../host/host.js'
 import type { HostConnection } from '../../host/host-connection.js'
 import type { Nanos } from '../../time/nanos.js'
 import { Conversation, MessageMemory } from '../conversation.js'
-import type { Exchange } from './exchange.js'
 import { shakeHands } from './hand-shake.js'
+import type { MessageExchange } from './message-exchange.js'
 import { CYCLE_BUFFER, FIGURE_BYTES, figuresOf, type Keys } from './messages.js'
 import { connectPatiently, hostOf, keysOf, TestMemory } from './queue-pairs.js'
 import { type Measured, pingPong, type Run, roundTrips, stream } from './requester.js'
 import { TcpExchange } from './tcp-exchange.js'
-import { type Op, type PerftestTest, TESTS, type TestName } from './tests.js'
+import { type PerftestOp, type PerftestTest, TESTS, type TestName } from './tests.js'
 import { VerbsExchange } from './verbs-exchange.js'
 
 const MIB = 2 ** 20
 
 export interface ClientOptions {
   test: TestName
-  op: Op
+  op: PerftestOp
   /** Port of TCP and of the connection manager. */
   port: number
   /** The connection manager makes the queue pairs and carries the messages (-R). */
@@ -76,12 +76,12 @@ export async function runClient(host: Host, remote: string, options: ClientOptio
 class Client {
   readonly #host: Host
   readonly #remote: string
-  readonly #exchange: Exchange
+  readonly #exchange: MessageExchange
   readonly #options: ClientOptions
   readonly #test: PerftestTest
   readonly #pairs: Pair[] = []
 
-  constructor(host: Host, remote: string, exchange: Exchange, options: ClientOptions) {
+  constructor(host: Host, remote: string, exchange: MessageExchange, options: ClientOptions) {
     this.#host = host
     this.#remote = remote
     this.#exchange = exchange

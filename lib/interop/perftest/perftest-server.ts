@@ -6,7 +6,7 @@ import type { HostConnection } from '../../host/host-connection.js'
 import type { HostListener } from '../../host/host-listener.js'
 import type { DomainId } from '../../qp/memory/memory.js'
 import { Conversation, MessageMemory } from '../conversation.js'
-import type { Exchange } from './exchange.js'
+import type { MessageExchange } from './message-exchange.js'
 import { type Left, type Listens, Session } from './session.js'
 import { TcpExchange } from './tcp-exchange.js'
 import { VerbsExchange } from './verbs-exchange.js'
@@ -119,7 +119,7 @@ export class PerftestServer {
     }
   }
 
-  async #serve(exchange: Exchange, byManager: boolean): Promise<void> {
+  async #serve(exchange: MessageExchange, byManager: boolean): Promise<void> {
     const session = new Session({
       ...this.#listens,
       host: this.#host,

@@ -15,7 +15,7 @@ const READS_MAX = 16
 const PEAK_MS = 100
 
 /** A queue pair, and the memory at its other end. */
-export interface RunPair {
+interface RunPair {
   connection: HostConnection
   remoteAddress: number
   rkey: number
@@ -36,7 +36,7 @@ export interface Run {
 }
 
 export interface Measured {
-  /** Of all queue pairs. */
+  /** The sum of all queue pairs. */
   messages: number
   seconds: number
   /** Rate of the best 100 ms. */

@@ -7,12 +7,12 @@ import type { Host } from '../../host/host.js'
 import type { HostConnection } from '../../host/host-connection.js'
 import type { HostQueuePair } from '../../host/host-queue-pair.js'
 import type { DomainId } from '../../qp/memory/memory.js'
-import type { Exchange } from './exchange.js'
 import { type Agreed, shakeHands } from './hand-shake.js'
+import type { MessageExchange } from './message-exchange.js'
 import { FIGURE_BYTES, type Keys, type Report, readFigures } from './messages.js'
 import { hostOf, keysOf, TestMemory } from './queue-pairs.js'
 import { answerWrites, takeSends } from './responder.js'
-import type { Op, TestName } from './tests.js'
+import type { PerftestOp, TestName } from './tests.js'
 
 /** Queue pairs of one client. */
 const QUEUE_PAIRS_MAX = 16
@@ -27,7 +27,7 @@ const MESSAGES_MAX = 1000
 /** What the listening end measures: as the client's program. */
 export interface Listens {
   test: TestName
-  op: Op
+  op: PerftestOp
   /** Bytes of a message: of ib_write_lat exactly, else the most. */
   size: number
 }
@@ -43,9 +43,9 @@ export interface Left {
 }
 
 /** What a session needs of the server. */
-export interface SessionOptions extends Listens {
+interface SessionOptions extends Listens {
   host: Host
-  exchange: Exchange
+  exchange: MessageExchange
   /** The client has its queue pairs from the connection manager (-R). */
   byManager: boolean
   domain: DomainId

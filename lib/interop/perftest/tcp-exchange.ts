@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import { WeirError } from '../../errors.js'
 import { HostAddress } from '../../wire/net/address.js'
-import type { Exchange } from './exchange.js'
+import type { MessageExchange } from './message-exchange.js'
 import { FIGURE_BYTES, KEYS_TEXT_BYTES, type Keys, keysText, readKeysText } from './messages.js'
 
 /** Bytes of text that no figure begins with: as a number they would be below 1e-70 or above 1e150. */
@@ -17,7 +17,7 @@ const UNREAD_BYTES_MAX = 4096
 /**
  * perftest reads a message by one call and takes no other count of bytes, so each message is one write.
  */
-export class TcpExchange implements Exchange {
+export class TcpExchange implements MessageExchange {
   readonly remote: string
   readonly #socket: Socket
   #unread = Buffer.alloc(0)

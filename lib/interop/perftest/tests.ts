@@ -3,7 +3,7 @@ import { WorkOpcode } from '../../qp/queues/work.js'
 
 export type TestName = 'bw' | 'lat'
 export const OPS = ['write', 'send', 'read', 'atomic'] as const
-export type Op = (typeof OPS)[number]
+export type PerftestOp = (typeof OPS)[number]
 
 /** TCP port of perftest, and with `-R` port of the connection manager. */
 export const PERFTEST_PORT = 18_515
@@ -40,7 +40,7 @@ const { RDMA_WRITE, SEND, RDMA_READ, FETCH_AND_ADD } = WorkOpcode
 /** An atomic is of 8 bytes. */
 export const ATOMIC_BYTES = 8
 
-export const TESTS: Readonly<Record<TestName, Readonly<Record<Op, PerftestTest>>>> = {
+export const TESTS: Readonly<Record<TestName, Readonly<Record<PerftestOp, PerftestTest>>>> = {
   bw: {
     write: { ...passive, opcode: RDMA_WRITE, iterations: 5000 },
     send: {

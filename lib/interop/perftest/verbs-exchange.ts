@@ -1,10 +1,10 @@
 import { WeirError } from '../../errors.js'
 import type { Conversation } from '../conversation.js'
-import type { Exchange } from './exchange.js'
+import type { MessageExchange } from './message-exchange.js'
 import { FIGURE_BYTES, KEYS_BYTES, type Keys, keysBytes, readKeysBytes } from './messages.js'
 
 /** What `-R` uses: a connection of its own, which carries a message in each SEND. */
-export class VerbsExchange implements Exchange {
+export class VerbsExchange implements MessageExchange {
   readonly remote: string
   readonly #talk: Conversation
 

@@ -6,7 +6,7 @@ export const INFO_BYTES = 16
 export const PING_BYTES_MAX = 65_535
 
 /** A piece of memory of one end. */
-export interface MemoryInfo {
+interface MemoryInfo {
   address: number
   key: number
   length: number

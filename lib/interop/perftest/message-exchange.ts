@@ -1,7 +1,7 @@
 /** How the two ends of perftest exchange messages: by TCP, or by SENDs of a connection. */
 import type { Keys } from './messages.js'
 
-export interface Exchange {
+export interface MessageExchange {
   readonly remote: string
   /** Keys travel in another form by each way. */
   writeKeys(keys: Keys): Promise<void>
