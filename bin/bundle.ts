@@ -19,6 +19,7 @@ const ENTRIES = {
   weir: 'bin/weir.ts',
   'command-line': 'bin/command-line.ts',
   'host-thread': 'lib/daemon/host-thread.ts',
+  'verbs-thread': 'lib/host/verbs-thread.ts',
   'veth-worker': 'switch-emu/veth/veth-worker.ts',
 }
 

@@ -16,6 +16,7 @@ const LOADERS: Record<CommandName | 'internal', () => Promise<Command>> = {
   cancel: async () => (await import('./commands/cancel.js')).cancelCommand(),
   stop: async () => (await import('./commands/stop.js')).stopCommand(),
   perf: async () => (await import('./commands/perf.js')).perfCommand(),
+  ping: async () => (await import('./commands/ping.js')).pingCommand(),
   run: async () => (await import('./commands/run.js')).runCommand(),
   lab: async () => (await import('./commands/lab.js')).labCommand(),
   cc: async () => (await import('./commands/cc.js')).ccCommand(),

@@ -39,6 +39,11 @@ export const COMMANDS = {
     usage: 'bw|lat [options] HOST',
     description: 'measure bandwidth or latency between the daemon on this host and one on another',
   },
+  ping: {
+    usage: '[options] HOST | --listen',
+    description:
+      "send pings by RDMA to rping's server, or to weir ping --listen, and print round-trip times; needs no daemon",
+  },
   run: { usage: '[options] SCENARIO', description: 'run a scenario file and report what happened' },
   lab: {
     usage: 'up|down|status|exec|pfc|list …',

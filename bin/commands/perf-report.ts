@@ -1,5 +1,6 @@
 /** Report of a measurement by `weir perf`. */
 import type { PerfReply, PerfRequest } from '../../lib/client/daemon-client.js'
+import type { LatencySummary } from '../../lib/perf/latency.js'
 
 export type Test = 'bw' | 'lat'
 
@@ -83,18 +84,7 @@ export function reportOf(request: PerfRequest, reply: PerfReply): PerfReport {
     goodputBps: isSumKnown ? reply.goodputBps + reply.remoteGoodputBps : null,
     peakBps: isSumKnown ? reply.peakBps + (bidirectional ? reply.remotePeakBps : 0) : null,
     messagesPerSecond: isKnown ? messages / seconds : null,
-    latencyUs: latency && {
-      min: us(latency.min),
-      p50: us(latency.p50),
-      p90: us(latency.p90),
-      p99: us(latency.p99),
-      p999: us(latency.p999),
-      p9999: us(latency.p9999),
-      max: us(latency.max),
-      mean: us(latency.mean),
-      stdev: us(latency.stdev),
-    },
-    histogram: reply.latency?.histogram.map(({ fromNs, count }) => ({ fromUs: fromNs / 1000, count })) ?? [],
+    ...latencyOf(latency, reply.latency),
     retransmittedBytes,
     spuriousRetransmissions,
     cpuSecondsPerGB:
@@ -114,6 +104,27 @@ export function reportOf(request: PerfRequest, reply: PerfReply): PerfReport {
     controller: reply.controller,
     controllerReason: reply.controllerReason,
     io,
+  }
+}
+
+/** Times as a report has them. @param counted those of the histogram, where the others say nothing */
+export function latencyOf(
+  latency: LatencySummary | null,
+  counted: LatencySummary | null = latency,
+): Pick<PerfReport, 'latencyUs' | 'histogram'> {
+  return {
+    latencyUs: latency && {
+      min: us(latency.min),
+      p50: us(latency.p50),
+      p90: us(latency.p90),
+      p99: us(latency.p99),
+      p999: us(latency.p999),
+      p9999: us(latency.p9999),
+      max: us(latency.max),
+      mean: us(latency.mean),
+      stdev: us(latency.stdev),
+    },
+    histogram: counted?.histogram.map(({ fromNs, count }) => ({ fromUs: fromNs / 1000, count })) ?? [],
   }
 }
 

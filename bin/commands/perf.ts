@@ -9,6 +9,7 @@ import {
   type Progress,
 } from '../../lib/client/daemon-client.js'
 import { WeirError } from '../../lib/errors.js'
+import { OPS } from '../../lib/interop/perftest/tests.js'
 import type { CommandOption } from '../../lib/options/option.js'
 import { DEPTH, DURATION, ITERATIONS, OP, PATH_MTU, QPS, SIZE, WARMUP } from '../../lib/perf/perf-options.js'
 import { cancelOnSignal } from '../cancel-on-signal.js'
@@ -17,6 +18,13 @@ import { columnsMost } from './fit.js'
 import { PEER_PORT, parseHost } from './host-path.js'
 import { commandOf } from './names.js'
 import { intervalDisplay, type PerfTable, perfTable } from './perf-display.js'
+import {
+  CLIENTS_ONLY,
+  DAEMONS_ONLY,
+  PERFTEST_OPTIONS,
+  type PerftestValues,
+  runPerftest,
+} from './perf-perftest.js'
 import { type PerfReport, reportOf, type Test } from './perf-report.js'
 import { withSocketOption } from './socket-option.js'
 import { addValueOptions, valuesOf } from './value-options.js'
@@ -41,11 +49,22 @@ export interface PerfFlags {
   histogram?: boolean
   json?: boolean
   port?: string
+  perftest?: boolean
+  rdmaCm?: boolean
+  listen?: boolean
+  address?: string
+  io?: string
+  perftestPort?: string
   socket: string
 }
 
 function flag(name: string, doc: string, more: Partial<CommandOption> = {}) {
   return { name, kind: 'flag', doc, command: { flag: `--${name}` }, ...more } as CommandOption
+}
+
+/** A row of another table, with rules of this one. */
+function withRules<O extends CommandOption>(option: O, more: Partial<CommandOption>): CommandOption {
+  return { ...option, ...more } as CommandOption
 }
 
 /** What differs between the two tests. */
@@ -55,7 +74,11 @@ const TESTS = {
     operation: 'operation',
     op: 'write',
     sizeBytes: 65_536,
-    more: [QPS, DEPTH, flag('bidirectional', 'the other host sends too, as fast as it can')],
+    more: [
+      withRules(QPS, { idle: [CLIENTS_ONLY] }),
+      withRules(DEPTH, { idle: [CLIENTS_ONLY] }),
+      flag('bidirectional', 'the other host sends too, as fast as it can', { idle: [DAEMONS_ONLY] }),
+    ],
   },
   lat: {
     about: 'latency: one message and its answer',
@@ -69,20 +92,25 @@ const TESTS = {
 function optionsOf(test: Test) {
   const { operation, op, sizeBytes, more } = TESTS[test]
   return [
-    { ...OP, doc: operation, default: op },
-    { ...SIZE, default: sizeBytes },
-    flag('all', 'all sizes from 2 bytes to 8 MiB, by powers of two'),
-    DURATION,
-    ITERATIONS,
-    WARMUP,
-    PATH_MTU,
+    { ...OP, choices: OPS, doc: `${operation}; atomic with --perftest alone`, default: op },
+    withRules(SIZE, {
+      command: { ...SIZE.command, usual: `${sizeBytes}; with --perftest that of its program` },
+    }),
+    flag('all', 'all sizes from 2 bytes to 8 MiB, by powers of two', { idle: [DAEMONS_ONLY] }),
+    withRules(DURATION, { idle: [...DURATION.idle, CLIENTS_ONLY] }),
+    withRules(ITERATIONS, { idle: [CLIENTS_ONLY] }),
+    withRules(WARMUP, { idle: [...WARMUP.idle, DAEMONS_ONLY] }),
+    withRules(PATH_MTU, { idle: [CLIENTS_ONLY] }),
     ...more,
     ccOption('congestion control of what this end sends', { usual: "the daemon's" }),
     {
-      ...flag('busyPoll', 'both daemons poll for packets without sleeping: a whole core each'),
+      ...flag('busyPoll', 'both daemons poll for packets without sleeping: a whole core each', {
+        idle: [DAEMONS_ONLY],
+      }),
       command: { flag: '--busy-poll' },
     },
     PEER_PORT,
+    ...PERFTEST_OPTIONS,
     flag('histogram', 'print the distribution of the times', {
       idle: [{ while: { json: true }, why: '--json prints it anyway', mend: 'no --json' }],
     }),
@@ -93,7 +121,7 @@ function optionsOf(test: Test) {
 /** What `valuesOf` finds: the table is put together, so the types of its rows are lost. */
 interface PerfValues {
   op: string
-  sizeBytes: number
+  sizeBytes?: number
   all?: boolean
   iterations?: number
   durationNs?: number
@@ -127,14 +155,22 @@ function testCommand(test: Test): Command {
   const command = new Command(test)
     .usage('[options] HOST')
     .description(TESTS[test].about)
-    .argument('<host>', 'a name, an address, or weir://HOST:PORT')
+    .argument('[host]', 'a name, an address, or weir://HOST:PORT; none with --listen')
   addValueOptions(command, optionsOf(test))
   withSocketOption(command)
   addCongestionFlags(command)
-  return command.action((host: string, flags: PerfFlags) => runPerf(test, host, flags))
+  return command.action((host: string | undefined, flags: PerfFlags) => runPerf(test, host, flags))
 }
 
-async function runPerf(test: Test, host: string, flags: PerfFlags): Promise<void> {
+async function runPerf(test: Test, host: string | undefined, flags: PerfFlags): Promise<void> {
+  if (flags.perftest) {
+    const { telemetry = [], paths = [], ccOption } = flags
+    if (telemetry.length + paths.length > 0)
+      throw bad("--telemetry and --paths have no effect with --perftest: perftest's hosts do neither")
+    await runPerftest(test, host, valuesOf(optionsOf(test), flags) as PerftestValues, ccOption)
+    return
+  }
+  if (host === undefined) throw bad('name the host to measure to')
   const requests = requestsOf(test, host, flags)
   const cancelled = new AbortController()
   const client = await connectDaemon(flags.socket)
@@ -189,6 +225,7 @@ async function measure(
 export function requestsOf(test: Test, host: string, flags: PerfFlags): PerfRequest[] {
   const values = valuesOf(optionsOf(test), flags) as PerfValues
   const { all = false, iterations = 0, warmupNs = WARMUP_NS, pathMtu = 0 } = values
+  if (values.op === 'atomic') throw bad('--op atomic is for --perftest: daemons measure write, send and read')
   const { durationNs = all ? DURATION_OF_ALL_NS : DURATION_NS } = values
   const shared = {
     ...parseHost(host, values.port),
@@ -204,7 +241,7 @@ export function requestsOf(test: Test, host: string, flags: PerfFlags): PerfRequ
     pathMtu,
     ...congestionOf(values.cc, flags),
   }
-  const sizes = all ? ALL_SIZES : [values.sizeBytes]
+  const sizes = all ? ALL_SIZES : [values.sizeBytes ?? TESTS[test].sizeBytes]
   return sizes.map(size => ({ ...shared, size }))
 }
 

@@ -21,6 +21,15 @@ export interface Ran {
   text: string
 }
 
+/** A program that runs. */
+interface Started {
+  /** It has said that it listens, or has ended. */
+  listening: Promise<void>
+  ended: Promise<Ran>
+  /** As Ctrl-C. */
+  stop: () => void
+}
+
 /** Where the guests live: `RXE_HOME` and `RXE_NS` of their scripts, with defaults of their own. */
 export class Guests {
   readonly #env: NodeJS.ProcessEnv
@@ -105,13 +114,17 @@ export class Guests {
     )
   }
 
-  /** Starts a program of this project in the network of the guests. `listening`: it has said so, or has ended. */
-  weir(
-    seconds: number,
-    module: string,
-    ...args: string[]
-  ): { listening: Promise<void>; ended: Promise<Ran> } {
-    const path = join(repositoryRoot, 'dist', 'test', 'interop', module)
+  /** Starts a program of the tests in the network of the guests. */
+  weir(seconds: number, module: string, ...args: string[]): Started {
+    return this.#start(seconds, join(repositoryRoot, 'dist', 'test', 'interop', module), args)
+  }
+
+  /** Starts the command `weir` in the network of the guests. */
+  command(seconds: number, ...args: string[]): Started {
+    return this.#start(seconds, join(repositoryRoot, 'dist', 'bin', 'weir.js'), args)
+  }
+
+  #start(seconds: number, path: string, args: readonly string[]): Started {
     const child = spawn(join(SCRIPTS, 'net.sh'), ['exec', process.execPath, path, ...args], {
       env: this.#env,
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -135,7 +148,7 @@ export class Guests {
         resolve({ ok: code === 0, text })
       })
     })
-    return { listening, ended }
+    return { listening, ended, stop: () => void child.kill('SIGINT') }
   }
 
   async #script(seconds: number, name: string, ...args: string[]): Promise<Ran> {

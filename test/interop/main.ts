@@ -7,6 +7,7 @@
  * matrix, prints a table, and takes the guests down. Where there can be no guests it says why and ends with success.
  */
 import { parseArgs } from 'node:util'
+import { type Case, commandCases } from './command-cases.js'
 import { type Family, GUEST, Guests, HERE, type Ran } from './guests.js'
 
 const { values } = parseArgs({
@@ -18,12 +19,6 @@ const { values } = parseArgs({
 })
 const ends = performance.now() + Number(values.minutes) * 60_000
 const guests = new Guests()
-
-interface Case {
-  name: string
-  column: string
-  run: () => Promise<Ran>
-}
 
 const LIMIT_SECONDS = 60
 const LOSSY_SECONDS = 150
@@ -173,6 +168,7 @@ function cases(pathMtu: 1024 | 4096, lossy: boolean): Case[] {
         all.push({ name, column: `${by} drives, clean`, run: program(name, by) })
     for (const by of ['guest', 'weir'] as const)
       all.push({ name: 'ibv_rc_pingpong', column: `${by} drives, clean`, run: pingpong(by) })
+    all.push(...commandCases(guests))
   }
   return all.filter(({ name, column }) => `${name}, ${column}`.includes(values.only))
 }

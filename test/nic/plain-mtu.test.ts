@@ -9,9 +9,9 @@ import { Reason, reason } from '../../lib/wire/cm/rej.js'
 import { takeWordsOut } from '../support/plain-peer.js'
 import { App, frameName, makePair, memoryOf, PORT, pattern } from './pair.js'
 
-/** A SEND of two packets or more from `a`, which is no Weir host and has that path MTU; `b` has 1024. */
-function send(pathMtu: number) {
-  const pair = makePair({ a: { pathMtu }, b: { pathMtu: 1024 } })
+/** A SEND of two packets or more from `a`, which is no Weir host and has that path MTU; `b` has 1024, or what is in `at`. */
+function send(pathMtu: number, at: NonNullable<Parameters<typeof makePair>[0]>['b'] = {}) {
+  const pair = makePair({ a: { pathMtu }, b: { pathMtu: 1024, ...at } })
   const reasons: number[] = []
   pair.tap.watch = frame => {
     takeWordsOut(frame)
@@ -44,4 +44,13 @@ t.test('a longer one is rejected at once, with its reason', async t => {
   t.match(left.error?.message, /refused the connection: invalid path mtu/)
   t.same(reasons, [Reason.INVALID_PATH_MTU])
   t.same(right.log, [], 'no application hears of it')
+})
+
+t.test('one for which telemetry leaves no room is taken: such peers have none', async t => {
+  // A WRITE of one packet with immediate: IPv4 20, UDP 8, BTH 12, RETH 16, ImmDt 4, ICRC 4.
+  const bytes = 20 + 8 + 12 + 16 + 4 + 4 + 4096
+  const { left, right } = send(4096, { pathMtu: 2048, packetBytesMax: bytes })
+  t.same(left.log, ['created', 'established', 'completion 1 SUCCESS'])
+  t.equal(right.connection!.pathMtu, 4096)
+  t.same(send(4096, { pathMtu: 2048, packetBytesMax: bytes - 1 }).reasons, [Reason.INVALID_PATH_MTU])
 })

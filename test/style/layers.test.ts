@@ -20,6 +20,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ['lib/traffic', 'lib/perf', 'lib/transfer', 'lib/client'],
   ['lib/daemon'],
   ['lib/host'],
+  ['lib/interop'],
   ['lib/index'],
   ['switch-emu'],
   ['switch-emu/captures'],
@@ -67,6 +68,10 @@ const ROOMS: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['queue-pair.ts'],
   ],
   'lib/io': [['waiter.ts', 'source-port.ts', 'interfaces'], ['port.ts'], ['linux'], ['ports', 'loop']],
+  'lib/interop': [
+    ['conversation.ts', 'address-towards.ts'],
+    ['rping', 'perftest'],
+  ],
   'lib/nic': [
     ['types.ts', 'nic-options.ts'],
     ['keys', 'telemetry'],

@@ -22,7 +22,7 @@ import * as ipv4 from '../../wire/net/ipv4.js'
 import { checkConnectOptions, type NicSettings, priorityOfDscp, timeoutExponent } from '../config.js'
 import { filledPayload, PAYLOAD_MAX } from '../flow/filled-payload.js'
 import type { Flow } from '../flow/flow.js'
-import { type Beginning, type FlowHost, makeFlow } from '../flow/make-flow.js'
+import { type Beginning, type FlowHost, makeFlow, plainPathMtu } from '../flow/make-flow.js'
 import type { PacketSizes } from '../flow/packet-sizes.js'
 import { ConcurrentFlows } from '../rx/concurrent-flows.js'
 import type { RefusedPackets } from '../rx/refused-packets.js'
@@ -584,7 +584,8 @@ export class Connections {
     const udpPort = otherThanOwn(this.#nic.settings, request.udpPort)
     const phase = 'accepting'
     const packetBytes = this.#nic.packetSizes.bytesTo(now, remote)
-    const beginning = { remote, handler, phase, udpPort, pathMtu, packetBytes } as const
+    const isPlain = words === null
+    const beginning = { remote, handler, phase, udpPort, pathMtu, isPlain, packetBytes } as const
     return this.#makeFlow({ ...beginning, baseRttNs: undefined, cc: undefined })
   }
 
@@ -614,7 +615,7 @@ export class Connections {
    * cannot take them: it then rejects the request (IBA 12.6.7.2, reason 26).
    */
   #refusesMtu(now: Nanos, { id, pathMtu }: ConnectRequest): boolean {
-    if (pathMtu <= this.#nic.settings.pathMtu) return false
+    if (pathMtu <= plainPathMtu(this.#nic.settings)) return false
     this.#cm.reject(now, id, Reason.INVALID_PATH_MTU, NO_BYTES)
     return true
   }

@@ -4,6 +4,7 @@ import { QueuePair } from '../../qp/queue-pair.js'
 import { CompletionQueue } from '../../qp/queues/completion-queue.js'
 import type { ReadRoom } from '../../qp/queues/read-room.js'
 import type { ReorderPool } from '../../qp/queues/reorder-buffer.js'
+import { PATH_MTUS } from '../../qp/transport-options.js'
 import type { HostAddress } from '../../wire/net/address.js'
 import { intFormat, type NicSettings } from '../config.js'
 import type { HostHop } from '../telemetry/host-hop.js'
@@ -35,6 +36,8 @@ export interface Beginning {
   baseRttNs: number | undefined
   /** Undefined: the NIC's. */
   pathMtu: number | undefined
+  /** A peer that is no Weir host requests it, and chooses the path MTU. Default false. */
+  isPlain?: boolean
   /** Bytes of the longest IP packet to the peer, which packets may fill; 0 = they do not. */
   packetBytes: number
   cc: ConnectOptions['cc']
@@ -46,13 +49,26 @@ export interface Beginning {
 export function makeFlow(
   { settings, table, memory, hostHop, readRoom, pathLengths }: FlowHost,
   reorderPool: ReorderPool,
-  { remote, handler, phase, udpPort, baseRttNs, pathMtu, packetBytes, cc, telemetry, paths }: Beginning,
+  {
+    remote,
+    handler,
+    phase,
+    udpPort,
+    baseRttNs,
+    pathMtu,
+    isPlain,
+    packetBytes,
+    cc,
+    telemetry,
+    paths,
+  }: Beginning,
 ): Flow {
   const { index, qpn } = table.reserve()
   const collected = telemetry === undefined ? settings.telemetry : { ...settings.telemetry, ...telemetry }
   const ccChoice = cc ?? settings.cc
   const intSlots = pathLengths.slotsTo(remote)
-  const ownPathMtu = Math.min(settings.pathMtu, pathMtu ?? settings.pathMtu)
+  const mostOwn = isPlain ? plainPathMtu(settings) : settings.pathMtu
+  const ownPathMtu = Math.min(mostOwn, pathMtu ?? settings.pathMtu)
   const isShorter = packetBytes > 0 && packetBytes < settings.packetBytesMax
   const mostPathMtu = isShorter ? Math.min(ownPathMtu, pathMtuFor(packetBytes)) : ownPathMtu
   const completions = new CompletionQueue(2 * settings.queueDepth)
@@ -130,6 +146,12 @@ function filledPayloadOf(settings: NicSettings, { packetBytes, pathMtu, controll
   const collected = ccWantsTelemetry(controller) ? { format: intFormat(settings), hops } : null
   const payload = filledPayload(packetBytes, settings.address, collected)
   return payload > pathMtu ? payload : 0
+}
+
+/** The greatest path MTU towards a host that is no Weir host: packets collect no telemetry there, so that longer ones fit. */
+export function plainPathMtu({ pathMtu, packetBytesMax, address }: NicSettings): number {
+  const payload = filledPayload(packetBytesMax, address, null)
+  return Math.max(pathMtu, PATH_MTUS.findLast(mtu => mtu <= payload) ?? 0)
 }
 
 /** The payload of full packets towards Weir hosts, as it is for most of them; 0 = the path MTU. */

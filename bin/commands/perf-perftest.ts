@@ -1,0 +1,245 @@
+/** `weir perf --perftest`: the other end is a program of perftest, so this command is a host of its own and needs no daemon. */
+import { parseCcOptions } from '../../lib/cc/parse-options.js'
+import { WeirError } from '../../lib/errors.js'
+import { type ClientResult, runClient } from '../../lib/interop/perftest/perftest-client.js'
+import { PerftestServer } from '../../lib/interop/perftest/perftest-server.js'
+import type { Left } from '../../lib/interop/perftest/session.js'
+import { ATOMIC_BYTES, PERFTEST_PORT, type PerftestOp, TESTS } from '../../lib/interop/perftest/tests.js'
+import type { CommandOption, IdleRule } from '../../lib/options/option.js'
+import { cancelOnSignal } from '../cancel-on-signal.js'
+import { columnsMost } from './fit.js'
+import { ADDRESS, OWN_IO, openOwnHost } from './own-host.js'
+import { perfTable } from './perf-display.js'
+import { latencyOf, type PerfReport, type Test } from './perf-report.js'
+
+const PERFTEST_ONLY: IdleRule = {
+  while: { perftest: { given: false } },
+  why: 'the daemon on this host measures',
+  mend: '--perftest',
+}
+/** Rules of options that have no effect with `--perftest`, or with `--listen`. */
+export const DAEMONS_ONLY: IdleRule = {
+  while: { perftest: true },
+  why: "perftest's programs do not know it",
+  mend: 'no --perftest',
+}
+export const CLIENTS_ONLY: IdleRule = {
+  while: { listen: true },
+  why: 'the other end chooses it',
+  mend: 'no --listen',
+}
+
+export const PERFTEST_OPTIONS = [
+  {
+    name: 'perftest',
+    kind: 'flag',
+    doc: "the other end is perftest's program of this test and operation (ib_write_bw, ib_send_lat, …), not a daemon",
+    command: { flag: '--perftest' },
+  },
+  {
+    name: 'rdmaCm',
+    kind: 'flag',
+    doc: 'perftest runs with -R there: the connection manager makes the queue pairs',
+    idle: [PERFTEST_ONLY, { ...CLIENTS_ONLY, why: 'a listening end takes either' }],
+    command: { flag: '--rdma-cm' },
+  },
+  {
+    name: 'listen',
+    kind: 'flag',
+    doc: "be the server for perftest's clients until Ctrl-C",
+    idle: [PERFTEST_ONLY],
+    command: { flag: '--listen' },
+  },
+  { ...ADDRESS, idle: [PERFTEST_ONLY] },
+  { ...OWN_IO, idle: [PERFTEST_ONLY] },
+  {
+    name: 'perftestPort',
+    kind: 'count',
+    min: 1,
+    max: 65_535,
+    default: PERFTEST_PORT,
+    doc: "perftest's port, of TCP and of the connection manager (-p)",
+    idle: [PERFTEST_ONLY],
+    command: { flag: '--perftest-port <port>' },
+  },
+] as const satisfies readonly CommandOption[]
+
+export interface PerftestValues {
+  op: string
+  sizeBytes?: number
+  iterations?: number
+  durationNs?: number
+  pathMtu?: number
+  qps?: number
+  depth?: number
+  cc?: string
+  port?: number
+  rdmaCm?: boolean
+  listen?: boolean
+  address?: string
+  io?: string
+  perftestPort?: number
+  histogram?: boolean
+  json?: boolean
+}
+
+/** `-a` of perftest reaches 8 MiB. */
+const LISTENING_BYTES = 8 << 20
+const QUEUE_PAIRS_MAX = 16
+/** Places of a queue, a power of two: what perftest has in flight. */
+const DEPTH_MAX = 32_768
+const DEPTH_LEAST = 128
+
+/** Measures as a client of perftest, or serves clients until it is ended. */
+export async function runPerftest(
+  test: Test,
+  towards: string | undefined,
+  values: PerftestValues,
+  ccOption: readonly string[] = [],
+): Promise<void> {
+  const { listen, cc, address, io = OWN_IO.default, port } = values
+  if ((towards === undefined) === !listen)
+    throw bad(
+      listen ? `--listen names no host: leave out ${towards}` : 'name the host of the server, or --listen',
+    )
+  if (test === 'bw' && (values.qps ?? 1) > QUEUE_PAIRS_MAX)
+    throw bad(`--qps: with --perftest at most ${QUEUE_PAIRS_MAX}`)
+  const depth = Math.min(DEPTH_MAX, 2 ** Math.ceil(Math.log2(Math.max(DEPTH_LEAST, values.depth ?? 1))))
+  const ended = new AbortController()
+  const removeHandlers = cancelOnSignal(ended)
+  const { host, remote } = await openOwnHost({
+    towards,
+    address,
+    io,
+    queueDepth: depth,
+    ...(port !== undefined && { port }),
+    ...(cc !== undefined && { cc: { name: cc, options: parseCcOptions(cc, [...ccOption]) } }),
+  })
+  try {
+    if (towards === undefined) await serve(host, test, values, ended.signal)
+    else show(test, values, await measure(host, test, { towards, remote }, values, ended.signal))
+  } finally {
+    await host.close()
+    removeHandlers()
+  }
+}
+
+type OwnHost = Awaited<ReturnType<typeof openOwnHost>>['host']
+
+function sizeOf(test: Test, { op, sizeBytes }: PerftestValues): number {
+  const { size } = TESTS[test][op as PerftestOp]
+  if (op === 'atomic' && sizeBytes !== undefined && sizeBytes !== ATOMIC_BYTES)
+    throw bad(`--size: an atomic has ${ATOMIC_BYTES} bytes`)
+  return sizeBytes ?? size
+}
+
+async function measure(
+  host: OwnHost,
+  test: Test,
+  { towards, remote }: { towards: string; remote: string },
+  values: PerftestValues,
+  signal: AbortSignal,
+): Promise<PerfReport> {
+  const {
+    op,
+    qps = 1,
+    depth = 1,
+    durationNs = 0,
+    rdmaCm = false,
+    pathMtu,
+    perftestPort = PERFTEST_PORT,
+  } = values
+  const size = sizeOf(test, values)
+  const usual = durationNs > 0 ? 0 : TESTS[test][op as PerftestOp].iterations
+  const { iterations = usual } = values
+  const result = await runClient(host, remote, {
+    test,
+    op: op as PerftestOp,
+    port: perftestPort,
+    byManager: rdmaCm,
+    size,
+    iterations,
+    durationNs: iterations > 0 ? 0 : durationNs,
+    qps,
+    depth,
+    signal,
+    ...(pathMtu !== undefined && { pathMtu }),
+  })
+  return reportOf(test, { op, host: towards, size, qps, depth }, result, host.about)
+}
+
+function reportOf(
+  test: Test,
+  about: Pick<PerfReport, 'op' | 'host' | 'size' | 'qps' | 'depth'>,
+  { messages, seconds, peakBps, latency, pathMtu, stats }: ClientResult,
+  { io, pathMtu: mtu }: { io: string; pathMtu: number },
+): PerfReport {
+  const bytes = messages * about.size
+  return {
+    test,
+    ...about,
+    bidirectional: false,
+    seconds,
+    messages,
+    bytes,
+    goodputBps: (bytes * 8) / seconds,
+    peakBps,
+    messagesPerSecond: messages / seconds,
+    ...latencyOf(latency),
+    retransmittedBytes: stats.retransmittedBytes,
+    spuriousRetransmissions: stats.spuriousRetransmissions,
+    cpuSecondsPerGB: null,
+    remote: null,
+    pathMtu,
+    mtu,
+    baseRttUs: Math.round(stats.baseRttNs) / 1000,
+    controller: stats.controller,
+    controllerReason: stats.controllerReason,
+    io,
+  }
+}
+
+function show(test: Test, { json, histogram }: PerftestValues, report: PerfReport): void {
+  if (json) {
+    process.stdout.write(`${JSON.stringify(report, null, 2)}\n`)
+    return
+  }
+  const table = perfTable(test, process.stdout, columnsMost(process.stdout))
+  table.row(report)
+  if (histogram) table.histogram(report)
+  table.end([report])
+}
+
+async function serve(host: OwnHost, test: Test, values: PerftestValues, signal: AbortSignal): Promise<void> {
+  const { op, json, perftestPort: port = PERFTEST_PORT } = values
+  const exact = sizeOf(test, values)
+  const size = test === 'lat' && op === 'write' ? exact : Math.max(exact, LISTENING_BYTES)
+  const onLeft = (left: Left) => process.stdout.write(json ? `${leftJson(left)}\n` : leftLine(left))
+  const server = await PerftestServer.listen(host, { test, op: op as PerftestOp, size, port }, onLeft)
+  if (!json) {
+    const { address, io } = host.about
+    process.stdout.write(` listening for ib_${op}_${test} at ${address}, port ${port}; io ${io}\n`)
+  }
+  await new Promise<void>(resolve => {
+    if (signal.aborted) resolve()
+    signal.addEventListener('abort', () => resolve(), { once: true })
+  })
+  await server.close()
+}
+
+function leftJson({ remote, version, report, error }: Left): string {
+  return JSON.stringify({ remote, version, report, error: error?.message ?? null })
+}
+
+function leftLine({ remote, report, error }: Left): string {
+  const measured =
+    report === null
+      ? ''
+      : `: ${report.iterations} of ${report.size} bytes, ${report.average.toFixed(2)} MiB/s, ${report.messageRate.toFixed(6)} Mpps`
+  const text = error === null ? `${measured || ': done'}` : `${measured}: ${error.message}`
+  return ` ${remote}${text}\n`
+}
+
+function bad(text: string): WeirError {
+  return new WeirError('WEIR_BAD_ARGUMENT', text)
+}

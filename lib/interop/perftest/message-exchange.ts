@@ -1,0 +1,17 @@
+/** How the two ends of perftest exchange messages: by TCP, or by SENDs of a connection. */
+import type { Keys } from './messages.js'
+
+export interface MessageExchange {
+  readonly remote: string
+  /** Keys travel in another form by each way. */
+  writeKeys(keys: Keys): Promise<void>
+  write(bytes: Uint8Array): Promise<void>
+  /** A message of so many bytes. Throws WEIR_PROTOCOL for another one, WEIR_CONNECTION_LOST when there will be none. */
+  read(bytes: number): Promise<Uint8Array>
+  readKeys(): Promise<Keys>
+  /**
+   * What a client says next, which a server cannot know: keys, or a figure of its report. Null: it has left. Throws as `read`.
+   */
+  readNext(): Promise<{ keys: Keys } | { figure: Uint8Array } | null>
+  close(): Promise<void>
+}

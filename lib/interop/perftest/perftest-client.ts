@@ -1,0 +1,240 @@
+/** The connecting end of perftest's programs: agrees with a server of the same test, moves the data, tells what it has measured. */
+import { connect as connectTcp, type Socket } from 'node:net'
+import { WeirError } from '../../errors.js'
+import type { Host } from '../../host/host.js'
+import type { HostConnection } from '../../host/host-connection.js'
+import type { Nanos } from '../../time/nanos.js'
+import { Conversation, MessageMemory } from '../conversation.js'
+import { shakeHands } from './hand-shake.js'
+import type { MessageExchange } from './message-exchange.js'
+import { CYCLE_BUFFER, FIGURE_BYTES, figuresOf, type Keys } from './messages.js'
+import { connectPatiently, hostOf, keysOf, TestMemory } from './queue-pairs.js'
+import { type Measured, pingPong, type Run, roundTrips, stream } from './requester.js'
+import { TcpExchange } from './tcp-exchange.js'
+import { type PerftestOp, type PerftestTest, TESTS, type TestName } from './tests.js'
+import { VerbsExchange } from './verbs-exchange.js'
+
+const MIB = 2 ** 20
+
+export interface ClientOptions {
+  test: TestName
+  op: PerftestOp
+  /** Port of TCP and of the connection manager. */
+  port: number
+  /** The connection manager makes the queue pairs and carries the messages (-R). */
+  byManager: boolean
+  size: number
+  /** Messages of each queue pair; 0: until `durationNs` is over. */
+  iterations: number
+  durationNs: Nanos
+  qps: number
+  /** Messages in flight on each queue pair. */
+  depth: number
+  pathMtu?: number
+  signal: AbortSignal
+  onMeasuring?: () => void
+}
+
+/** What was measured, over what. */
+export interface ClientResult extends Measured {
+  version: string
+  pathMtu: number
+  /** The first queue pair's, before it was ended. */
+  stats: Awaited<ReturnType<HostConnection['stats']>>
+}
+
+/** A queue pair of the test, and what the server has said of it. */
+interface Pair {
+  connection: HostConnection
+  mine: Keys
+  theirs: Keys
+}
+
+/**
+ * Throws WEIR_UNREACHABLE, WEIR_REJECTED, WEIR_PROTOCOL, WEIR_CONNECTION_LOST, and WEIR_CANCELLED after `signal`.
+ *
+ * @param remote a literal address
+ */
+export async function runClient(host: Host, remote: string, options: ClientOptions): Promise<ClientResult> {
+  const { signal, byManager, port } = options
+  const exchange = byManager
+    ? await talkTo(host, remote, port, signal)
+    : new TcpExchange(await dial(host.about.address, remote, port, signal), remote)
+  const cancel = () => void exchange.close()
+  signal.addEventListener('abort', cancel, { once: true })
+  try {
+    return await new Client(host, remote, exchange, options).run()
+  } catch (error) {
+    if (!signal.aborted) throw error
+    throw new WeirError('WEIR_CANCELLED', 'the measurement was cancelled', { cause: signal.reason })
+  } finally {
+    signal.removeEventListener('abort', cancel)
+    await exchange.close()
+  }
+}
+
+class Client {
+  readonly #host: Host
+  readonly #remote: string
+  readonly #exchange: MessageExchange
+  readonly #options: ClientOptions
+  readonly #test: PerftestTest
+  readonly #pairs: Pair[] = []
+
+  constructor(host: Host, remote: string, exchange: MessageExchange, options: ClientOptions) {
+    this.#host = host
+    this.#remote = remote
+    this.#exchange = exchange
+    this.#options = options
+    this.#test = TESTS[options.test][options.op]
+  }
+
+  async run(): Promise<ClientResult> {
+    const { size, byManager, pathMtu, onMeasuring } = this.#options
+    const domain = this.#host.newDomain()
+    const memory = await TestMemory.open(this.#host, Math.max(size, CYCLE_BUFFER), domain)
+    try {
+      const wanted = pathMtu ?? this.#host.about.pathMtu
+      const agreed = await shakeHands(this.#exchange, true, wanted)
+      if (byManager) await this.#connectPairs(memory, domain)
+      else await this.#makePairs(memory, domain, agreed.pathMtu)
+      onMeasuring?.()
+      const measured = await this.#measure(memory)
+      const { connection } = this.#pairs[0]!
+      const stats = await connection.stats()
+      await this.#tell(measured)
+      return { ...measured, ...agreed, pathMtu: connection.pathMtu, stats }
+    } finally {
+      await Promise.all(this.#pairs.map(({ connection }) => connection.disconnect()))
+      await this.#host.deregister(memory.region)
+    }
+  }
+
+  /** Without the connection manager: the keys are what the ends need to connect. */
+  async #makePairs(memory: TestMemory, domain: number, pathMtu: number): Promise<void> {
+    const { qps } = this.#options
+    const receives = this.#receives(memory)
+    for (let i = 0; i < qps; i++) {
+      const pair = await this.#host.createQueuePair(this.#remote, { domain, pathMtu, receives })
+      const mine = keysOf(this.#host, memory, pair)
+      this.#pairs.push({ connection: pair.connection, mine, theirs: mine })
+      const theirs = await this.#swap(mine)
+      this.#pairs[i]!.theirs = theirs
+      if (hostOf(this.#host, theirs) !== this.#remote)
+        throw new WeirError(
+          'WEIR_PROTOCOL',
+          `the queue pair of ${this.#remote} is at ${hostOf(this.#host, theirs)}: name that address, or let perftest use another GID (-x)`,
+        )
+      await pair.connect({ qpn: theirs.qpn, psn: theirs.psn })
+    }
+    await this.#synchronize()
+  }
+
+  /** With it: before and after they connect, the ends wait for each other by keys of zeros. */
+  async #connectPairs(memory: TestMemory, domain: number): Promise<void> {
+    const { qps, port, pathMtu, signal } = this.#options
+    const none = { outReads: 0, qpn: 0, psn: 0, rkey: 0, address: 0, gid: new Uint8Array(16) }
+    await this.#swap(none)
+    const receives = this.#receives(memory)
+    const options = { domain, receives, signal, ...(pathMtu && { pathMtu }) }
+    for (let i = 0; i < qps; i++) {
+      const connection = await connectPatiently(() => this.#host.connect(this.#remote, port, options))
+      // Only key and address count; the number has to differ from 0 and from the others'.
+      const mine = keysOf(this.#host, memory, { qpn: i + 1, psn: 0 })
+      this.#pairs.push({ connection, mine, theirs: mine })
+    }
+    await this.#swap(none)
+    for (const pair of this.#pairs) pair.theirs = await this.#swap(pair.mine)
+    await this.#synchronize()
+  }
+
+  /** The rounds after the first, in which the ends have learned what they need: they wait for each other. */
+  async #synchronize(): Promise<void> {
+    for (const whose of this.#test.keysBefore.slice(1))
+      for (const { mine } of whose === 'all' ? this.#pairs : this.#pairs.slice(0, 1)) await this.#swap(mine)
+  }
+
+  #receives(memory: TestMemory) {
+    const { test, op } = this.#options
+    return test === 'lat' && op === 'send' ? memory.receives(RECEIVES) : []
+  }
+
+  async #swap(mine: Keys): Promise<Keys> {
+    await this.#exchange.writeKeys(mine)
+    return await this.#exchange.readKeys()
+  }
+
+  async #measure(memory: TestMemory): Promise<Measured> {
+    const { test, op, signal, ...settings } = this.#options
+    const run: Run = {
+      ...settings,
+      memory,
+      signal,
+      opcode: this.#test.opcode,
+      pairs: this.#pairs.map(({ connection, theirs }) => ({
+        connection,
+        remoteAddress: theirs.address,
+        rkey: theirs.rkey,
+        outReads: theirs.outReads,
+      })),
+    }
+    if (test === 'bw') return await stream(run)
+    return op === 'read' || op === 'atomic' ? await roundTrips(run) : await pingPong(run)
+  }
+
+  async #tell({ messages, seconds, peakBps }: Measured): Promise<void> {
+    const { keysAfter, reports } = this.#test
+    for (let i = 0; i < keysAfter; i++) {
+      // The report is between the first and the last.
+      if (reports && i === keysAfter - 1) await this.#report(messages, seconds, peakBps)
+      await this.#swap(this.#pairs[0]!.mine)
+    }
+  }
+
+  async #report(messages: number, seconds: number, peakBps: number): Promise<void> {
+    const { size } = this.#options
+    const figures = figuresOf({
+      size,
+      iterations: messages,
+      peak: peakBps / 8 / MIB,
+      average: (messages * size) / seconds / MIB,
+      messageRate: messages / seconds / 1e6,
+    })
+    for (const figure of figures) {
+      await this.#exchange.write(figure)
+      await this.#exchange.read(FIGURE_BYTES)
+    }
+  }
+}
+
+/** Answers that may arrive before this end has looked. */
+const RECEIVES = 16
+
+async function talkTo(host: Host, remote: string, port: number, signal: AbortSignal): Promise<VerbsExchange> {
+  const memory = await MessageMemory.open(host)
+  const { receives } = memory
+  const connection = await host.connect(remote, port, { receives, signal })
+  return new VerbsExchange(new Conversation(connection, memory))
+}
+
+async function dial(
+  localAddress: string,
+  remote: string,
+  port: number,
+  signal: AbortSignal,
+): Promise<Socket> {
+  const socket = connectTcp({ host: remote, port, localAddress, signal })
+  await new Promise<void>((resolve, reject) => {
+    socket.once('connect', resolve)
+    socket.once('error', cause => {
+      const { code } = cause as NodeJS.ErrnoException
+      const text = signal.aborted
+        ? 'the measurement was cancelled'
+        : `${remote} does not answer at TCP port ${port} (${code}): is a server of perftest running there? With -R it needs --rdma-cm here`
+      const cancelled = { cause: signal.aborted ? signal.reason : cause }
+      reject(new WeirError(signal.aborted ? 'WEIR_CANCELLED' : 'WEIR_UNREACHABLE', text, cancelled))
+    })
+  })
+  socket.removeAllListeners('error')
+  return socket
+}

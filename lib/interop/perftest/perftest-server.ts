@@ -1,0 +1,140 @@
+/** The listening end of perftest's programs, by TCP and by the connection manager at once. */
+import { createServer, type Server, type Socket } from 'node:net'
+import { WeirError } from '../../errors.js'
+import type { Host } from '../../host/host.js'
+import type { HostConnection } from '../../host/host-connection.js'
+import type { HostListener } from '../../host/host-listener.js'
+import type { DomainId } from '../../qp/memory/memory.js'
+import { Conversation, MessageMemory } from '../conversation.js'
+import type { MessageExchange } from './message-exchange.js'
+import { type Left, type Listens, Session } from './session.js'
+import { TcpExchange } from './tcp-exchange.js'
+import { VerbsExchange } from './verbs-exchange.js'
+
+/** Clients at a time. A further one is turned away. */
+const CLIENTS_MAX = 16
+
+/** Serves clients until it is closed. What a client does ends its own session alone. */
+export class PerftestServer {
+  readonly #host: Host
+  readonly #listens: Listens
+  readonly #onLeft: (left: Left) => void
+  readonly #sockets: Server
+  readonly #listener: HostListener
+  readonly #domain: DomainId
+  readonly #sessions = new Set<Session>()
+  readonly #open = new Set<Socket>()
+
+  /**
+   * @param port of TCP and of the connection manager
+   *
+   * Throws WEIR_BAD_ARGUMENT when the TCP port cannot be bound, and as `Host.listen` does.
+   */
+  static async listen(
+    host: Host,
+    { port, ...listens }: Listens & { port: number },
+    onLeft: (left: Left) => void,
+  ): Promise<PerftestServer> {
+    const sockets = createServer()
+    await new Promise<void>((resolve, reject) => {
+      sockets.once('error', cause => {
+        const text = `TCP port ${port} of ${host.about.address} cannot be bound (${(cause as NodeJS.ErrnoException).code}): another perftest may listen there`
+        reject(new WeirError('WEIR_BAD_ARGUMENT', text, { cause }))
+      })
+      sockets.listen(port, host.about.address, resolve)
+    })
+    const domain = host.newDomain()
+    try {
+      const listener = await host.listen(port, { domain })
+      const server = new PerftestServer(host, listens, onLeft, { sockets, listener, domain })
+      void server.#accept()
+      return server
+    } catch (error) {
+      sockets.close()
+      throw error
+    }
+  }
+
+  private constructor(
+    host: Host,
+    listens: Listens,
+    onLeft: (left: Left) => void,
+    { sockets, listener, domain }: { sockets: Server; listener: HostListener; domain: DomainId },
+  ) {
+    this.#host = host
+    this.#listens = listens
+    this.#onLeft = onLeft
+    this.#sockets = sockets
+    this.#listener = listener
+    this.#domain = domain
+    sockets.on('connection', socket => this.#onSocket(socket))
+  }
+
+  /** Takes no more clients, and ends those that are there. */
+  async close(): Promise<void> {
+    this.#sockets.close()
+    for (const socket of this.#open) socket.destroy()
+    await this.#listener.close()
+  }
+
+  #onSocket(socket: Socket): void {
+    // A client that has left already has no address.
+    const remote = socket.remoteAddress?.split('%', 1)[0]
+    if (remote === undefined || this.#sessions.size === CLIENTS_MAX) {
+      socket.destroy()
+      return
+    }
+    this.#open.add(socket)
+    socket.once('close', () => this.#open.delete(socket))
+    void this.#serve(new TcpExchange(socket, remote), false)
+  }
+
+  async #accept(): Promise<void> {
+    for (;;) {
+      let connection: HostConnection
+      try {
+        connection = await this.#listener.accept()
+      } catch {
+        // The listener is closed.
+        return
+      }
+      const waits = [...this.#sessions].find(
+        session => session.awaitsConnection && session.remote === connection.remote,
+      )
+      if (waits !== undefined) waits.take(connection)
+      else if (this.#sessions.size === CLIENTS_MAX) void connection.disconnect()
+      else void this.#serveByManager(connection)
+    }
+  }
+
+  /** The first connection of a client with `-R` carries messages. */
+  async #serveByManager(connection: HostConnection): Promise<void> {
+    try {
+      const memory = await MessageMemory.open(this.#host, connection.domain)
+      for (const receive of memory.receives) connection.postReceive(receive)
+      await this.#serve(new VerbsExchange(new Conversation(connection, memory)), true)
+      await this.#host.deregister(memory.region)
+    } catch (error) {
+      if (!isClosing(error)) throw error
+    }
+  }
+
+  async #serve(exchange: MessageExchange, byManager: boolean): Promise<void> {
+    const session = new Session({
+      ...this.#listens,
+      host: this.#host,
+      domain: this.#domain,
+      exchange,
+      byManager,
+    })
+    this.#sessions.add(session)
+    const left = await session.serve()
+    this.#sessions.delete(session)
+    this.#onLeft(left)
+  }
+}
+
+/** The host is closed, and with it everything that this end had. */
+function isClosing(error: unknown): boolean {
+  return error instanceof WeirError && error.code === 'WEIR_BAD_STATE'
+}

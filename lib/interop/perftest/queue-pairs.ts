@@ -1,0 +1,73 @@
+/** The queue pairs of a test: made by hand, or with `-R` by the connection manager. */
+import { WeirError } from '../../errors.js'
+import type { Host, HostRegion } from '../../host/host.js'
+import type { HostConnection } from '../../host/host-connection.js'
+import { Access, type DomainId } from '../../qp/memory/memory.js'
+import type { ReceiveWork } from '../../qp/queues/work.js'
+import { HostAddress } from '../../wire/net/address.js'
+import type { Keys } from './messages.js'
+
+/** READs and atomics that a Weir host answers at a time. */
+const OUT_READS = 16
+const ALL = Access.LOCAL_WRITE | Access.REMOTE_READ | Access.REMOTE_WRITE | Access.REMOTE_ATOMIC
+
+/** Memory of a test: a part for the peer, and a part for what is sent from here. */
+export class TestMemory {
+  readonly region: HostRegion
+  /** Bytes of each part. */
+  readonly bytes: number
+
+  private constructor(region: HostRegion, bytes: number) {
+    this.region = region
+    this.bytes = bytes
+  }
+
+  static async open(host: Host, bytes: number, domain: DomainId): Promise<TestMemory> {
+    return new TestMemory(await host.register(new SharedArrayBuffer(2 * bytes), ALL, domain), bytes)
+  }
+
+  /** Where this end's own part begins. */
+  get own(): number {
+    return this.bytes
+  }
+
+  /** SENDs of the peer go to its part: nobody reads them. */
+  receives(count: number): ReceiveWork[] {
+    const { region, bytes: length } = this
+    return Array.from({ length: count }, (_, id) => ({ id, region, offset: 0, length }))
+  }
+}
+
+/** What this end says of a queue pair. Of one of the connection manager only key and address count. */
+export function keysOf(host: Host, { region }: TestMemory, { qpn, psn }: { qpn: number; psn: number }): Keys {
+  const { gid } = HostAddress.parse(host.about.address)
+  return { outReads: OUT_READS, qpn, psn, rkey: region.key, address: region.address, gid }
+}
+
+/** Where the packets of the peer's queue pair come from. Throws WEIR_PROTOCOL for a GID of the other family. */
+export function hostOf(host: Host, { gid }: Keys): string {
+  const remote = HostAddress.fromGid(gid)
+  const { family } = HostAddress.parse(host.about.address)
+  if (remote.family === family) return remote.toString()
+  throw new WeirError(
+    'WEIR_PROTOCOL',
+    `the peer's queue pair is at ${remote}, this end is at ${host.about.address}: let perftest use a GID of the same family (-x)`,
+  )
+}
+
+/** Connections of a client with `-R`: its peer listens only a little later. */
+const TRIES = 20
+const TRY_EVERY_MS = 100
+
+/** Throws WEIR_REJECTED when nobody has come to listen. */
+export async function connectPatiently(connect: () => Promise<HostConnection>): Promise<HostConnection> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await connect()
+    } catch (error) {
+      const isEarly = error instanceof WeirError && error.code === 'WEIR_REJECTED' && tries < TRIES
+      if (!isEarly) throw error
+      await new Promise(resolve => setTimeout(resolve, TRY_EVERY_MS))
+    }
+  }
+}

@@ -1,0 +1,254 @@
+/** The listening end against a client that is a script, and against Weir's own client. */
+import { once } from 'node:events'
+import { connect, createServer, type Socket } from 'node:net'
+import t, { type Test } from 'tap'
+import { WeirError } from '../../../lib/errors.js'
+import type { Host } from '../../../lib/index.js'
+import { type ClientOptions, runClient } from '../../../lib/interop/perftest/perftest-client.js'
+import { PerftestServer } from '../../../lib/interop/perftest/perftest-server.js'
+import type { Left } from '../../../lib/interop/perftest/session.js'
+import { OPS } from '../../../lib/interop/perftest/tests.js'
+import { open } from '../../host/hosts.js'
+import { CLIENT_KEYS, CLIENT_SAID, SERVER_SAID } from './captured.js'
+
+const PORT = 18_515
+const SIZE = 65_536
+const VERSION = CLIENT_SAID[0]!
+
+interface Serving {
+  host: Host
+  /** The next client that has left. */
+  left: () => Promise<Left>
+}
+
+async function serving(t: Test, host: Host, more: Partial<Parameters<typeof PerftestServer.listen>[1]> = {}) {
+  const all: Left[] = []
+  let wake = () => {}
+  const settings = { test: 'bw', op: 'write', size: SIZE, port: PORT, ...more } as const
+  const server = await PerftestServer.listen(host, settings, left => {
+    all.push(left)
+    wake()
+  })
+  t.teardown(() => server.close())
+  const left = async () => {
+    while (all.length === 0)
+      await new Promise<void>(resolve => {
+        wake = resolve
+      })
+    return all.shift()!
+  }
+  return { host, left } satisfies Serving
+}
+
+/** The connection of a script, and what has come on it. */
+interface Dialled {
+  socket: Socket
+  /** Takes so many bytes, or what there is until the end. */
+  read: (bytes: number) => Promise<string>
+}
+
+async function dial({ host }: Serving): Promise<Dialled> {
+  const socket = connect(PORT, host.about.address)
+  let got = Buffer.alloc(0)
+  let wake = () => {}
+  socket.on('error', () => {})
+  socket.on('data', piece => {
+    got = Buffer.concat([got, piece])
+    wake()
+  })
+  socket.on('close', () => wake())
+  await once(socket, 'connect')
+  const read = async (bytes: number) => {
+    while (got.length < bytes && !socket.closed)
+      await new Promise<void>(resolve => {
+        wake = resolve
+      })
+    const taken = got.subarray(0, bytes)
+    got = got.subarray(bytes)
+    return taken.toString('hex')
+  }
+  return { socket, read }
+}
+
+const options = (more: Partial<ClientOptions>): ClientOptions => ({
+  test: 'bw',
+  op: 'write',
+  port: PORT,
+  byManager: false,
+  size: 4096,
+  iterations: 20,
+  durationNs: 0,
+  qps: 1,
+  depth: 16,
+  signal: new AbortController().signal,
+  ...more,
+})
+
+t.test('two hosts', async t => {
+  const [a, b] = await Promise.all([open(t), open(t)])
+
+  t.test('the client of a capture is answered message by message', async t => {
+    const at = await serving(t, b)
+    const { socket, read } = await dial(at)
+    // The captured client's queue pair is at another host; nothing is sent there, as the server only follows.
+    for (const [i, message] of CLIENT_SAID.entries()) {
+      socket.write(Buffer.from(message, 'hex'))
+      const answer = await read(SERVER_SAID[i]!.length / 2)
+      t.equal(answer.length, SERVER_SAID[i]!.length, `message ${i} is answered by one of the same length`)
+      if (i < 3 || message === CLIENT_SAID.at(-1)) t.equal(answer, SERVER_SAID[i])
+    }
+    t.match(await at.left(), {
+      version: '6.06',
+      report: { size: 4096, iterations: 20 },
+      error: null,
+    })
+    socket.destroy()
+  })
+
+  t.test('what is no client ends its own session, and the next one is served', async t => {
+    const at = await serving(t, b)
+    const head = CLIENT_SAID.slice(0, 4)
+    const keys = Buffer.from(CLIENT_KEYS, 'latin1').toString('hex')
+    const hex = (text: string) => Buffer.from(text, 'latin1').toString('hex')
+    const wrong: [what: string, messages: string[], code: string, message: RegExp][] = [
+      ['another protocol', [hex('GET / HTTP/1.1\r\nHost: a\r\n\r\n')], 'WEIR_PROTOCOL', /a version/],
+      ['half a version', [VERSION.slice(0, 10)], 'WEIR_CONNECTION_LOST', /16 bytes was awaited, 5 came/],
+      ['nothing', [], 'WEIR_CONNECTION_LOST', /16 bytes was awaited, 0 came/],
+      ['an old version', [hex('5.20').padEnd(32, '0')], 'WEIR_PROTOCOL', /5\.33 and later/],
+      ['a path MTU of none', [...head.slice(0, 3), hex('9\0')], 'WEIR_PROTOCOL', /a path MTU/],
+      ['far too much', ['00'.repeat(100_000)], 'WEIR_PROTOCOL', /more than perftest does|a version/],
+      [
+        'keys of other text',
+        [...head, hex(CLIENT_KEYS.replace('751686', '75 686'))],
+        'WEIR_PROTOCOL',
+        /hexadecimal/,
+      ],
+      [
+        'keys out of range',
+        [...head, keys.replace(hex('00005593'), hex('ffff5593'))],
+        'WEIR_PROTOCOL',
+        /out of range/,
+      ],
+      [
+        'half of the keys',
+        [...head, keys.slice(0, 100)],
+        'WEIR_CONNECTION_LOST',
+        /108 bytes was awaited, 50 came/,
+      ],
+      [
+        'a GID of IPv6',
+        [...head, keys.replace(hex('ff:ff:0a'), hex('ff:fe:0a'))],
+        'WEIR_PROTOCOL',
+        /same family/,
+      ],
+    ]
+    for (const [what, messages, code, message] of wrong) {
+      const { socket, read } = await dial(at)
+      for (const [i, each] of messages.entries()) {
+        socket.write(Buffer.from(each, 'hex'))
+        if (i < messages.length - 1) await read(each.length / 2)
+      }
+      socket.end()
+      const { error } = await at.left()
+      t.match(error, { code, message }, what)
+      t.ok(error instanceof WeirError)
+      socket.destroy()
+    }
+    const { messages } = await runClient(a, b.about.address, options({}))
+    t.equal(messages, 20)
+    t.match(await at.left(), { report: { size: 4096, iterations: 20 }, error: null })
+  })
+
+  t.test('a client that wants more queue pairs than there are', async t => {
+    const at = await serving(t, b)
+    const { socket, read } = await dial(at)
+    for (const message of CLIENT_SAID.slice(0, 4)) {
+      socket.write(Buffer.from(message, 'hex'))
+      await read(message.length / 2)
+    }
+    for (let i = 0; i < 17; i++) {
+      socket.write(CLIENT_KEYS.replace('000011', `0001${i.toString(16).padStart(2, '0')}`))
+      await read(108)
+    }
+    t.match((await at.left()).error, { code: 'WEIR_FULL', message: /more than 16 queue pairs/ })
+    socket.destroy()
+  })
+
+  for (const byManager of [false, true]) {
+    t.test(
+      `Weir's own client measures everything${byManager ? ', by the connection manager' : ''}`,
+      async t => {
+        for (const test of ['bw', 'lat'] as const) {
+          for (const op of OPS) {
+            const size = op === 'atomic' ? 8 : test === 'bw' ? 4096 : 2
+            await t.test(`${test} ${op}`, async t => {
+              const at = await serving(t, b, { test, op, size: test === 'bw' ? SIZE : size })
+              const qps = test === 'bw' && !byManager ? 2 : 1
+              const { messages, latency } = await runClient(
+                a,
+                b.about.address,
+                options({ test, op, byManager, size, qps }),
+              )
+              t.equal(messages, 20 * qps)
+              t.ok(latency.min > 0)
+              const { error, report } = await at.left()
+              t.equal(error, null)
+              t.equal(report?.iterations, test === 'bw' && op !== 'send' ? messages : undefined)
+            })
+          }
+        }
+      },
+    )
+  }
+
+  t.test('the messages of a client against those of a capture', async t => {
+    // A server that is a script: it answers what the captured one did, with a queue pair that nobody has.
+    const said: string[] = []
+    const server = createServer(socket => {
+      let at = 0
+      socket.on('error', () => {})
+      socket.on('data', bytes => {
+        said.push(bytes.toString('hex'))
+        const answer = SERVER_SAID[at++]!
+        // It says that its queue pair is at the scripted host's own address.
+        const gid = Buffer.from(
+          b.about.address
+            .split('.')
+            .map(Number)
+            .map(byte => byte.toString(16).padStart(2, '0'))
+            .join(':'),
+        )
+        socket.write(
+          Buffer.from(answer.replace(Buffer.from('0a:63:00:01').toString('hex'), gid.toString('hex')), 'hex'),
+        )
+      })
+    })
+    server.listen(PORT, b.about.address)
+    await once(server, 'listening')
+    const ended = new AbortController()
+    const run = runClient(a, b.about.address, options({ signal: ended.signal }))
+    run.catch(() => {})
+    while (said.length < 7) await new Promise(resolve => setTimeout(resolve, 10))
+    ended.abort('SIGINT')
+    await t.rejects(run, { code: 'WEIR_CANCELLED' })
+    t.same(said.slice(0, 3), CLIENT_SAID.slice(0, 3))
+    for (const i of [3, 4, 5, 6]) t.equal(said[i]!.length, CLIENT_SAID[i]!.length, `message ${i}`)
+    server.close()
+  })
+
+  t.test('nobody listens, and a server that falls silent or leaves', async t => {
+    await t.rejects(runClient(a, b.about.address, options({})), {
+      code: 'WEIR_UNREACHABLE',
+      message: /TCP port 18515 \(ECONNREFUSED\)/,
+    })
+    await t.rejects(runClient(a, b.about.address, options({ byManager: true })), { code: 'WEIR_REJECTED' })
+    const server = createServer(socket => socket.end(Buffer.from(VERSION.slice(0, 8), 'hex')))
+    server.listen(PORT, b.about.address)
+    await once(server, 'listening')
+    await t.rejects(runClient(a, b.about.address, options({})), {
+      code: 'WEIR_CONNECTION_LOST',
+      message: /16 bytes was awaited, 4 came/,
+    })
+    server.close()
+  })
+})
