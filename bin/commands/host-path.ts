@@ -25,7 +25,7 @@ export const PEER_PORT = {
   command: { flag: '-P, --port <port>', usual: 'that of the daemon on this host' },
 } as const satisfies CommandOption
 
-interface HostPath {
+export interface HostPath {
   host: string
   /** UDP port. 0 = not given. */
   port: number

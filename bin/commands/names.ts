@@ -12,7 +12,7 @@ export const COMMANDS = {
   },
   send: {
     usage: '[options] FILE… HOST[:PATH]',
-    description: 'send files into the inbox of a host that runs a daemon',
+    description: 'send files and folders into the inbox of a host that runs a daemon',
   },
   get: {
     usage: '[options] HOST:PATH… [TO]',

@@ -1,18 +1,22 @@
+import { statSync } from 'node:fs'
 import { basename } from 'node:path'
 import type { Command } from 'commander'
+import { fsPath } from '../../lib/byte-text.js'
 import { WeirError } from '../../lib/errors.js'
 import { absolutePath } from '../../lib/fs-by-text.js'
+import { EXCLUDE, INCLUDE, LINKS } from '../../lib/transfer/transfer-options.js'
 import { termList } from '../help-style.js'
 import { destinationOf } from './destination.js'
-import { parseHostPath, portOption } from './host-path.js'
+import { type HostPath, parseHostPath, portOption } from './host-path.js'
 import { commandOf } from './names.js'
 import { type Item, runTransfers, type TransferFlags, withTransferOptions } from './transfer.js'
+import { addValueOptions, valuesOf } from './value-options.js'
 
 const WHERE = [
   ['HOST', 'the inbox, by their own names'],
   [
     'HOST:PATH',
-    'one file: PATH is its new name, or the folder it goes into if there is one; several files: the folder they go into',
+    'one file: PATH is its new name, or the folder it goes into if there is one; a folder, or several files: the folder they go into',
   ],
   ['HOST:PATH/', 'the folder they go into'],
   ['weir://HOST:PORT/PATH', "the same, with the UDP port of the host's daemon"],
@@ -20,32 +24,80 @@ const WHERE = [
 ] as const
 const WHERE_HEADING = 'Where files go, below the inbox of the host (folders that are missing are made):'
 
+const TREE_OPTIONS = [EXCLUDE, INCLUDE, LINKS] as const
+
+interface SendFlags extends TransferFlags {
+  links?: string
+  exclude?: string[]
+  include?: string[]
+}
+
 /** `weir send FILE… HOST[:PATH]` */
 export function sendCommand(): Command {
   const command = commandOf('send')
-    .argument('<file...>', 'files, then the host, with a path in its inbox if wanted')
+    .argument(
+      '<file...>',
+      'files and folders (FOLDER/ = what is in it), then the host, with a path in its inbox if wanted',
+    )
     .action(runSend)
-  return withTransferOptions(command).addHelpText('after', ({ command }) =>
+  return addValueOptions(withTransferOptions(command), TREE_OPTIONS).addHelpText('after', ({ command }) =>
     termList(command, WHERE_HEADING, WHERE),
   )
 }
 
-async function runSend(args: string[], flags: TransferFlags): Promise<void> {
+async function runSend(args: string[], flags: SendFlags): Promise<void> {
   const target = args.pop()!
   if (args.length === 0) {
     const text = `"${target}" is all there is: name at least one file and then the host, as in: weir send FILE HOST`
     throw new WeirError('WEIR_BAD_ARGUMENT', text)
   }
   const expected = 'HOST, HOST:DIR, [IPv6]:DIR or weir://HOST:PORT/DIR is expected last'
-  const { host, port, path } = parseHostPath(target, expected, portOption(flags.port))
-  const itemOf = (file: string): Item => ({
+  const where = parseHostPath(target, expected, portOption(flags.port))
+  const single = args.map(file => fileItem(file, args.length, where))
+  if (args.some(isFolder)) await runTransfers([treeItem(args, where, flags)], flags)
+  else if (flags.links ?? flags.exclude ?? flags.include) {
+    throw new WeirError('WEIR_BAD_ARGUMENT', '--exclude, --include and --links are for folders')
+  } else if (args.length === 1) await runTransfers(single, flags)
+  else await runTransfers([treeItem(args, where, flags)], flags, single)
+}
+
+/** One file, over a connection of its own. */
+function fileItem(file: string, files: number, { host, port, path }: HostPath): Item {
+  return {
     file,
     host,
     start: (client, options) => {
-      const where = destinationOf(path, basename(file), args.length)
+      const where = destinationOf(path, basename(file), files)
       return client.send(absolutePath(file), host, { ...options, ...where, port })
     },
     describe: there => `${file} → ${host}:${there}`,
-  })
-  await runTransfers(args.map(itemOf), flags)
+  }
+}
+
+/** All of them over one connection. */
+function treeItem(files: readonly string[], { host, port, path }: HostPath, flags: SendFlags): Item {
+  const roots = files.map(file => ({
+    path: absolutePath(file),
+    name: isContents(file) ? '' : basename(file),
+  }))
+  const what = files.length === 1 ? files[0]! : `${files.length} files and folders`
+  const { links } = valuesOf([LINKS], flags)
+  const { exclude = [], include = [] } = flags
+  const which = { skipLinks: links === 'skip', exclude, include }
+  return {
+    file: what,
+    host,
+    start: (client, options) => client.sendTree(roots, host, { ...options, directory: path, port, ...which }),
+    describe: there => `${what} → ${host}:${there}`,
+  }
+}
+
+/** As rsync has it: a slash at the end means what is in the folder. */
+function isContents(file: string): boolean {
+  return /(^|\/)\.{0,2}$/.test(file)
+}
+
+/** What cannot be looked at is no folder: the daemon says why it cannot be read. */
+function isFolder(file: string): boolean {
+  return statSync(fsPath(file), { throwIfNoEntry: false })?.isDirectory() ?? false
 }

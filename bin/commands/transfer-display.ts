@@ -49,10 +49,13 @@ export function howItGoes(progress: Progress): Part[] {
     return [{ text: `connection lost; trying again now ${which}`, rank: 1, message: true }]
   const rate = goodputBps > 0 ? formatRate(Math.round(goodputBps)) : state
   const left = goodputBps > 0 ? `${Math.ceil(((totalBytes - bytes) * 8) / goodputBps)}s` : '-'
+  const { files, totalFiles } = progress
+  const count = `${files.toLocaleString('en')} of ${totalFiles.toLocaleString('en')} files`
   const queue = pathHops > 0 ? formatBytes(pathQueueBytes) : '-'
   return [
     { text: rate, rank: 2 },
     { text: `${left} left`, rank: 1 },
+    ...(totalFiles > 0 ? [{ text: count, rank: 2 }] : []),
     { text: `${formatBytes(bytes)} of ${formatBytes(totalBytes)}`, rank: 4 },
     { text: `queue ${queue}`, rank: 5 },
     { text: `retransmitted ${formatBytes(retransmittedBytes)}`, rank: 6 },

@@ -6,6 +6,7 @@ import {
   type DaemonClient,
   type TransferOptions,
   type TransferReply,
+  type TreeTotals,
 } from '../../lib/client/daemon-client.js'
 import { WeirError } from '../../lib/errors.js'
 import type { CommandOption } from '../../lib/options/option.js'
@@ -39,12 +40,14 @@ export interface TransferReport {
   error?: { code: string; message: string; file: string }
 }
 
-export interface FileReport extends Omit<TransferReply, 'transferId' | 'digest' | 'digestKind'> {
+export interface FileReport extends Omit<TransferReply, 'transferId' | 'digest' | 'digestKind' | 'tree'> {
   /** The file as the command line names it. For `weir get` without the host. */
   file: string
   host: string
   /** The whole file's digest, in hexadecimal. Both ends have computed it. */
   digest: { kind: string; hex: string }
+  /** Present when files and folders moved together. */
+  tree?: TreeTotals
 }
 
 /** One file of the command line. */
@@ -64,8 +67,15 @@ export function withTransferOptions(command: Command): Command {
     .option('--json', 'print the outcome as JSON')
 }
 
-/** Moves the files one after the other. The first failure ends it. */
-export async function runTransfers(items: readonly Item[], flags: TransferFlags): Promise<void> {
+/**
+ * Makes the transfers one after the other. The first failure ends it.
+ * @param older what to do in their place if the other host is too old for the first one. Null: that is an error
+ */
+export async function runTransfers(
+  items: readonly Item[],
+  flags: TransferFlags,
+  older: readonly Item[] | null = null,
+): Promise<void> {
   const values = valuesOf(OPTIONS, flags)
   const asked = { overwrite: flags.overwrite ?? false, digest: values.digest!, retries: values.retries! }
   const report: TransferReport = { files: [], bytes: 0, seconds: 0 }
@@ -74,14 +84,16 @@ export async function runTransfers(items: readonly Item[], flags: TransferFlags)
   const removeHandlers = cancelOnSignal(cancelled)
   let file = ''
   try {
-    for (const item of items) {
+    const run = { client, asked, isSilent: flags.json === true, signal: cancelled.signal }
+    const toDo = [...items]
+    for (let item = toDo.shift(); item; item = toDo.shift()) {
       file = item.file
-      const done = await runOne(item, {
-        client,
-        asked,
-        isSilent: flags.json === true,
-        signal: cancelled.signal,
+      const done = await runOne(item, run).catch(error => {
+        if (older === null || report.files.length > 0 || !isTooOld(error)) throw error
+        toDo.splice(0, toDo.length, ...older)
+        return null
       })
+      if (done === null) continue
       report.files.push(done)
       report.bytes += done.bytes
       report.seconds += done.seconds
@@ -97,6 +109,12 @@ export async function runTransfers(items: readonly Item[], flags: TransferFlags)
     client.close()
     removeHandlers()
   }
+}
+
+/** The other host's version moves one file a connection. */
+function isTooOld(error: unknown): boolean {
+  const { code, message } = error as WeirError
+  return code === 'WEIR_REJECTED' && message.includes('does not know such transfers')
 }
 
 interface Run {
@@ -115,9 +133,10 @@ async function runOne(item: Item, { client, asked, isSilent, signal }: Run): Pro
       signal,
       onProgress: progress => display?.show(progress),
     })
-    const { transferId: _id, digestKind, digest, ...figures } = outcome
+    const { transferId: _id, digestKind, digest, tree, ...figures } = outcome
     const hex = Buffer.from(digest).toString('hex')
-    return { file: item.file, host: item.host, ...figures, digest: { kind: digestKind, hex } }
+    const counts = tree === null ? {} : { tree }
+    return { file: item.file, host: item.host, ...figures, digest: { kind: digestKind, hex }, ...counts }
   } finally {
     display?.stop()
   }
@@ -129,10 +148,19 @@ export function summary(item: Item, done: FileReport): string {
     damagedChunks === 0 ? '' : `, ${damagedChunks} damaged chunk${damagedChunks === 1 ? '' : 's'} moved again`
   const resumed = done.resumedBytes > 0 ? `, resumed at ${formatBytes(done.resumedBytes)}` : ''
   return (
-    `${printable(item.describe(done.path))}  ${formatBytes(done.bytes)} in ${formatDuration(Math.round(done.seconds * 1e9))}, ` +
+    `${printable(item.describe(done.path))}  ${countsOf(done)}${formatBytes(done.bytes)} in ${formatDuration(Math.round(done.seconds * 1e9))}, ` +
     `${formatRate(Math.round(done.goodputBps))}, retransmitted ${formatBytes(done.retransmittedBytes)}${again}${resumed}, ` +
     `${done.digest.kind} ${done.digest.hex} at both ends${attemptsOf(done)}${controllerOf(done)}`
   )
+}
+
+/** As in "2,000 files, 12 of them new or changed, ". */
+function countsOf({ tree }: FileReport): string {
+  if (tree === undefined) return ''
+  const { files, movedFiles, skipped } = tree
+  const moved = movedFiles === files ? '' : `${movedFiles.toLocaleString('en')} of them new or changed, `
+  const left = skipped === 0 ? '' : `${skipped.toLocaleString('en')} left out, `
+  return `${files.toLocaleString('en')} file${files === 1 ? '' : 's'}, ${moved}${left}`
 }
 
 function controllerOf({ controller, controllerReason }: FileReport): string {

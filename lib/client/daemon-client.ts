@@ -11,6 +11,7 @@ import type {
   TrafficRequest,
   TransferInfo,
   TransferReply,
+  TreeTotals,
 } from '../control/messages.js'
 import { defaultSocketPath } from '../control/socket-path.js'
 
@@ -24,6 +25,7 @@ export type {
   TrafficRequest,
   TransferInfo,
   TransferReply,
+  TreeTotals,
 }
 
 /** Options of `send` and `get`. */
@@ -56,6 +58,18 @@ export interface TransferOptions {
 interface SendFileOptions extends TransferOptions {
   /** Folder in the receiver's inbox. Default: the inbox itself. */
   directory?: string
+}
+
+/** Options of `sendTree`. */
+interface SendTreeOptions extends Omit<SendFileOptions, 'name' | 'nameInFolder'> {
+  /** Leaves symbolic links out that lead out of the tree. Default false: they are an error. */
+  skipLinks?: boolean
+  /**
+   * Globs of what is left out, and of what is not after all; with `include` alone only files that it matches are sent. One without slash is
+   * for names at any depth, one with a slash for paths from the root on. Default: none.
+   */
+  exclude?: string[]
+  include?: string[]
 }
 
 /** Options of `get`. */
@@ -93,6 +107,25 @@ export class DaemonClient {
     const { onProgress, signal, ...rest } = options
     const send = { path: resolve(path), host, ...rest }
     return await this.#control.request({ send }, 'transfer', { onProgress, signal })
+  }
+
+  /**
+   * Has the daemon send files and folders over one connection. Files that the receiver has with the same size and time do not move.
+   *
+   * @param roots what is sent, and its name in the receiver's folder; without a name the contents of the folder go there
+   * Throws as `send` does.
+   */
+  async sendTree(
+    roots: readonly { path: string; name?: string }[],
+    host: string,
+    options: SendTreeOptions = {},
+  ): Promise<TransferReply> {
+    const { onProgress, signal, ...rest } = options
+    const named = roots.map(({ path, name = '' }) => ({ path: resolve(path), name }))
+    return await this.#control.request({ sendTree: { roots: named, host, ...rest } }, 'transfer', {
+      onProgress,
+      signal,
+    })
   }
 
   /**

@@ -22,6 +22,23 @@ interface SendRequest {
   nameInFolder: string
 }
 
+/** Asks the daemon to send files and folders over one connection. */
+interface SendTreeRequest {
+  /** Absolute paths; name '' = the contents of the folder. */
+  roots: { path: string; name: string }[]
+  host: string
+  directory: string
+  overwrite: boolean
+  digest: string
+  retries: number
+  port: number
+  /** Leaves links out that lead out of the tree. */
+  skipLinks: boolean
+  /** Globs. */
+  exclude: string[]
+  include: string[]
+}
+
 /** Asks the daemon to get a file of another host. */
 interface GetRequest {
   host: string
@@ -84,6 +101,7 @@ interface CancelRequest {
 export interface RequestBodies {
   status: object
   send: SendRequest
+  sendTree: SendTreeRequest
   get: GetRequest
   traffic: TrafficRequest
   cancel: CancelRequest
@@ -144,6 +162,9 @@ export interface Progress {
   retryInMs: number
   controller: string
   controllerReason: string
+  /** Files of a tree that have arrived or were there before, and all its files. 0: no tree. */
+  files: number
+  totalFiles: number
 }
 
 /** The status of a daemon. */
@@ -262,6 +283,20 @@ export interface TransferReply {
   /** The controller at the end, and why it was chosen. */
   controller: string
   controllerReason: string
+  /** What files and folders that were sent together are. null: it was one file. */
+  tree: TreeTotals | null
+}
+
+/** What a tree has. */
+export interface TreeTotals {
+  files: number
+  /** Files that were not there with the same size and time. */
+  movedFiles: number
+  folders: number
+  /** Symbolic and hard ones. */
+  links: number
+  /** What was left out: sockets, pipes, devices, and links that lead out. */
+  skipped: number
 }
 
 /** The result of a flow from memory. */
@@ -366,7 +401,9 @@ export type RequestContent = { [K in RequestKind]?: Loose<RequestBodies[K]> }
 
 const FILE = 'control.proto'
 const PATHS = ['path', 'directory', 'name', 'nameInFolder']
-const REQUEST_NAMES = ['SendRequest', 'GetRequest'].flatMap(type => PATHS.map(field => `${type}.${field}`))
+const REQUEST_NAMES = ['SendRequest', 'SendTreeRequest', 'GetRequest', 'TreeRoot'].flatMap(type =>
+  PATHS.map(field => `${type}.${field}`),
+)
 const RESPONSE_NAMES = ['TransferReply.path', 'TransferInfo.name', 'StatusReply.inbox', 'StatusReply.share']
 export const requests = new MessageCodec<ControlRequest>(
   messageType(FILE, 'weir.control.Request'),

@@ -34,6 +34,13 @@ export function transferHandlers(host: HostParts): Omit<HostHandlers, 'traffic' 
       const send = (onStarted: OnStarted) => transfers.send(request, context.signal, onStarted)
       return { transfer: await run(loop, context, send) }
     },
+    sendTree: async (request, context) => {
+      for (const { path } of request.roots) checkAbsolute(path)
+      checkHost(request)
+      checkRetries(request.retries)
+      const send = (onStarted: OnStarted) => transfers.sendTree(request, context.signal, onStarted)
+      return { transfer: await run(loop, context, send) }
+    },
     get: async (request, context) => {
       checkAbsolute(request.directory)
       checkHost(request)
@@ -149,5 +156,7 @@ function progressOf(transfer: Transfer, goodputBps: number): Loose<Progress> {
     retry: retry?.number ?? 0,
     retries: retry?.most ?? 0,
     retryInMs: (retry?.inNs ?? 0) / MILLISECOND,
+    files: session.mover.fileCounts?.done ?? 0,
+    totalFiles: session.mover.fileCounts?.total ?? 0,
   }
 }

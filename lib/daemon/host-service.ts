@@ -3,7 +3,16 @@ import type { Handler, RequestContext } from '../control/server.js'
 import type { HostParts } from './host-parts.js'
 
 /** The requests of the control socket that a host answers: all but stop. */
-export const HOST_REQUESTS = ['status', 'send', 'get', 'cancel', 'listTransfers', 'traffic', 'perf'] as const
+export const HOST_REQUESTS = [
+  'status',
+  'send',
+  'sendTree',
+  'get',
+  'cancel',
+  'listTransfers',
+  'traffic',
+  'perf',
+] as const
 export type HostRequest = (typeof HOST_REQUESTS)[number]
 
 /** How long transfers, and then measurements and flows, may take to end when a host is closed. */

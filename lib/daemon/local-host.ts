@@ -73,6 +73,7 @@ export class LocalHost implements HostService {
         verbs: opened.nic,
         time: opened.loop,
         store: inbox,
+        trees: inbox,
         arrivals,
         log,
         ...(share ? { share } : {}),

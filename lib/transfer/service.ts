@@ -11,13 +11,14 @@ import { MILLISECOND, type Nanos } from '../time/nanos.js'
 import { Arrivals } from './file/arrivals.js'
 import type { FileStore, SharedFiles } from './file/file.js'
 import { NOTHING_SHARED } from './file/share.js'
+import { NO_TREES, type TreeFolders } from './file/tree-place.js'
 import type { RealTime } from './mover/real-time.js'
 import { RingPool } from './mover/ring-pool.js'
 import { checkRing, ringBytesOf } from './protocol/chunk-plan.js'
 import { briefly } from './protocol/failure.js'
-import { GET_PRIVATE_DATA, TRANSFER_PORT } from './protocol/messages.js'
+import { GET_PRIVATE_DATA, TRANSFER_PORT, TREE_PRIVATE_DATA } from './protocol/messages.js'
 import { Attempts } from './session/attempts.js'
-import { newReceiveSession, newServeSession } from './session/new-session.js'
+import { newReceiveSession, newServeSession, newTreeReceiveSession } from './session/new-session.js'
 import type { PassiveOutcome, PassiveSession } from './session/passive-session.js'
 import { Places } from './session/places.js'
 import { ActiveTransfer } from './task/active-transfer.js'
@@ -26,6 +27,7 @@ import { Gauges } from './task/gauges.js'
 import { type GetOptions, GetTask } from './task/get-task.js'
 import { peerName } from './task/resolve.js'
 import { type SendOptions, SendTask } from './task/send-task.js'
+import { type SendTreeOptions, SendTreeTask } from './task/send-tree-task.js'
 import type { Common, TaskOptions } from './task/task-options.js'
 import {
   PassiveTransfer,
@@ -49,6 +51,8 @@ interface TransferServiceConfig {
   time: RealTime
   /** Where files go that are sent to this host. */
   store: FileStore
+  /** Where trees go that are sent to this host. Default: none is received. */
+  trees?: TreeFolders
   /** What other hosts may get. Default: nothing. */
   share?: SharedFiles
   /** Shared with `store`, when both write to one folder. */
@@ -97,6 +101,7 @@ export class TransferService implements Listener {
       transfersMax: 8,
       retryAfterMs: 1000,
       share: NOTHING_SHARED,
+      trees: NO_TREES,
     }
     this.#config = { ...defaults, arrivals: new Arrivals(config.chunkBytes), ...config }
     const { chunkBytes, slots, transfersMax } = this.#config
@@ -143,6 +148,16 @@ export class TransferService implements Listener {
     return await this.#run('send', task, options, signal, onStarted)
   }
 
+  /** Sends files and folders over one connection, in the same manner. */
+  async sendTree(
+    options: SendTreeOptions,
+    signal: AbortSignal,
+    onStarted: OnStarted,
+  ): Promise<TransferResult> {
+    const task = await SendTreeTask.open(options, this.#common('send'))
+    return await this.#run('send', task, options, signal, onStarted)
+  }
+
   /** Gets a file of another host, in the same manner. */
   async get(options: GetOptions, signal: AbortSignal, onStarted: OnStarted): Promise<TransferResult> {
     const { arrivals, chunkBytes, slots } = this.#config
@@ -153,8 +168,9 @@ export class TransferService implements Listener {
   /** A connection that may come to nothing: it is a transfer once it is established, and only then takes a place. */
   accept(_now: Nanos, request: ConnectionRequest): ConnectionHandler {
     if (this.#closing) throw new WeirError('WEIR_REJECTED', SHUTTING_DOWN)
-    const direction = wantsToGet(request) ? 'serve' : 'receive'
-    const session = this.#passive(direction)
+    const wish = wishOf(request)
+    const direction = wish === 'get' ? 'serve' : 'receive'
+    const session = this.#passive(direction, wish === 'tree')
     const peer = request.remote.toString()
     void session.begun.then(established => {
       if (established) this.#onPassiveBegun(direction, peer, session)
@@ -216,7 +232,7 @@ export class TransferService implements Listener {
 
   async #run(
     direction: 'send' | 'get',
-    task: SendTask | GetTask,
+    task: SendTask | SendTreeTask | GetTask,
     { host, port = 0, retries = 0 }: TaskOptions,
     signal: AbortSignal,
     onStarted: OnStarted,
@@ -258,11 +274,12 @@ export class TransferService implements Listener {
     }
   }
 
-  #passive(direction: 'receive' | 'serve'): PassiveSession {
-    const { verbs, time, store, share, chunkBytes, slots } = this.#config
+  #passive(direction: 'receive' | 'serve', isTree: boolean): PassiveSession {
+    const { verbs, time, store, share, trees, chunkBytes, slots } = this.#config
     const places = this.#places[direction]
     const common = { verbs, time, rings: this.#rings[direction], attempts: this.#attempts, places }
     if (direction === 'serve') return newServeSession({ ...common, files: share })
+    if (isTree) return newTreeReceiveSession({ ...common, trees, chunkBytes, slots })
     return newReceiveSession({ ...common, store, chunkBytes, slots })
   }
 
@@ -300,8 +317,10 @@ export class TransferService implements Listener {
 }
 
 /** What the connecting end wants, from its private data. Throws WEIR_REJECTED for what is not known here. */
-function wantsToGet({ privateData }: ConnectionRequest): boolean {
-  if (privateData.length === 0) return false
-  if (privateData.length === 1 && privateData[0] === GET_PRIVATE_DATA[0]) return true
+function wishOf({ privateData }: ConnectionRequest): 'send' | 'get' | 'tree' {
+  const [first, ...more] = privateData
+  if (first === undefined) return 'send'
+  if (more.length === 0 && first === GET_PRIVATE_DATA[0]) return 'get'
+  if (more.length === 0 && first === TREE_PRIVATE_DATA[0]) return 'tree'
   throw new WeirError('WEIR_REJECTED', 'this daemon does not know such transfers')
 }

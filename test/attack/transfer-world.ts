@@ -30,7 +30,9 @@ export async function transferWorld(t: Test, poison: (n: number) => boolean = ()
   const more = { time, log: createLog('silent', 'test'), chunkBytes: CHUNK, slots: 8, retryAfterMs: 1 }
   const store = await Inbox.at(join(folder, 'in'))
   const share = await Share.at(join(folder, 'share'))
-  const [a, b] = [pair.a, pair.b].map(verbs => new TransferService({ ...more, verbs, store, share }))
+  const [a, b] = [pair.a, pair.b].map(
+    verbs => new TransferService({ ...more, verbs, store, trees: store, share }),
+  )
   for (const service of [a!, b!]) {
     service.start()
     t.teardown(() => service.close(0))

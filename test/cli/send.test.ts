@@ -39,16 +39,18 @@ usual('files arrive, and the report says so', { buffered: true }, async t => {
   const report = JSON.parse(stdout) as TransferReport
   t.equal(report.bytes, 3_000_006)
   for (const fields of [report, report.files[0]!]) t.same(undocumented('transfers.md', fields), [])
-  for (const [i, [name, content]] of Object.entries(contents).entries()) {
+  for (const [name, content] of Object.entries(contents)) {
     t.same(readFileSync(join(to.inbox, 'some/where', name)), content)
-    const hex = createHash('sha256').update(content).digest('hex')
-    t.match(report.files[i], {
-      file: name,
-      path: `some/where/${name}`,
-      bytes: content.length,
-      digest: { hex },
-    })
   }
+  t.match(report.files, [
+    { file: '3 files and folders', path: 'some/where', bytes: 3_000_006, tree: { files: 3 } },
+  ])
+
+  const single = await sent(from, ['a.bin', `${to.address}:single/`, '--json', '--digest', 'sha256'], folder)
+  const hex = createHash('sha256').update(contents['a.bin']).digest('hex')
+  t.match(JSON.parse(single.stdout), {
+    files: [{ file: 'a.bin', path: 'single/a.bin', bytes: 3_000_001, digest: { hex } }],
+  })
 
   const again = await sent(from, ['a.bin', `${to.address}:some/where`], folder)
   t.equal(again.code, 1)
@@ -68,7 +70,7 @@ usual('files arrive, and the report says so', { buffered: true }, async t => {
   t.match(await client.status(), {
     address: to.address,
     inbox: to.inbox,
-    receivedBytes: 6_000_007,
+    receivedBytes: 9_000_008,
     transfers: 0,
   })
   await client.stop()

@@ -31,7 +31,8 @@ t.test('commands that cannot work say why', async t => {
     sendCommand().parseAsync([...args, '--socket', socketPath], { from: 'user' })
   const sends: [string[], string, RegExp][] = [
     [[join(folder, 'missing'), '127.0.0.1'], 'WEIR_NO_FILE', /missing: no such file/],
-    [[folder, '127.0.0.1'], 'WEIR_NO_FILE', /is a directory/],
+    [[join(folder, 'missing'), file, '127.0.0.1'], 'WEIR_NO_FILE', /cannot read .*missing: /],
+    [[file, '127.0.0.1', '--links', 'skip'], 'WEIR_BAD_ARGUMENT', /--links are for folders/],
     [['a'], 'WEIR_BAD_ARGUMENT', /name at least one file and then the host/],
     [['a', ':dir'], 'WEIR_BAD_ARGUMENT', /":dir" is no host/],
     [[file, '0.0.0.0'], 'WEIR_BAD_ARGUMENT', /0\.0\.0\.0 is the unspecified address: name/],

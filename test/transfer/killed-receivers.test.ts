@@ -3,8 +3,7 @@
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import fs, { type FileHandle } from 'node:fs/promises'
-import { syncBuiltinESMExports } from 'node:module'
+import fs from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { Arrivals } from '../../lib/transfer/file/arrivals.js'
@@ -15,61 +14,16 @@ import type { Offer } from '../../lib/transfer/protocol/messages.js'
 import { isPartialName } from '../../lib/transfer/protocol/names.js'
 import { scratch } from '../support/daemon-process.js'
 import { filesIn } from '../support/files-in.js'
+import { killedAfter } from '../support/killed-after.js'
 import { usual, variants } from '../support/long.js'
 
 const CHUNK = 4096
 const CONTENT = Buffer.alloc(5 * CHUNK, 'what was sent ')
-const OPERATIONS = ['link', 'rename', 'unlink', 'open', 'lstat', 'statfs'] as const
-const ON_HANDLES = ['write', 'truncate', 'chmod', 'utimes', 'sync', 'datasync', 'stat', 'close'] as const
-
-type Operation = (...args: unknown[]) => Promise<unknown>
 
 function offerOf(more: Partial<Offer> = {}): Offer {
   const same = { version: 1, name: 'f', directory: '', mode: 0o640, mtimeMs: 5000, digest: 'XXH64' as const }
   const transfer = Uint8Array.of(1, 2, 3)
   return { ...same, size: CONTENT.length, overwrite: false, ring: null, transfer, ...more }
-}
-
-/**
- * Runs `work`, and makes its operation `last`, counted from 0, the last one that is done. Returns how many
- * were requested.
- */
-async function killedAfter(last: number, work: () => Promise<unknown>): Promise<number> {
-  let asked = 0
-  let killed = () => {}
-  const kill = new Promise<void>(resolve => {
-    killed = resolve
-  })
-  const open = new Set<FileHandle>()
-  const originals: [Record<string, Operation>, string, Operation][] = []
-  const count = (owner: object, name: string) => {
-    const original = (owner as Record<string, Operation>)[name]!
-    originals.push([owner as Record<string, Operation>, name, original])
-    ;(owner as Record<string, Operation>)[name] = async function (this: unknown, ...args: unknown[]) {
-      if (asked++ > last) {
-        killed()
-        return await new Promise(() => {})
-      }
-      const result = await original.apply(this, args)
-      if (name === 'open') open.add(result as FileHandle)
-      if (name === 'close') open.delete(this as FileHandle)
-      return result
-    }
-  }
-  const probe = await fs.open('/dev/null')
-  const prototype = Object.getPrototypeOf(probe)
-  await probe.close()
-  for (const name of ON_HANDLES) count(prototype, name)
-  for (const name of OPERATIONS) count(fs, name)
-  syncBuiltinESMExports()
-  try {
-    await Promise.race([work(), kill])
-  } finally {
-    for (const [owner, name, original] of originals) owner[name] = original
-    syncBuiltinESMExports()
-  }
-  for (const handle of open) await handle.close()
-  return asked
 }
 
 /**

@@ -58,6 +58,7 @@ export async function realHost(t: Test, folder: string, rocePort: number, seed: 
     verbs: nic,
     time: loop,
     store,
+    trees: store,
     share,
     log,
     chunkBytes: 65_536,

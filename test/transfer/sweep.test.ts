@@ -14,7 +14,7 @@ const offer = {
   overwrite: false,
   transfer: new Uint8Array(),
 } as const
-const partial = (name: string) => partialName({ ...offer, name, ring: null })
+const partial = (name: string) => partialName({ ...offer, name })
 
 t.test('what nobody came back for is removed, and nothing else', async t => {
   const folder = t.testdir({ in: { sub: { deep: {} } }, out: {} })

@@ -28,6 +28,11 @@ export class Arrivals {
     await this.#delivered.keepIn(folder)
   }
 
+  /** Takes a target that is written at once. Returns what gives it back. Throws BUSY if a transfer has it. */
+  take(target: string, shownPath: string): () => void {
+    return this.#targets.take(target, shownPath, null)
+  }
+
   /**
    * Opens the temporary file of `offer` in `folder`, which is closed with it, or now if this fails; its name has been checked.
    * `shownPath` is what users read of it when it is delivered. Throws a TransferFailure, or an error of the system. Where the
@@ -127,7 +132,7 @@ async function checkTarget(folder: Folder, offer: Offer, shownPath: string): Pro
  * read and change what is written, is replaced. So is a file with its final mode, which forbids to open it: the daemon was
  * killed just before the file got its name.
  */
-async function openPartial(folder: Folder, name: string): Promise<FileHandle> {
+export async function openPartial(folder: Folder, name: string): Promise<FileHandle> {
   const there = await openExisting(folder, name)
   if (there) return there
   return await folder.openFile(name, constants.O_RDWR | constants.O_CREAT | constants.O_EXCL, OPEN_MODE)

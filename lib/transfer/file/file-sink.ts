@@ -1,5 +1,4 @@
 /** A file while it is received: a temporary name until everything is in and on the disk. */
-import type { Stats } from 'node:fs'
 import type { FileHandle } from 'node:fs/promises'
 import { WeirError } from '../../errors.js'
 import { TransferFailure } from '../protocol/failure.js'
@@ -8,6 +7,7 @@ import type { Identity } from './delivered-journal.js'
 import type { FileSink } from './file.js'
 import { readFully } from './file-source.js'
 import type { Folder } from './folder.js'
+import { checkPlace, giveName } from './give-name.js'
 import { dataRuns } from './holes.js'
 
 /** Mode of an unfinished file while it is written. */
@@ -94,8 +94,7 @@ export class LocalSink implements FileSink {
     await handle.sync()
     const file = await handle.stat()
     await onWhole(file)
-    if (offer.overwrite) await folder.rename(partial, offer.name)
-    else await renameWithoutReplacing(folder, partial, offer.name)
+    await giveName(folder, partial, offer)
     await folder.sync()
     const there = await checkPlace(folder, offer.name, file)
     // By its new inode a sender that comes back finds it.
@@ -143,42 +142,4 @@ export class LocalSink implements FileSink {
 async function cutTo(handle: FileHandle, bytes: number): Promise<void> {
   const { size } = await handle.stat()
   if (size > bytes) await handle.truncate(bytes)
-}
-
-/**
- * link + unlink: unlike rename, it fails when somebody has made the target in the meantime. A daemon that is killed between
- * the two leaves both names, and the next that is offered the file removes the temporary one (arrivals.ts).
- */
-async function renameWithoutReplacing(folder: Folder, from: string, to: string): Promise<void> {
-  try {
-    await folder.link(from, to)
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    if (code === 'EEXIST') {
-      throw new TransferFailure(
-        'EXISTS',
-        'a file of that name has appeared meanwhile: --overwrite replaces it',
-      )
-    }
-    // File systems without hard links: there the check at the offer is all there is.
-    if (code !== 'EPERM' && code !== 'ENOTSUP' && code !== 'ENOSYS' && code !== 'EMLINK') throw error
-    await folder.rename(from, to)
-    return
-  }
-  await folder.removeIfThere(from)
-}
-
-/**
- * Who may write into the folder can put something else in the place of the temporary name. And a program that waits for files may
- * have moved this one already.
- *
- * On some file systems (FUSE, CIFS) a file's inode changes when it gets another name. There nothing proves that it is the same file; but
- * one with its size and time that belongs to this user was made by this user.
- */
-async function checkPlace(folder: Folder, name: string, file: Stats): Promise<Stats | null> {
-  const there = await folder.look(name)
-  if (!there || (there.dev === file.dev && there.ino === file.ino)) return there
-  const isLikely = there.isFile() && there.dev === file.dev && there.uid === file.uid && there.nlink === 1
-  if (isLikely && there.size === file.size && there.mtimeMs === file.mtimeMs) return there
-  throw new TransferFailure('IO_ERROR', `${name} was replaced by somebody while it was given its name`)
 }

@@ -34,6 +34,12 @@ export async function openRegular(path: string, shown: string): Promise<LocalSou
   throw new TransferFailure('NOT_A_FILE', `${shown} is ${what}`)
 }
 
+/** As `FileSource.allocatedBytes`. Where a system reports no blocks, nothing is known of holes. */
+export function allocatedBytesOf({ blocks, size }: Stats): number {
+  const allocatedBytes = blocks * STAT_BLOCK_BYTES
+  return allocatedBytes < size ? Math.max(1, allocatedBytes) : 0
+}
+
 function reasonOf(cause: unknown): string {
   const { code } = cause as NodeJS.ErrnoException
   if (code === 'ENOENT') return 'no such file'
@@ -57,9 +63,7 @@ export class LocalSource implements FileSource {
     this.#handle = handle
     this.name = basename(shown)
     this.size = stat.size
-    const allocatedBytes = stat.blocks * STAT_BLOCK_BYTES
-    // Where a system reports no blocks, nothing is known of holes.
-    this.allocatedBytes = allocatedBytes < stat.size ? Math.max(1, allocatedBytes) : 0
+    this.allocatedBytes = allocatedBytesOf(stat)
     this.mode = stat.mode & 0o777
     this.mtimeMs = stat.mtimeMs
   }

@@ -12,6 +12,7 @@ import {
   entriesOf,
   link,
   lstat,
+  lutimes,
   mkdir,
   open,
   readlink,
@@ -20,6 +21,7 @@ import {
   rmdir,
   stat,
   statfs,
+  symlink,
   unlink,
 } from '../../fs-by-text.js'
 import { TransferFailure } from '../protocol/failure.js'
@@ -92,6 +94,17 @@ export class Folder {
     await mkdir(await this.#at(name), 0o700)
   }
 
+  /** Returns false if something has that name already. */
+  async makeFolderIfMissing(name: string): Promise<boolean> {
+    try {
+      await this.makeFolder(name)
+      return true
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+      return false
+    }
+  }
+
   async removeFolder(name: string): Promise<void> {
     await rmdir(await this.#at(name))
   }
@@ -113,6 +126,31 @@ export class Folder {
 
   async link(from: string, to: string): Promise<void> {
     await link(await this.#at(from), await this.#at(to))
+  }
+
+  /** Gives the file `name` another name, in a folder that may be another one. */
+  async linkInto(name: string, other: Folder, otherName: string): Promise<void> {
+    await link(await this.#at(name), await other.#at(otherName))
+  }
+
+  async makeLink(name: string, target: string, mtimeMs: number): Promise<void> {
+    await symlink(target, await this.#at(name))
+    await lutimes(await this.#at(name), new Date(), mtimeMs / 1000)
+  }
+
+  /** What the symbolic link of that name says. */
+  async readLink(name: string): Promise<string> {
+    return await readlink(await this.#at(name))
+  }
+
+  /** This folder once more: it is closed by itself. */
+  async again(): Promise<Folder> {
+    return await this.enterOwn('.')
+  }
+
+  async setModeAndTime(mode: number, mtimeMs: number): Promise<void> {
+    await this.#handle.chmod(mode)
+    await this.#handle.utimes(new Date(), mtimeMs / 1000)
   }
 
   async freeBytes(): Promise<number> {

@@ -15,6 +15,7 @@ import { Arrivals } from './arrivals.js'
 import type { FileSink, FileStore, FileUser } from './file.js'
 import { Folder } from './folder.js'
 import { whenFree } from './targets.js'
+import type { TreeFolders, TreePlace } from './tree-place.js'
 
 /** A folder that is open, and the one in it that was entered. */
 interface Step {
@@ -23,7 +24,7 @@ interface Step {
   isNew: boolean
 }
 
-export class Inbox implements FileStore {
+export class Inbox implements FileStore, TreeFolders {
   /** Real path of the folder. */
   readonly folder: string
   readonly #arrivals: Arrivals
@@ -56,7 +57,31 @@ export class Inbox implements FileStore {
     return await whenFree(() => this.#inTurn(() => this.#open(offer, components, user)), user)
   }
 
-  async #inTurn(open: () => Promise<FileSink>): Promise<FileSink> {
+  /** The folder of that path within the inbox, for a tree. Throws BAD_NAME. */
+  treePlace(directory: string): TreePlace {
+    const components = directoryComponents(directory, 'the inbox')
+    const enter = (makes: boolean) => this.#inTurn(() => this.#enterFor(components, makes))
+    return {
+      shownPath: components.join('/'),
+      isInbox: components.length === 0,
+      arrivals: this.#arrivals,
+      enter,
+    }
+  }
+
+  async #enterFor(components: readonly string[], makes: boolean): Promise<Folder | null> {
+    const way: Step[] = []
+    try {
+      return await this.#enter(components, way, makes)
+    } catch (error) {
+      if (!makes && (error as NodeJS.ErrnoException).code === 'ENOENT') return null
+      throw TransferFailure.from(error, `cannot create ${components.join('/')}`)
+    } finally {
+      for (const { folder } of way) await folder.close()
+    }
+  }
+
+  async #inTurn<T>(open: () => Promise<T>): Promise<T> {
     const opening = this.#turn.then(open)
     this.#turn = opening.catch(() => {})
     return await opening
@@ -95,22 +120,15 @@ export class Inbox implements FileStore {
     return { offer: { ...offer, name: nameInFolder, nameInFolder: '' }, components: [...parents, name] }
   }
 
-  /** Makes the folders that are missing, notes the way in `way`, and opens the last one. */
-  async #enter(components: readonly string[], way: Step[]): Promise<Folder> {
+  /** Opens the last folder, and notes the way in `way`. @param makes whether folders that are missing are made */
+  async #enter(components: readonly string[], way: Step[], makes = true): Promise<Folder> {
     const inbox = await Folder.open(this.folder)
     let folder = inbox
     for (const name of components) {
       if (folder.path === inbox.path) checkNotList(name)
       const step: Step = { folder, name, isNew: false }
       way.push(step)
-      await folder.makeFolder(name).then(
-        () => {
-          step.isNew = true
-        },
-        error => {
-          if (error.code !== 'EEXIST') throw error
-        },
-      )
+      if (makes) step.isNew = await folder.makeFolderIfMissing(name)
       folder = await folder.enter(name, inbox.path)
     }
     return folder

@@ -52,6 +52,11 @@ export class MessageChannel {
     return this.#backlog.length > 0 || this.#freeSends.length < SEND_SLOTS
   }
 
+  /** True if a message would be sent at once, as far as this end is concerned. */
+  get hasRoom(): boolean {
+    return this.#backlog.length === 0 && this.#freeSends.length > 0
+  }
+
   /**
    * Takes the memory and posts the receives: call from onCreated, or from onEstablished at the passive end, where a request that
    * is never confirmed costs no memory then. Throws WEIR_FULL.

@@ -1,6 +1,6 @@
 /**
  * A mover reads or writes the file of one session, and moves its chunks through the session's endpoint. It has the machine of
- * the protocol. There are four: send-mover.ts, get-mover.ts, receive-mover.ts, serve-mover.ts.
+ * the protocol. There are four for files: send-mover.ts, get-mover.ts, receive-mover.ts, serve-mover.ts. Those for trees have one of them.
  */
 import type { Completion } from '../../qp/queues/completion-queue.js'
 import type { Nanos } from '../../time/nanos.js'
@@ -15,6 +15,8 @@ export interface Mover {
   readonly sizeBytes: number
   /** Bytes of the file that are known to have arrived, resumed ones included. */
   readonly deliveredBytes: number
+  /** Files of a tree that have arrived or were there, and all its files. */
+  readonly fileCounts?: { done: number; total: number }
   /** State of the path that the file's bytes take; null before it is known. */
   readonly figures: SenderFigures | null
   /** True while chunks are in flight: the transport itself finds a peer that has died. */
@@ -47,7 +49,22 @@ export interface DeliveredFile {
   path: string
   bytes: number
   digestKind: DigestKind
+  /** The digest of a tree is of the contents of all files that moved, one behind the other. */
   digest: Uint8Array
+  /** What a tree has; a file has none. */
+  tree?: TreeCounts
+}
+
+/** What a tree has. */
+export interface TreeCounts {
+  files: number
+  /** Files of them that were not there yet, or were not the same. */
+  movedFiles: number
+  folders: number
+  /** Symbolic and hard ones. */
+  links: number
+  /** What was left out: sockets, pipes, devices, and links where the user has said so. */
+  skipped: number
 }
 
 /** A mover of the end that another host has asked. */

@@ -6,6 +6,8 @@ import { MessageCodec, messageType } from '../../proto/proto.js'
 export const TRANSFER_PORT = 4793
 /** Private data of a connection that is to get a file. That of one that is to send a file is empty. */
 export const GET_PRIVATE_DATA = Uint8Array.of(0x47)
+/** Private data of a connection that is to send a tree. */
+export const TREE_PRIVATE_DATA = Uint8Array.of(0x54)
 /** Version of the protocol that this code speaks. */
 export const TRANSFER_VERSION = 1
 /** Longest message, and size of the receives posted for them. */
@@ -120,6 +122,47 @@ export interface Refusal {
   text: string
 }
 
+/** A tree follows. */
+export interface Tree {
+  version: number
+  /** Where it goes: relative to the inbox, '' = the inbox. */
+  directory: string
+  overwrite: boolean
+  /** As in Offer. */
+  transfer: Uint8Array
+}
+
+type EntryKind = 'FOLDER' | 'FILE' | 'SYMBOLIC_LINK' | 'HARD_LINK'
+
+/** A folder, a file or a link of a tree. */
+export interface TreeEntry {
+  /** One path component. */
+  name: string
+  /** Number of its folder, from 1; 0 = where the tree goes. */
+  parent: number
+  kind: EntryKind
+  /** Permission bits. */
+  mode: number
+  /** Milliseconds since 1970. */
+  mtimeMs: number
+  /** Bytes. */
+  size: number
+  /** As in Offer. */
+  allocatedBytes: number
+  /** What a symbolic link says. */
+  target: string
+  /** Number of the file that a hard link is another name of. */
+  sameAs: number
+}
+
+interface Wanted {
+  /** A bit an entry, the lowest of a byte first. */
+  bits: Uint8Array
+  /** Number of the file that goes first; 0 = none. */
+  first: number
+  last: boolean
+}
+
 /** One message; `body` names the field that is present. */
 export type TransferMessage =
   | { body: 'offer'; offer: Offer }
@@ -134,12 +177,24 @@ export type TransferMessage =
   | { body: 'filled'; filled: Filled }
   | { body: 'again'; again: { chunk: number } }
   | { body: 'held'; held: object }
+  | { body: 'tree'; tree: Tree }
+  | { body: 'entries'; entries: { entries: TreeEntry[]; last: boolean } }
+  | { body: 'wanted'; wanted: Wanted }
   | { body?: undefined }
 
 const codec = new MessageCodec<TransferMessage>(
   messageType('transfer.proto', 'weir.transfer.Message'),
   MESSAGE_BYTES_MAX,
-  ['Offer.name', 'Offer.directory', 'Offer.nameInFolder', 'Request.path', 'Done.path'],
+  [
+    'Offer.name',
+    'Offer.directory',
+    'Offer.nameInFolder',
+    'Request.path',
+    'Done.path',
+    'Tree.directory',
+    'Entry.name',
+    'Entry.target',
+  ],
 )
 
 /** Throws WEIR_PROTOCOL if it comes out longer than MESSAGE_BYTES_MAX. */

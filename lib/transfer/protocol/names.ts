@@ -37,6 +37,12 @@ export function checkName(name: string): void {
   if (wrong) throw new TransferFailure('BAD_NAME', `"${name}" cannot be the name of a file here: ${wrong}`)
 }
 
+/** Throws BAD_NAME unless `name` can be a name in a folder of this system. */
+export function checkEntryName(name: string): void {
+  const wrong = sep === '\\' ? whatIsWrong(name) : whatIsWrong(name.replaceAll('\\', '_'))
+  if (wrong) throw new TransferFailure('BAD_NAME', `"${name}" cannot be the name of a file here: ${wrong}`)
+}
+
 /** Throws BAD_NAME for a name in the inbox, or in what is shared, that is the list's. */
 export function checkNotList(name: string): void {
   if (!name.startsWith(DELIVERED_NAME)) return
@@ -64,11 +70,14 @@ export function directoryComponents(directory: string, within: string): string[]
   return components
 }
 
+/** What tells a file from another one, and from the same one after a change. */
+type NamedVersion = Pick<Offer, 'name' | 'size' | 'mtimeMs'>
+
 /**
  * The temporary name of an offer: the same for the same name, size and time, so that an interrupted transfer
  * is found again, and different for a file that has changed.
  */
-export function partialName(offer: Offer): string {
+export function partialName(offer: NamedVersion): string {
   const same = JSON.stringify([offer.name, offer.size, offer.mtimeMs])
   const tag = createHash('sha256').update(same).digest('hex').slice(0, 16)
   return `.${cutToBytes(offer.name, NAME_BYTES_MAX - PARTIAL_MARK.length - 17)}${PARTIAL_MARK}${tag}`

@@ -1,10 +1,12 @@
-/** The four kinds of session: for each way of a file, a mover at the end that a user asked and one at the other end. */
+/** The kinds of session: for each way of a file or a tree, a mover at the end that a user asked and one at the other end. */
 
 import { GetMover, type GetMoverConfig } from '../mover/get-mover.js'
 import { ReceiveMover, type ReceiveMoverConfig } from '../mover/receive-mover.js'
 import { SendMover, type SendMoverConfig } from '../mover/send-mover.js'
 import { ServeMover, type ServeMoverConfig } from '../mover/serve-mover.js'
-import { GET_PRIVATE_DATA } from '../protocol/messages.js'
+import { TreeReceiveMover, type TreeReceiveMoverConfig } from '../mover/tree-receive-mover.js'
+import { TreeSendMover, type TreeSendMoverConfig } from '../mover/tree-send-mover.js'
+import { GET_PRIVATE_DATA, TREE_PRIVATE_DATA } from '../protocol/messages.js'
 import { ActiveSession, type ActiveSessionConfig } from './active-session.js'
 import { PassiveSession, type PassiveSessionConfig } from './passive-session.js'
 
@@ -16,6 +18,8 @@ const SERVER_RECEIVES = 16
 type SendSessionConfig = ActiveSessionConfig & SendMoverConfig
 export type GetSessionConfig = ActiveSessionConfig & GetMoverConfig
 type ReceiveSessionConfig = PassiveSessionConfig & ReceiveMoverConfig
+type TreeSendSessionConfig = ActiveSessionConfig & TreeSendMoverConfig
+type TreeReceiveSessionConfig = PassiveSessionConfig & TreeReceiveMoverConfig
 type ServeSessionConfig = PassiveSessionConfig & ServeMoverConfig
 
 /** Sends a file to another host. Throws WEIR_FULL when no ring is free. */
@@ -24,6 +28,16 @@ export function newSendSession(config: SendSessionConfig): ActiveSession {
     cannot: 'send',
     being: 'sent',
     newMover: (endpoint, host) => new SendMover(config, endpoint, host),
+  })
+}
+
+/** Sends a tree of files to another host. */
+export function newTreeSendSession(config: TreeSendSessionConfig): ActiveSession {
+  return new ActiveSession(config, {
+    privateData: TREE_PRIVATE_DATA,
+    cannot: 'send',
+    being: 'sent',
+    newMover: (endpoint, host) => new TreeSendMover(config, endpoint, host),
   })
 }
 
@@ -44,6 +58,16 @@ export function newReceiveSession(config: ReceiveSessionConfig): PassiveSession 
     cannot: 'write',
     being: 'received',
     newMover: (endpoint, host) => new ReceiveMover(config, endpoint, host),
+  })
+}
+
+/** Receives a tree that another host sends. */
+export function newTreeReceiveSession(config: TreeReceiveSessionConfig): PassiveSession {
+  return new PassiveSession(config, {
+    receives: config.slots + SPARE_RECEIVES,
+    cannot: 'write',
+    being: 'received',
+    newMover: (endpoint, host) => new TreeReceiveMover(config, endpoint, host),
   })
 }
 

@@ -114,8 +114,9 @@ export class PassiveSession implements ConnectionHandler, PassiveMoverHost, Exch
     return this.connection?.remote.toString() ?? ''
   }
 
+  /** A list of a tree asks for nothing yet. */
   get hasAsked(): boolean {
-    return this.state !== 'waiting'
+    return this.state !== 'waiting' && this.state !== 'listing'
   }
 
   get holdsRing(): boolean {

@@ -1,0 +1,52 @@
+/** How a file that is whole gets its name. */
+import type { Stats } from 'node:fs'
+import { TransferFailure } from '../protocol/failure.js'
+import type { Folder } from './folder.js'
+
+/** Replaces a file of that name only with `overwrite`. */
+export async function giveName(
+  folder: Folder,
+  partial: string,
+  { name, overwrite }: { name: string; overwrite: boolean },
+): Promise<void> {
+  if (overwrite) await folder.rename(partial, name)
+  else await renameWithoutReplacing(folder, partial, name)
+}
+
+/**
+ * link + unlink: unlike rename, it fails when somebody has made the target in the meantime. A daemon that is killed between
+ * the two leaves both names, and the next that is offered the file removes the temporary one (arrivals.ts).
+ */
+async function renameWithoutReplacing(folder: Folder, from: string, to: string): Promise<void> {
+  try {
+    await folder.link(from, to)
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'EEXIST') {
+      throw new TransferFailure(
+        'EXISTS',
+        'a file of that name has appeared meanwhile: --overwrite replaces it',
+      )
+    }
+    // File systems without hard links: there the check at the offer is all there is.
+    if (code !== 'EPERM' && code !== 'ENOTSUP' && code !== 'ENOSYS' && code !== 'EMLINK') throw error
+    await folder.rename(from, to)
+    return
+  }
+  await folder.removeIfThere(from)
+}
+
+/**
+ * Who may write into the folder can put something else in the place of the temporary name. And a program that waits for files may
+ * have moved this one already.
+ *
+ * On some file systems (FUSE, CIFS) a file's inode changes when it gets another name. There nothing proves that it is the same file; but
+ * one with its size and time that belongs to this user was made by this user.
+ */
+export async function checkPlace(folder: Folder, name: string, file: Stats): Promise<Stats | null> {
+  const there = await folder.look(name)
+  if (!there || (there.dev === file.dev && there.ino === file.ino)) return there
+  const isLikely = there.isFile() && there.dev === file.dev && there.uid === file.uid && there.nlink === 1
+  if (isLikely && there.size === file.size && there.mtimeMs === file.mtimeMs) return there
+  throw new TransferFailure('IO_ERROR', `${name} was replaced by somebody while it was given its name`)
+}

@@ -1,0 +1,51 @@
+/**
+ * Which paths of a tree are sent, by globs. A glob with a slash is for paths from the folder that was named on, one without for names at any
+ * depth; a slash at its end means folders alone.
+ */
+import picomatch from 'picomatch'
+import { WeirError } from '../../errors.js'
+
+type Matches = (path: string, isFolder: boolean) => boolean
+
+/** Globs of a command, and bytes of one: matching costs time for each file. */
+const GLOBS_MAX = 100
+const GLOB_BYTES_MAX = 1000
+
+/**
+ * A path is left out if a glob of `exclude` matches it, unless one of `include` does. With `include` alone only files that it matches
+ * are sent. Throws WEIR_BAD_ARGUMENT.
+ */
+export function pathFilter(exclude: readonly string[], include: readonly string[]): Matches {
+  if (exclude.length + include.length > GLOBS_MAX) {
+    throw new WeirError('WEIR_BAD_ARGUMENT', `more than ${GLOBS_MAX} globs: give fewer, or name folders`)
+  }
+  const [out, back] = [exclude.map(globOf), include.map(globOf)]
+  const isOnly = out.length === 0 && back.length > 0
+  return (path, isFolder) => {
+    if (back.some(matches => matches(path, isFolder))) return true
+    if (isOnly) return isFolder || isBelow(path, back)
+    return !out.some(matches => matches(path, isFolder))
+  }
+}
+
+/** All that is in a folder that a glob matches. */
+function isBelow(path: string, globs: readonly Matches[]): boolean {
+  for (let at = path.indexOf('/'); at >= 0; at = path.indexOf('/', at + 1)) {
+    if (globs.some(matches => matches(path.slice(0, at), true))) return true
+  }
+  return false
+}
+
+function globOf(glob: string): Matches {
+  if (glob === '' || glob === '/' || glob.length > GLOB_BYTES_MAX) {
+    throw new WeirError('WEIR_BAD_ARGUMENT', `a glob has 1 to ${GLOB_BYTES_MAX} characters`)
+  }
+  const forFolders = glob.endsWith('/')
+  const bare = forFolders ? glob.slice(0, -1) : glob
+  const hasSlash = bare.includes('/')
+  const matches = picomatch(bare.replace(/^\//, ''), { dot: true })
+  return (path, isFolder) => {
+    if (forFolders && !isFolder) return false
+    return matches(hasSlash ? path : path.slice(path.lastIndexOf('/') + 1))
+  }
+}

@@ -1,0 +1,85 @@
+/** The wanted files of a tree of this machine, one behind the other, as the source of a transfer. */
+import type { FileHandle } from 'node:fs/promises'
+import { TransferFailure } from '../protocol/failure.js'
+import type { Piece, TreeLayout } from '../protocol/tree-layout.js'
+import { forEachAtOnce } from './at-once.js'
+import type { FileSource } from './file.js'
+import { readFully } from './file-source.js'
+
+/** Long files that stay open between two reads. */
+const OPEN_MAX = 8
+
+export class TreeSource implements FileSource {
+  readonly name = ''
+  readonly size: number
+  readonly allocatedBytes = 0
+  readonly mode = 0
+  readonly mtimeMs = 0
+  readonly #layout: TreeLayout
+  readonly #openFile: (number: number) => Promise<FileHandle>
+  readonly #open = new Map<number, Promise<FileHandle>>()
+
+  /** @param openFile opens the file of that number for reading */
+  constructor(layout: TreeLayout, openFile: (number: number) => Promise<FileHandle>) {
+    this.#layout = layout
+    this.size = layout.bytes
+    this.#openFile = openFile
+  }
+
+  async read(into: Uint8Array, position: number): Promise<void> {
+    await forEachAtOnce(this.#layout.piecesOf(position, into.length), piece => this.#readPiece(into, piece))
+  }
+
+  /** Each file is looked at when its end has been read. */
+  async verifyUnchanged(): Promise<void> {}
+
+  async close(): Promise<void> {
+    const handles = [...this.#open.values()]
+    this.#open.clear()
+    for (const handle of handles) await closeQuietly(handle)
+  }
+
+  async #readPiece(into: Uint8Array, piece: Piece): Promise<void> {
+    const { number, offset, at, length } = piece
+    const { size } = this.#layout.list.of(number)
+    const bytes = into.subarray(at, at + length)
+    const isShort = length === size
+    const handle = await (isShort ? this.#openFile(number) : this.#longFile(number))
+    try {
+      await readFully(handle, bytes, offset, () => this.#changed(number))
+      if (offset + length === size) await this.#checkUnchanged(number, handle)
+    } finally {
+      if (isShort) await handle.close()
+    }
+  }
+
+  /** Several reads of one file may be under way. One that is closed meanwhile fails, so the oldest of more than so many goes. */
+  async #longFile(number: number): Promise<FileHandle> {
+    let handle = this.#open.get(number)
+    if (handle === undefined) {
+      handle = this.#openFile(number)
+      this.#open.set(number, handle)
+      for (const [oldest, old] of this.#open) {
+        if (this.#open.size <= OPEN_MAX) break
+        this.#open.delete(oldest)
+        void closeQuietly(old)
+      }
+    }
+    return await handle
+  }
+
+  async #checkUnchanged(number: number, handle: FileHandle): Promise<void> {
+    const { size, mtimeMs } = this.#layout.list.of(number)
+    const stat = await handle.stat()
+    if (!stat.isFile() || stat.size !== size || stat.mtimeMs !== mtimeMs) throw this.#changed(number)
+  }
+
+  #changed(number: number): TransferFailure {
+    const path = this.#layout.list.pathOf(number)
+    return new TransferFailure('CHANGED', `${path} was modified while it was sent: try again`)
+  }
+}
+
+async function closeQuietly(handle: Promise<FileHandle>): Promise<void> {
+  await handle.then(open => open.close()).catch(() => {})
+}

@@ -1,0 +1,190 @@
+/**
+ * Where a tree goes. `choose` compares what is there with the list and says which files are wanted; `open` makes the sink for
+ * their contents, one behind the other. A file with the same size and time is not wanted.
+ */
+import type { Stats } from 'node:fs'
+import { join } from 'node:path'
+import { TransferFailure } from '../protocol/failure.js'
+import type { Offer, TreeEntry } from '../protocol/messages.js'
+import { checkNotList, partialName } from '../protocol/names.js'
+import { TreeLayout, WantedFiles } from '../protocol/tree-layout.js'
+import type { TreeList } from '../protocol/tree-list.js'
+import { forEachAtOnce } from './at-once.js'
+import type { FileSink, FileStore } from './file.js'
+import { OpenFolders } from './open-folders.js'
+import type { TreePlace } from './tree-place.js'
+import { TreeSink } from './tree-sink.js'
+
+/** A part of a shorter file is not worth to be looked for. */
+const PART_BYTES_LEAST = 1 << 20
+
+export class TreeStore implements FileStore {
+  readonly #place: TreePlace
+  readonly #list: TreeList
+  readonly #overwrite: boolean
+  readonly wanted: WantedFiles
+  /** Folders that are not there, by number. */
+  readonly #missing = new Set<number>()
+  /** What would have to be replaced: a path, and how many there are. */
+  #inTheWay = ''
+  #inTheWayCount = 0
+  #partBytes = 0
+
+  constructor(place: TreePlace, list: TreeList, overwrite: boolean) {
+    this.#place = place
+    this.#list = list
+    this.#overwrite = overwrite
+    this.wanted = new WantedFiles(list.entries.length)
+  }
+
+  /** Finds out which files are wanted. Throws EXISTS if something would have to be replaced. */
+  async choose(): Promise<void> {
+    if (this.#place.isInbox)
+      for (const { name, parent } of this.#list.entries) if (parent === 0) checkNotList(name)
+    const root = await this.#place.enter(false)
+    if (root === null) return this.#wantAll()
+    const folders = new OpenFolders(root, this.#list, false)
+    try {
+      for (const number of this.#numbers('FOLDER')) await this.#lookAtFolder(folders, number)
+      await forEachAtOnce(this.#numbers('FILE', 'SYMBOLIC_LINK', 'HARD_LINK'), async number => {
+        await this.#lookAt(folders, number)
+      })
+    } finally {
+      await folders.close()
+    }
+    this.#refuseReplacing()
+  }
+
+  async open(offer: Offer): Promise<FileSink> {
+    const layout = new TreeLayout(this.#list, this.wanted)
+    if (offer.size !== layout.bytes) {
+      throw new TransferFailure(
+        'PROTOCOL',
+        `${offer.size} bytes of a tree are offered, ${layout.bytes} are wanted`,
+      )
+    }
+    const { arrivals, shownPath } = this.#place
+    const root = (await this.#place.enter(true))!
+    const folders = new OpenFolders(root, this.#list, true)
+    try {
+      const free = await root.freeBytes()
+      if (layout.bytes - this.#partBytes > free) {
+        throw new TransferFailure('NO_SPACE', `${layout.bytes} bytes are needed, the disk has ${free} left`)
+      }
+      const { wanted } = this
+      const deliveredPath = this.#deliveredPath()
+      const config = {
+        folders,
+        layout,
+        wanted,
+        arrivals,
+        shownPath,
+        deliveredPath,
+        overwrite: this.#overwrite,
+      }
+      return await TreeSink.open(config)
+    } catch (error) {
+      await folders.close()
+      throw error
+    }
+  }
+
+  /** The path of the one thing that comes into the folder, or the folder if there are several. */
+  #deliveredPath(): string {
+    const { shownPath } = this.#place
+    const tops = this.#list.entries.filter(({ parent }) => parent === 0)
+    return (tops.length === 1 ? join(shownPath, tops[0]!.name) : shownPath) || '.'
+  }
+
+  #wantAll(): void {
+    for (const number of this.#numbers('FILE')) this.wanted.add(number)
+  }
+
+  *#numbers(...kinds: string[]): Generator<number> {
+    for (const [i, { kind }] of this.#list.entries.entries()) if (kinds.includes(kind)) yield i + 1
+  }
+
+  async #lookAtFolder(folders: OpenFolders, number: number): Promise<void> {
+    const there = await this.#statOf(folders, number)
+    if (there === null) this.#missing.add(number)
+    else if (!there.isDirectory()) {
+      const text = `${this.#list.pathOf(number)} is there and no folder`
+      throw new TransferFailure('EXISTS', text)
+    }
+  }
+
+  async #lookAt(folders: OpenFolders, number: number): Promise<void> {
+    const entry = this.#list.of(number)
+    const there = await this.#statOf(folders, number)
+    if (there?.isDirectory()) {
+      throw new TransferFailure('EXISTS', `${this.#list.pathOf(number)} is a folder there`)
+    }
+    if (entry.kind === 'FILE') await this.#lookAtFile(folders, number, there)
+    else if (there !== null && !(await this.#isLinkOf(folders, entry, there))) this.#noteInTheWay(number)
+  }
+
+  async #lookAtFile(folders: OpenFolders, number: number, there: Stats | null): Promise<void> {
+    const entry = this.#list.of(number)
+    if (there !== null && isUnchanged(there, entry)) {
+      // A daemon that was killed as it gave the file its name may have left the temporary one beside it.
+      if (there.nlink > 1) await removeSecondName(folders, entry, there)
+      return
+    }
+    if (there !== null) this.#noteInTheWay(number)
+    this.wanted.add(number)
+    if (entry.size > PART_BYTES_LEAST) await this.#lookForPart(folders, number)
+  }
+
+  /** The file of which most is there goes first: its part need not move. */
+  async #lookForPart(folders: OpenFolders, number: number): Promise<void> {
+    const entry = this.#list.of(number)
+    if (this.#missing.has(entry.parent)) return
+    const part = await folders.use(entry.parent, folder => folder.look(partialName(entry)))
+    if (!part?.isFile() || part.size <= this.#partBytes) return
+    this.#partBytes = Math.min(part.size, entry.size)
+    this.wanted.first = number
+  }
+
+  async #isLinkOf(
+    folders: OpenFolders,
+    { kind, parent, name, target, sameAs }: TreeEntry,
+    there: Stats,
+  ): Promise<boolean> {
+    if (kind === 'SYMBOLIC_LINK') {
+      return there.isSymbolicLink() && (await folders.use(parent, folder => folder.readLink(name))) === target
+    }
+    const first = await this.#statOf(folders, sameAs)
+    return first !== null && first.dev === there.dev && first.ino === there.ino
+  }
+
+  async #statOf(folders: OpenFolders, number: number): Promise<Stats | null> {
+    const { parent, name } = this.#list.of(number)
+    if (this.#missing.has(parent)) return null
+    return await folders.use(parent, folder => folder.look(name))
+  }
+
+  #noteInTheWay(number: number): void {
+    if (this.#inTheWayCount++ === 0) this.#inTheWay = this.#list.pathOf(number)
+  }
+
+  #refuseReplacing(): void {
+    if (this.#overwrite || this.#inTheWayCount === 0) return
+    const others = this.#inTheWayCount - 1
+    const more = others === 0 ? '' : ` and ${others} other${others === 1 ? '' : 's'}`
+    const text = `${this.#inTheWay}${more} would be replaced: --overwrite replaces what differs`
+    throw new TransferFailure('EXISTS', text)
+  }
+}
+
+/** Times may be kept to the microsecond by one file system and to the nanosecond by another. */
+function isUnchanged(there: Stats, { size, mtimeMs }: TreeEntry): boolean {
+  return there.isFile() && there.size === size && Math.abs(there.mtimeMs - mtimeMs) < 1
+}
+
+async function removeSecondName(folders: OpenFolders, entry: TreeEntry, there: Stats): Promise<void> {
+  await folders.use(entry.parent, async folder => {
+    const partial = await folder.look(partialName(entry))
+    if (partial && partial.dev === there.dev && partial.ino === there.ino)
+      await folder.remove(partialName(entry))
+  })
+}

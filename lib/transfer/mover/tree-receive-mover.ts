@@ -1,0 +1,126 @@
+/** A tree on its way in: takes its list, says which files are wanted, and receives their contents as one file. */
+import type { Completion } from '../../qp/queues/completion-queue.js'
+import type { Nanos } from '../../time/nanos.js'
+import type { TreeFolders } from '../file/tree-place.js'
+import { TreeStore } from '../file/tree-store.js'
+import type { TransferMachine } from '../protocol/machine.js'
+import { MESSAGE_BYTES_MAX, type SenderFigures, type TransferMessage } from '../protocol/messages.js'
+import { TreeLayout, type WantedFiles } from '../protocol/tree-layout.js'
+import { TreeChooserMachine } from '../protocol/tree-machines.js'
+import type { TransferEndpoint } from './endpoint.js'
+import type { PassiveMover, PassiveMoverHost } from './mover.js'
+import { ReceiveMover } from './receive-mover.js'
+
+/** What a message has beside its bits. */
+const HEAD_BYTES = 32
+
+export interface TreeReceiveMoverConfig {
+  trees: TreeFolders
+  /** As of ReceiveMoverConfig. */
+  chunkBytes: number
+  slots: number
+}
+
+export class TreeReceiveMover implements PassiveMover {
+  readonly peerRole = 'sender'
+  /** This end has nothing but messages in flight. */
+  readonly awaitsTransport = false
+  readonly #config: TreeReceiveMoverConfig
+  readonly #endpoint: TransferEndpoint
+  readonly #host: PassiveMoverHost
+  readonly #chooser = new TreeChooserMachine('the sender')
+  #layout: TreeLayout | null = null
+  /** Null before this end has said what it wants. */
+  #body: ReceiveMover | null = null
+
+  constructor(config: TreeReceiveMoverConfig, endpoint: TransferEndpoint, host: PassiveMoverHost) {
+    this.#config = config
+    this.#endpoint = endpoint
+    this.#host = host
+  }
+
+  get machine(): TransferMachine {
+    return this.#body?.machine ?? this.#chooser
+  }
+
+  get name(): string {
+    const { directory = '' } = this.#chooser.tree ?? {}
+    return directory || '.'
+  }
+
+  get sizeBytes(): number {
+    return this.#chooser.list.fileBytes
+  }
+
+  get deliveredBytes(): number {
+    return this.#body ? this.sizeBytes - this.#layout!.bytes + this.#body.deliveredBytes : 0
+  }
+
+  get figures(): SenderFigures | null {
+    return this.#endpoint.figures
+  }
+
+  get isBusy(): boolean {
+    return this.#body?.isBusy ?? this.#chooser.state === 'choosing'
+  }
+
+  get granted(): boolean {
+    return this.#body?.granted ?? false
+  }
+
+  get deliveredPath(): string {
+    return this.#body?.deliveredPath ?? ''
+  }
+
+  onMessage(now: Nanos, message: TransferMessage): void {
+    if (this.#body) this.#body.onMessage(now, message)
+    else this.#onListMessage(now, message)
+  }
+
+  onTransferred(now: Nanos, completion: Completion): void {
+    this.#body?.onTransferred(now, completion)
+  }
+
+  advance(now: Nanos): void {
+    this.#body?.advance(now)
+  }
+
+  nextStep(): (() => Promise<void>) | null {
+    if (this.#body) return this.#body.nextStep()
+    return this.#chooser.state === 'choosing' ? () => this.#choose() : null
+  }
+
+  async close(): Promise<void> {
+    await this.#body?.close()
+  }
+
+  #onListMessage(now: Nanos, message: TransferMessage): void {
+    this.#chooser.onMessage(message)
+    if (message.body !== 'ping' && !this.machine.ended) this.#host.onProgress(now)
+  }
+
+  async #choose(): Promise<void> {
+    const { trees, chunkBytes, slots } = this.#config
+    const { directory, overwrite, transfer } = this.#chooser.tree!
+    await this.#host.admit(transfer)
+    if (this.#chooser.ended) return
+    const store = new TreeStore(trees.treePlace(directory), this.#chooser.list, overwrite)
+    await store.choose()
+    if (this.#chooser.ended || this.#host.hasEnded) return
+    this.#layout = new TreeLayout(this.#chooser.list, store.wanted)
+    this.#body = new ReceiveMover({ store, chunkBytes, slots }, this.#endpoint, this.#host)
+    this.#chooser.onChosen()
+    this.#host.onProgress(this.#endpoint.now())
+    this.#sayWanted(store.wanted)
+  }
+
+  #sayWanted({ bits, first }: WantedFiles): void {
+    const most = MESSAGE_BYTES_MAX - HEAD_BYTES
+    for (let at = 0; ; at += most) {
+      const last = at + most >= bits.length
+      const wanted = { bits: bits.subarray(at, at + most), first: last ? first : 0, last }
+      this.#endpoint.say({ body: 'wanted', wanted })
+      if (last) return
+    }
+  }
+}

@@ -1,0 +1,177 @@
+/** A tree on its way out: lists it, learns which files the receiver wants, and sends their contents as one file. */
+import type { Completion } from '../../qp/queues/completion-queue.js'
+import type { Nanos } from '../../time/nanos.js'
+import type { LocalTree } from '../file/local-tree.js'
+import { TreeSource } from '../file/tree-source.js'
+import type { Digest } from '../protocol/digest.js'
+import type { TransferMachine } from '../protocol/machine.js'
+import {
+  MESSAGE_BYTES_MAX,
+  type SenderFigures,
+  TRANSFER_VERSION,
+  type TransferMessage,
+  type TreeEntry,
+} from '../protocol/messages.js'
+import { TreeLayout } from '../protocol/tree-layout.js'
+import { entryBytes } from '../protocol/tree-list.js'
+import { TreeTellerMachine } from '../protocol/tree-machines.js'
+import type { TransferEndpoint } from './endpoint.js'
+import type { ActiveMover, DeliveredFile, MoverHost, TreeCounts } from './mover.js'
+import { SendMover } from './send-mover.js'
+
+/** What a message has beside its entries. */
+const HEAD_BYTES = 16
+
+export interface TreeSendMoverConfig {
+  tree: LocalTree
+  digest: Digest
+  /** Name of the receiver for messages. */
+  peer: string
+  /** What the tree is called for people. */
+  name: string
+  directory: string
+  overwrite: boolean
+  /** As of SendMoverConfig. */
+  transfer?: Uint8Array
+}
+
+export class TreeSendMover implements ActiveMover {
+  readonly #config: TreeSendMoverConfig
+  readonly #endpoint: TransferEndpoint
+  readonly #host: MoverHost
+  readonly #teller: TreeTellerMachine
+  /** Entries that have been handed over. */
+  #listed = 0
+  #layout: TreeLayout | null = null
+  #source: TreeSource | null = null
+  /** Null before the receiver has said what it wants. */
+  #body: SendMover | null = null
+
+  constructor(config: TreeSendMoverConfig, endpoint: TransferEndpoint, host: MoverHost) {
+    this.#config = config
+    this.#endpoint = endpoint
+    this.#host = host
+    this.#teller = new TreeTellerMachine(config.tree.list, config.peer)
+  }
+
+  get machine(): TransferMachine {
+    return this.#body?.machine ?? this.#teller
+  }
+
+  get name(): string {
+    return this.#config.name
+  }
+
+  get sizeBytes(): number {
+    return this.#config.tree.list.fileBytes
+  }
+
+  get begun(): boolean {
+    return this.#body?.begun ?? false
+  }
+
+  get resumedBytes(): number {
+    return this.#body ? this.#thereBytes + this.#body.resumedBytes : 0
+  }
+
+  get deliveredBytes(): number {
+    return this.#body ? this.#thereBytes + this.#body.deliveredBytes : 0
+  }
+
+  get fileCounts(): { done: number; total: number } {
+    const { files: total } = this.#config.tree.list
+    if (!this.#body || !this.#layout) return { done: 0, total }
+    const moved = this.#layout.filesBefore(this.#body.deliveredBytes)
+    return { done: total - this.#layout.order.length + moved, total }
+  }
+
+  get figures(): SenderFigures | null {
+    return this.#endpoint.figures
+  }
+
+  get awaitsTransport(): boolean {
+    return this.#body?.awaitsTransport ?? false
+  }
+
+  greet(now: Nanos): void {
+    const { directory, overwrite, transfer = new Uint8Array() } = this.#config
+    const tree = { version: TRANSFER_VERSION, directory, overwrite, transfer }
+    this.#endpoint.channel.send(now, { body: 'tree', tree })
+    this.#teller.onBegun()
+    this.#sayEntries(now)
+  }
+
+  onMessage(now: Nanos, message: TransferMessage): void {
+    if (this.#body) this.#body.onMessage(now, message)
+    else this.#onListMessage(now, message)
+  }
+
+  onTransferred(now: Nanos, completion: Completion): void {
+    this.#body?.onTransferred(now, completion)
+  }
+
+  advance(now: Nanos): void {
+    if (this.#body) this.#body.advance(now)
+    else this.#sayEntries(now)
+  }
+
+  nextStep(): (() => Promise<void>) | null {
+    return this.#body?.nextStep() ?? null
+  }
+
+  delivered(): DeliveredFile {
+    const tree = this.#counts()
+    return { ...this.#body!.delivered(), bytes: this.sizeBytes, tree }
+  }
+
+  async close(): Promise<void> {
+    await this.#source?.close()
+  }
+
+  #onListMessage(now: Nanos, message: TransferMessage): void {
+    if (message.body !== 'ping') this.#host.onProgress(now)
+    this.#teller.onMessage(message)
+    if (this.#teller.wanted) this.#begin(now)
+  }
+
+  /** Bytes of files that the receiver has already. */
+  get #thereBytes(): number {
+    return this.sizeBytes - this.#layout!.bytes
+  }
+
+  /** As many messages as may go, each as full as can be. */
+  #sayEntries(now: Nanos): void {
+    const { entries } = this.#config.tree.list
+    const { channel } = this.#endpoint
+    while (this.#teller.state === 'listing' && channel.hasRoom) {
+      const next: TreeEntry[] = []
+      let bytes = HEAD_BYTES
+      for (let entry = entries[this.#listed]; entry; entry = entries[this.#listed]) {
+        bytes += entryBytes(entry)
+        if (bytes > MESSAGE_BYTES_MAX) break
+        next.push(entry)
+        this.#listed++
+      }
+      const last = this.#listed === entries.length
+      channel.send(now, { body: 'entries', entries: { entries: next, last } })
+      if (last) this.#teller.onListed()
+    }
+  }
+
+  #begin(now: Nanos): void {
+    const { tree, digest, peer, overwrite } = this.#config
+    this.#layout = new TreeLayout(tree.list, this.#teller.wanted!)
+    this.#source = new TreeSource(this.#layout, number => tree.openFile(number))
+    const config = { source: this.#source, digest, peer, name: '', directory: '', overwrite }
+    this.#body = new SendMover(config, this.#endpoint, this.#host)
+    this.#body.greet(now)
+  }
+
+  #counts(): TreeCounts {
+    const { list, skipped } = this.#config.tree
+    const folders = list.entries.filter(({ kind }) => kind === 'FOLDER').length
+    const { files } = list
+    const links = list.entries.length - files - folders
+    return { files, movedFiles: this.#layout!.order.length, folders, links, skipped }
+  }
+}

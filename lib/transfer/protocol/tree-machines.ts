@@ -1,0 +1,150 @@
+/**
+ * How two ends agree which files of a tree move, as pure state machines: one for the end that has the tree and one for the end
+ * that it goes to. What follows is a transfer of one file with its own machine. No I/O, no clock.
+ */
+import type { WeirError } from '../../errors.js'
+import { unknownVersion } from './failure.js'
+import type { TransferMachine } from './machine.js'
+import { MendedChunks } from './mended.js'
+import { TRANSFER_VERSION, type TransferMessage, type Tree } from './messages.js'
+import { TransferState } from './transfer-state.js'
+import { WantedFiles } from './tree-layout.js'
+import { TreeList } from './tree-list.js'
+
+type TellerState = 'connecting' | 'listing' | 'listed' | 'agreed'
+type ChooserState = 'waiting' | 'listing' | 'choosing' | 'agreed'
+
+/** Which messages of the other end are in turn in which state. */
+const TELLER_IN_TURN: Record<TellerState, readonly string[]> = {
+  connecting: [],
+  listing: ['refuse', 'fail'],
+  listed: ['wanted', 'refuse', 'fail'],
+  agreed: [],
+}
+const CHOOSER_IN_TURN: Record<ChooserState, readonly string[]> = {
+  waiting: ['tree'],
+  listing: ['entries', 'fail'],
+  choosing: ['fail'],
+  agreed: [],
+}
+
+export class TreeTellerMachine implements TransferMachine {
+  /** No chunks move yet. */
+  readonly chunks = { damaged: 0, mended: new MendedChunks() }
+  readonly #turns: TransferState<TellerState>
+  readonly #list: TreeList
+  readonly #wanted: WantedFiles
+  #bytes = 0
+
+  constructor(list: TreeList, peer: string) {
+    this.#turns = new TransferState<TellerState>('connecting', TELLER_IN_TURN, peer)
+    this.#list = list
+    this.#wanted = new WantedFiles(list.entries.length)
+  }
+
+  get state(): string {
+    return this.#turns.current
+  }
+
+  get failure(): WeirError | null {
+    return this.#turns.failure
+  }
+
+  get ended(): boolean {
+    return this.#turns.ended
+  }
+
+  fail(failure: WeirError): void {
+    this.#turns.fail(failure)
+  }
+
+  /** What the other end wants; null before it has said all. */
+  get wanted(): WantedFiles | null {
+    return this.#turns.current === 'agreed' ? this.#wanted : null
+  }
+
+  /** Tree has been handed over. */
+  onBegun(): void {
+    this.#turns.expect('connecting')
+    this.#turns.enter('listing')
+  }
+
+  /** The last Entries have been handed over. */
+  onListed(): void {
+    this.#turns.expect('listing')
+    this.#turns.enter('listed')
+  }
+
+  onMessage(message: TransferMessage): void {
+    if (!this.#turns.admits(message) || message.body !== 'wanted') return
+    const { bits, first, last } = message.wanted
+    const total = this.#wanted.bits.length
+    if (this.#bytes + bits.length > total || (bits.length === 0 && !last)) {
+      this.#turns.violated('wanted more than was listed')
+      return
+    }
+    this.#wanted.bits.set(bits, this.#bytes)
+    this.#bytes += bits.length
+    if (!last) return
+    this.#wanted.first = first
+    if (first === 0 || this.#list.entries[first - 1]?.kind === 'FILE') this.#turns.enter('agreed')
+    else this.#turns.violated('a first file that was not listed')
+  }
+}
+
+export class TreeChooserMachine implements TransferMachine {
+  /** No chunks move yet. */
+  readonly chunks = { damaged: 0, mended: new MendedChunks() }
+  readonly #turns: TransferState<ChooserState>
+  readonly list = new TreeList()
+  #tree: Tree | null = null
+
+  constructor(peer: string) {
+    this.#turns = new TransferState<ChooserState>('waiting', CHOOSER_IN_TURN, peer)
+  }
+
+  get state(): string {
+    return this.#turns.current
+  }
+
+  get failure(): WeirError | null {
+    return this.#turns.failure
+  }
+
+  get ended(): boolean {
+    return this.#turns.ended
+  }
+
+  fail(failure: WeirError): void {
+    this.#turns.fail(failure)
+  }
+
+  /** What the other end has said of the tree; null before. */
+  get tree(): Tree | null {
+    return this.#tree
+  }
+
+  /** Wanted has been handed over. */
+  onChosen(): void {
+    this.#turns.expect('choosing')
+    this.#turns.enter('agreed')
+  }
+
+  /** Throws what is wrong with an entry. */
+  onMessage(message: TransferMessage): void {
+    if (!this.#turns.admits(message)) return
+    if (message.body === 'tree') {
+      this.#tree = message.tree
+      if (message.tree.version === TRANSFER_VERSION) this.#turns.enter('listing')
+      else this.fail(unknownVersion(message.tree.version))
+    } else if (message.body === 'entries') {
+      for (const entry of message.entries.entries) this.list.add(entry)
+      if (!message.entries.last) {
+        if (message.entries.entries.length === 0) this.#turns.violated('an empty part of the list')
+        return
+      }
+      this.list.close()
+      this.#turns.enter('choosing')
+    }
+  }
+}

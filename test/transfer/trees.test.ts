@@ -1,0 +1,117 @@
+/** Trees between real hosts: what arrives is equal, and what is there does not move. */
+import { mkdirSync, readdirSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { isPartialName } from '../../lib/transfer/protocol/names.js'
+import { scratch } from '../support/daemon-process.js'
+import { linesOf, makeOddTree } from '../support/odd-tree.js'
+import { realHost } from './real-host.js'
+
+const CLEAN = { loss: 0, duplication: 0, reorder: 0 }
+const never = new AbortController().signal
+
+async function twoHosts(t: Test) {
+  const folder = await scratch(t)
+  const from = join(folder, 'from')
+  mkdirSync(from)
+  const port = 23_760
+  const a = await realHost(t, join(folder, 'a'), port, 1, CLEAN)
+  const b = await realHost(t, join(folder, 'b'), port, 2, CLEAN)
+  const inbox = join(folder, 'b', 'in')
+  const send = (more: object = {}, name = 'tree') =>
+    a.transfers.sendTree({ roots: [{ path: from, name }], host: b.address, ...more }, never, () => {})
+  return { from, inbox, send, a, b }
+}
+
+t.test('a tree arrives equal, and does not move again', async t => {
+  const { from, inbox, send } = await twoHosts(t)
+  const files = makeOddTree(from)
+  const result = await send()
+  t.match(result, { path: 'tree', tree: { files, movedFiles: files, links: 5, skipped: 0 } })
+  t.same(linesOf(join(inbox, 'tree')), linesOf(from))
+  const { blocks } = statSync(join(inbox, 'tree', 'holes'))
+  t.ok(blocks <= statSync(join(from, 'holes')).blocks, 'holes stay holes')
+
+  t.match(await send(), { tree: { files, movedFiles: 0 } })
+  const contents = await send({ directory: 'other/place' }, '')
+  t.match(contents, { path: 'other/place', tree: { movedFiles: files } })
+  t.same(linesOf(join(inbox, 'other/place')), linesOf(from))
+})
+
+t.test('long files between many short ones of the same chunks', async t => {
+  const { from, inbox, send } = await twoHosts(t)
+  for (let i = 0; i < 20; i++) {
+    for (let k = 0; k < 30; k++) writeFileSync(join(from, `${i + 10}-${k}`), Buffer.alloc(700, `${i} ${k} `))
+    writeFileSync(join(from, `${i + 10}-long`), Buffer.alloc(50_000 + 9000 * i, `${i} `))
+  }
+  t.match(await send(), { tree: { movedFiles: 620 } })
+  t.same(linesOf(join(inbox, 'tree')), linesOf(from))
+})
+
+t.test('what differs is replaced only with overwrite', async t => {
+  const { from, inbox, send } = await twoHosts(t)
+  for (const name of ['a', 'b', 'c']) writeFileSync(join(from, name), name)
+  await send()
+  writeFileSync(join(from, 'b'), 'longer')
+  writeFileSync(join(from, 'd'), 'new')
+  await t.rejects(send(), { code: 'WEIR_FILE_EXISTS', message: /tree\/b would be replaced/ })
+  t.same(readdirSync(join(inbox, 'tree')), ['a', 'b', 'c'], 'nothing has changed')
+  t.match(await send({ overwrite: true }), { tree: { movedFiles: 2 } })
+  t.same(linesOf(join(inbox, 'tree')), linesOf(from))
+})
+
+t.test('an empty folder, and a folder of empty files', async t => {
+  const { from, inbox, send } = await twoHosts(t)
+  t.match(await send(), { bytes: 0, tree: { files: 0, folders: 1 } })
+  for (const name of ['a', 'b']) writeFileSync(join(from, name), '')
+  t.match(await send(), { bytes: 0, tree: { files: 2, movedFiles: 2 } })
+  t.same(linesOf(join(inbox, 'tree')), linesOf(from))
+})
+
+t.test('links that lead out are refused, or left out', async t => {
+  const { from, inbox, send } = await twoHosts(t)
+  mkdirSync(join(from, 'd'))
+  symlinkSync('/etc/passwd', join(from, 'd', 'absolute'))
+  symlinkSync('../../../up', join(from, 'd', 'up'))
+  symlinkSync('../f', join(from, 'd', 'inside'))
+  await t.rejects(send(), { code: 'WEIR_REJECTED', message: /leads out of the tree/ })
+  t.match(await send({ skipLinks: true }), { tree: { links: 1, skipped: 2 } })
+  t.same(readdirSync(join(inbox, 'tree', 'd')), ['inside'])
+})
+
+t.test('a link in the place of a folder is not followed', async t => {
+  const { from, inbox, send } = await twoHosts(t)
+  mkdirSync(join(from, 'd'))
+  writeFileSync(join(from, 'd', 'f'), 'x')
+  mkdirSync(join(inbox, 'tree'))
+  mkdirSync(join(inbox, 'elsewhere'))
+  symlinkSync('../elsewhere', join(inbox, 'tree', 'd'))
+  await t.rejects(send({ overwrite: true }), { code: 'WEIR_FILE_EXISTS', message: /no folder/ })
+  t.same(readdirSync(join(inbox, 'elsewhere')), [])
+})
+
+t.test('a lost connection: the files that are there do not move again', async t => {
+  const { from, inbox, a, b } = await twoHosts(t)
+  for (let i = 0; i < 40; i++) writeFileSync(join(from, `f${i}`), Buffer.alloc(100_000, `${i} `))
+  for (const name of readdirSync(from)) utimesSync(join(from, name), 1, 1_600_000_000)
+  let cuts = 0
+  const sent = a.transfers.sendTree(
+    { roots: [{ path: from, name: 't' }], host: b.address, retries: 5 },
+    never,
+    transfer => {
+      const timer = setInterval(() => {
+        if (cuts > 0 || transfer.deliveredBytes < 1_000_000) return
+        cuts++
+        for (const other of b.transfers.transfers) other.interrupt('a test')
+      }, 1)
+      void transfer.ended.then(() => clearInterval(timer))
+    },
+  )
+  const { attempts, tree } = await sent
+  t.comment(`${cuts} cuts, ${attempts} attempts`)
+  t.equal(attempts, cuts + 1)
+  t.equal(tree!.files, 40)
+  if (cuts > 0) t.ok(tree!.movedFiles < 40, 'the last attempt moved the rest')
+  t.same(linesOf(join(inbox, 't')), linesOf(from))
+  t.same(readdirSync(join(inbox, 't')).filter(isPartialName), [])
+})
