@@ -1,8 +1,16 @@
 /** What programs may import from the package. */
 export * from './client/daemon-client.js'
 export { ERROR_CODES, type ErrorCode, WeirError } from './errors.js'
-export { Host, type HostConnectOptions, type HostOptions, type HostRegion } from './host/host.js'
+export { datagramSource } from './host/datagram-source.js'
+export {
+  Host,
+  type HostConnectOptions,
+  type HostDatagramOptions,
+  type HostOptions,
+  type HostRegion,
+} from './host/host.js'
 export type { HostConnection } from './host/host-connection.js'
+export type { HostAddressHandle, HostDatagrams } from './host/host-datagrams.js'
 export type { HostListener, ListenOptions } from './host/host-listener.js'
 export type { HostQueuePair } from './host/host-queue-pair.js'
 export type { ConnectionStats } from './nic/types.js'

@@ -40,6 +40,10 @@ const WORDS: Readonly<Record<string, string>> = {
   'qp.droppedReorder': 'out of order, without room to keep it',
   'qp.droppedReplay': 'a repeated READ or atomic, without a record',
   'qp.refusedAccess': 'a request for memory that is not for its sender',
+  'datagram.droppedOpcode': 'to a datagram queue pair, and no datagram',
+  'datagram.droppedQkey': 'datagrams with another Q_Key',
+  'datagram.droppedNoReceive': 'datagrams for which no receive was posted',
+  'datagram.droppedNoRoom': 'datagrams longer than the receive, with its GRH',
   'cm.outboxFull': 'connection messages lost: the outbox was full',
   'cm.ignored': 'connection messages that change nothing',
   'cm.malformed': 'connection messages that are malformed',
@@ -49,6 +53,7 @@ const WORDS: Readonly<Record<string, string>> = {
   'cm.unprovenEnds': 'disconnects without the proof of the key',
   'cm.challenges': 'peers asked whether a connection is stale',
   'cm.noResources': 'connections refused for want of room',
+  'cm.sidrRefused': 'questions for a datagram port that nobody has',
   'cm.unconfirmedCutShort': 'unconfirmed connections ended early, for room',
   'cm.timewaitCutShort': 'ended connections forgotten early, for room',
 }

@@ -25,6 +25,7 @@ import {
 import { type MadDatagram, Outbox } from './outbox.js'
 import { CmReceiver } from './receiver.js'
 import { CmSender, transactionIdOf } from './sender.js'
+import { Sidr } from './sidr.js'
 import { timeoutNs } from './timing.js'
 
 const NOTHING = new Uint8Array(0)
@@ -50,6 +51,8 @@ export class ConnectionManager {
   readonly #machine: CmMachine
   readonly #ports = new Set<number>()
   readonly #receiver: CmReceiver
+  /** Ports of datagrams. */
+  readonly sidr: Sidr
 
   /** Throws WEIR_BAD_ARGUMENT. */
   constructor(options: CmOptions) {
@@ -58,11 +61,13 @@ export class ConnectionManager {
     this.#outbox = new Outbox(this.#options.transmitQueueMax)
     const sender = new CmSender(options.caGuid, this.#outbox, this.counters)
     this.#machine = new CmMachine(this.#options, this.#table, sender, this.counters)
+    this.sidr = new Sidr(this.#options, this.#outbox, this.counters)
     this.#receiver = new CmReceiver(
       this.#options,
       this.#table,
       sender,
       this.#machine,
+      this.sidr,
       this.#ports,
       this.counters,
     )
@@ -257,6 +262,7 @@ export class ConnectionManager {
 
   /** Repeats overdue messages, gives up after the last repetition, ends timewaits. It may be called early. */
   onTimeout(now: Nanos): void {
+    this.sidr.onTimeout(now)
     for (let c = this.#table.due(now); c; c = this.#table.due(now)) {
       if (c.state === 'TIMEWAIT') this.#machine.step(now, c, 'expire', {})
       else if (c.state === 'ESTABLISHED') this.#onSilence(now, c)
@@ -284,7 +290,7 @@ export class ConnectionManager {
 
   /** When `onTimeout` next has something to do, or NEVER. */
   nextTimeout(): Nanos {
-    return this.#table.nextDeadline()
+    return Math.min(this.#table.nextDeadline(), this.sidr.nextTimeout())
   }
 
   /** Takes the next datagram to be sent to QP 1 of `into.destination`. Returns false when there is none. */

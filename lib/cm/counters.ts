@@ -24,6 +24,8 @@ export class CmCounters {
   challenges = 0
   /** Requests refused for lack of room. */
   noResources = 0
+  /** Questions for a datagram port that were refused: nobody has it, or they name another host. */
+  sidrRefused = 0
   /** Connections that were ended to make room before their peer confirmed them. */
   unconfirmedCutShort = 0
   /** Connections that left timewait early to make room. */

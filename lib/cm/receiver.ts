@@ -18,6 +18,7 @@ import type { CmCounters } from './counters.js'
 import type { CmMachine } from './machine.js'
 import type { ResolvedCmOptions } from './options.js'
 import type { CmSender } from './sender.js'
+import type { Sidr } from './sidr.js'
 import type { State } from './states.js'
 import { ackTimeoutExponent, timeoutNs } from './timing.js'
 
@@ -38,6 +39,7 @@ export class CmReceiver {
   readonly #table: ConnectionTable
   readonly #sender: CmSender
   readonly #machine: CmMachine
+  readonly #sidr: Sidr
   readonly #ports: ReadonlySet<number>
   readonly #counters: CmCounters
   /** The current message: 256 bytes, whatever the frame's length. */
@@ -49,6 +51,7 @@ export class CmReceiver {
     table: ConnectionTable,
     sender: CmSender,
     machine: CmMachine,
+    sidr: Sidr,
     ports: ReadonlySet<number>,
     counters: CmCounters,
   ) {
@@ -56,6 +59,7 @@ export class CmReceiver {
     this.#table = table
     this.#sender = sender
     this.#machine = machine
+    this.#sidr = sidr
     this.#ports = ports
     this.#counters = counters
   }
@@ -95,6 +99,12 @@ export class CmReceiver {
         break
       case Attribute.DREP:
         this.#onDrep(now, from)
+        break
+      case Attribute.SIDR_REQ:
+        this.#sidr.onRequest(this.#endsTo(from), this.#view)
+        break
+      case Attribute.SIDR_REP:
+        this.#sidr.onReply(from, this.#view)
         break
     }
   }

@@ -10,10 +10,12 @@ import type { HostParts } from './host-parts.js'
  * | `port` | sockets and rings below the NIC (lib/io/port.ts) |
  * | `nic` | rx and tx pipelines (lib/nic) |
  * | `qp` | queue pairs, of all connections together (lib/qp/context/counters.ts) |
+ * | `datagram` | datagram queue pairs, all together (lib/qp/datagram/datagram-queue-pair.ts) |
  * | `cm` | the connection manager (lib/cm/counters.ts) |
  */
 export function dropCounts({ nic, port }: HostParts): Record<string, number> {
-  const { rx, tx, pause, feedback, cm, defects } = nic.counters
+  const { rx, tx, pause, feedback, cm, datagram, defects } = nic.counters
+  const { sent: _datagramsSent, received: _datagrams, ...datagramDrops } = datagram
   const { frames: _received, ...refused } = rx
   const { sent: _sent, repeated: _repeated, received: _taken, ...cmDrops } = cm
   const { drops, rxErrors } = port.counters
@@ -30,6 +32,7 @@ export function dropCounts({ nic, port }: HostParts): Record<string, number> {
     }),
     ...under('qp', nic.dropTotals.sum(nic.table.flows)),
     ...under('cm', cmDrops),
+    ...under('datagram', datagramDrops),
   }
 }
 

@@ -1,17 +1,26 @@
-/** Completions from a NIC's thread to the application's: records of 40 bytes. */
+/** Completions from a NIC's thread to the application's: records of 48 bytes. */
 import type { Completion, ReceiveOpcode } from '../qp/queues/completion-queue.js'
 import type { WorkOpcode } from '../qp/queues/work.js'
 import type { WorkStatus } from '../qp/queues/work-status.js'
 import { SharedRing } from './shared-ring.js'
 
-const COMPLETION_BYTES = 40
+const COMPLETION_BYTES = 48
 const F64_WORDS = COMPLETION_BYTES / 8
 const U32_WORDS = COMPLETION_BYTES / 4
 
 const F64 = { ID: 0, BYTE_LENGTH: 1 } as const
-const U32 = { STATUS: 4, OPCODE: 5, FLAGS: 6, IMMEDIATE: 7, INVALIDATED_KEY: 8, QPN: 9 } as const
+const U32 = {
+  STATUS: 4,
+  OPCODE: 5,
+  FLAGS: 6,
+  IMMEDIATE: 7,
+  INVALIDATED_KEY: 8,
+  QPN: 9,
+  SOURCE_QPN: 10,
+} as const
 const IS_RECEIVE = 1
 const HAS_IMMEDIATE = 2
+const SOLICITED = 4
 
 /** The completion queue of one connection. */
 export class CompletionRing {
@@ -42,10 +51,13 @@ export class CompletionRing {
     this.#u32[u32 + U32.STATUS] = completion.status
     this.#u32[u32 + U32.OPCODE] = completion.opcode
     this.#u32[u32 + U32.FLAGS] =
-      (completion.isReceive ? IS_RECEIVE : 0) | (completion.hasImmediate ? HAS_IMMEDIATE : 0)
+      (completion.isReceive ? IS_RECEIVE : 0) |
+      (completion.hasImmediate ? HAS_IMMEDIATE : 0) |
+      (completion.solicited ? SOLICITED : 0)
     this.#u32[u32 + U32.IMMEDIATE] = completion.immediate
     this.#u32[u32 + U32.INVALIDATED_KEY] = completion.invalidatedKey
     this.#u32[u32 + U32.QPN] = completion.qpn
+    this.#u32[u32 + U32.SOURCE_QPN] = completion.sourceQpn
     this.ring.publish()
   }
 
@@ -64,6 +76,8 @@ export class CompletionRing {
     into.immediate = this.#u32[u32 + U32.IMMEDIATE]!
     into.invalidatedKey = this.#u32[u32 + U32.INVALIDATED_KEY]!
     into.qpn = this.#u32[u32 + U32.QPN]!
+    into.sourceQpn = this.#u32[u32 + U32.SOURCE_QPN]!
+    into.solicited = (flags & SOLICITED) !== 0
     this.ring.release()
     return true
   }

@@ -2,8 +2,11 @@
  * RDMA verbs for a program. The NIC runs on a thread of its own. The program posts work and takes completions
  * through queues in memory that both threads share. Payload is not copied on its way to the NIC.
  */
+import type { DatagramService } from '../cm/sidr.js'
 import type { NicOptions } from '../daemon/open-nic.js'
 import { WeirError } from '../errors.js'
+import type { AddressOptions } from '../nic/datagram/address-handle.js'
+import type { DatagramOptions } from '../nic/datagram/datagram-pair.js'
 import type { ConnectOptions, UnconnectedQueuePair } from '../nic/types.js'
 import { DEFAULT_DOMAIN, type DomainId, MemoryRegion } from '../qp/memory/memory.js'
 import type { ReceiveWork } from '../qp/queues/work.js'
@@ -11,12 +14,16 @@ import { errorOf } from '../thread/error-record.js'
 import type { OpenService } from '../thread/serve-thread.js'
 import { ServiceThread } from '../thread/service-thread.js'
 import { Doorbell } from './doorbell.js'
-import { HostConnection, type HostOfConnection } from './host-connection.js'
+import { HostConnection } from './host-connection.js'
+import { type HostAddressHandle, HostDatagrams } from './host-datagrams.js'
+import type { HostEnd, HostOfEnd } from './host-end.js'
 import { HostListener, type ListenOptions } from './host-listener.js'
 import { HostQueuePair } from './host-queue-pair.js'
 import type {
   EstablishedConnection,
   FromVerbs,
+  MadeDatagramPair,
+  ResolveOptions,
   ToVerbs,
   VerbsAbout,
   VerbsCalls,
@@ -47,6 +54,12 @@ export interface HostConnectOptions extends ConnectOptions {
   signal?: AbortSignal
 }
 
+/** Options of a datagram queue pair. */
+export interface HostDatagramOptions extends DatagramOptions {
+  /** Protection domain, from `newDomain`. Default: the host's, 0. */
+  domain?: DomainId
+}
+
 /** Memory of a program that its NIC may access. `bytes` is the registered memory. */
 export type HostRegion = MemoryRegion & { readonly bytes: Uint8Array }
 
@@ -56,7 +69,8 @@ export class Host {
   readonly #doorbell: Doorbell
   readonly #queueDepth: number
   readonly #regions = new Map<number, MemoryRegion>()
-  readonly #connections = new Map<number, HostConnection>()
+  /** Connections and datagram queue pairs. */
+  readonly #connections = new Map<number, HostEnd>()
   readonly #listeners = new Map<number, HostListener>()
   #lastId = 0
   #lastDomain: DomainId = DEFAULT_DOMAIN
@@ -213,6 +227,70 @@ export class Host {
     }
   }
 
+  /**
+   * Makes a queue pair for datagrams (UD). It sends and receives at once. All datagrams of a host together take at most a quarter of
+   * its line rate: nothing reports congestion to their sender. Throws WEIR_BAD_ARGUMENT for an option out of range, WEIR_FULL when the
+   * host has 256 of them, and WEIR_UNSUPPORTED on a host with a secret.
+   */
+  async createDatagramPair(options: HostDatagramOptions): Promise<HostDatagrams> {
+    const { domain = DEFAULT_DOMAIN, ...rest } = options
+    this.#checkDomain('createDatagramPair', domain)
+    const id = ++this.#lastId
+    const pair = new HostDatagrams(id, Queues.make(this.#queueDepth), this.#face, domain)
+    this.#connections.set(id, pair)
+    try {
+      const body = { id, options: rest, queues: pair.shared, domain }
+      pair.onMade((await this.#call('createDatagramPair', body)) as MadeDatagramPair)
+      return pair
+    } catch (error) {
+      this.#connections.delete(id)
+      throw error
+    }
+  }
+
+  /**
+   * A host that datagrams go to. Its `id` is the `to.address` of work requests. Throws WEIR_UNSUPPORTED for multicast and broadcast
+   * addresses, WEIR_BAD_ARGUMENT for one of another family than this host's, and WEIR_FULL when the host has 4,096 handles.
+   *
+   * @param remote a literal address
+   */
+  async createAddress(remote: string, options: AddressOptions = {}): Promise<HostAddressHandle> {
+    const id = (await this.#call('createAddress', { remote, options })) as number
+    return { id, remote }
+  }
+
+  /** Gives the handle back. Datagrams that have not left and name it fail with LOC_QP_OP_ERR. */
+  async destroyAddress({ id }: HostAddressHandle): Promise<void> {
+    await this.#call('destroyAddress', { id })
+  }
+
+  /**
+   * Tells whoever asks for that port (RDMA_PS_UDP of librdmacm, 1 to 65535) the QPN and Q_Key of the queue pair, until
+   * `unserveDatagrams`. Throws WEIR_BAD_STATE if the port is taken.
+   *
+   * @param privateData at most 136 bytes for who asks
+   */
+  async serveDatagrams(port: number, pair: HostDatagrams, privateData = new Uint8Array(0)): Promise<void> {
+    await this.#call('serveDatagrams', { port, id: pair.id, privateData })
+  }
+
+  /** From now on nobody has that port. */
+  async unserveDatagrams(port: number): Promise<void> {
+    await this.#call('unserveDatagrams', { port })
+  }
+
+  /**
+   * Asks a host which queue pair has a port of RDMA_PS_UDP. Throws WEIR_REJECTED when nobody has it or the program there refuses,
+   * and WEIR_UNREACHABLE when nobody answers for 8 s.
+   */
+  async resolveDatagrams(
+    remote: string,
+    port: number,
+    options: ResolveOptions = {},
+  ): Promise<DatagramService> {
+    return (await this.#call('resolveDatagrams', { remote, port, options })) as DatagramService
+  }
+
   /** A connection that has its receives, and is known before the NIC is: it may end before the answer arrives. */
   #newConnection(what: string, receives: readonly ReceiveWork[], domain: DomainId): HostConnection {
     this.#checkDomain(what, domain)
@@ -310,7 +388,7 @@ export class Host {
   }
 
   /** What connections need from their host. */
-  readonly #face: HostOfConnection = {
+  readonly #face: HostOfEnd = {
     call: (kind, body) => this.#call(kind, body),
     ring: bell => {
       const wake: ToVerbs = { type: 'wake' }

@@ -1,56 +1,27 @@
-import { WeirError } from '../errors.js'
+import type { WeirError } from '../errors.js'
 import type { Connection, ConnectionHandler } from '../nic/types.js'
-import { type DomainId, MemoryRegion, REGION_LENGTH_MAX } from '../qp/memory/memory.js'
-import { type Completion, ReceiveOpcode } from '../qp/queues/completion-queue.js'
-import { type ReceiveWork, type SendWork, WorkOpcode } from '../qp/queues/work.js'
-import { WorkStatus } from '../qp/queues/work-status.js'
+import type { DomainId } from '../qp/memory/memory.js'
+import type { Completion } from '../qp/queues/completion-queue.js'
 import type { Nanos } from '../time/nanos.js'
+import { HostedWork } from './hosted-work.js'
 import type { EstablishedConnection } from './messages.js'
-import type { Queues } from './queues.js'
-import type { RegionOfKey, WorkRing } from './work-ring.js'
-
-/** Stands for a region that has been deregistered. Work on it fails with LOC_PROT_ERR. */
-export const GONE = new MemoryRegion(0, 0, REGION_LENGTH_MAX, null, 0)
-GONE.valid = false
+import type { RegionOfKey } from './work-ring.js'
 
 /** Hears what happens to a connection. */
 export interface HostedEvents {
   /** Assigns the connection its number at the doorbell. */
   created(connection: HostedConnection): void
   established(now: Nanos, connection: HostedConnection): void
-  completions(connection: HostedConnection): void
+  completions(of: { id: number }): void
   closed(connection: HostedConnection, error: WeirError | null): void
 }
 
-/**
- * The NIC's end of a connection whose application is on another thread. It takes work from the shared queues
- * as far as the queue pair has room, and puts completions there. It only takes work when there is a place for
- * its completion.
- */
-export class HostedConnection implements ConnectionHandler {
-  readonly id: number
-  readonly domain: DomainId
-  #queues: Queues | null = null
-  /** Its number at the doorbell; -1 before it is created. */
-  bell = -1
-  connection: Connection | null = null
+/** The NIC's end of a connection whose application is on another thread. */
+export class HostedConnection extends HostedWork<Connection> implements ConnectionHandler {
   /** True once the connection has been established, also after its end. */
   wasEstablished = false
   readonly #events: HostedEvents
-  readonly #regionOf: RegionOfKey
   readonly #privateData: Uint8Array
-  readonly #send: SendWork = { id: 0, opcode: WorkOpcode.SEND, region: GONE, offset: 0, length: 0 }
-  readonly #receive: ReceiveWork = { id: 0, region: GONE, offset: 0, length: 0 }
-  /**
-   * For each send in flight, by its number modulo the length: 1 if only its failure produces a completion.
-   */
-  #unsignaled = new Uint8Array(0)
-  #sendsTaken = 0
-  #sendsCompleted = 0
-  #receivesInFlight = 0
-  #isClosed = false
-  /** Why the shared queues are corrupt. Null: they are not. */
-  #fault: WeirError | null = null
 
   /** @param privateData on the passive side, what the acceptance carries to the peer */
   constructor(
@@ -60,23 +31,13 @@ export class HostedConnection implements ConnectionHandler {
     domain: DomainId,
     privateData: Uint8Array = new Uint8Array(0),
   ) {
-    this.id = id
-    this.domain = domain
+    super(id, regionOf, domain, () => events.completions(this))
     this.#privateData = privateData
-    this.#regionOf = regionOf
     this.#events = events
   }
 
-  /** Sets the queues, once. A request that is never confirmed gets none, so it costs no memory. */
-  open(queues: Queues): void {
-    this.#queues = queues
-    // Every send that is taken has a place among the completions.
-    this.#unsignaled = new Uint8Array(queues.completions.ring.depth)
-  }
-
-  /** Call after `open`. */
-  get queues(): Queues {
-    return this.#queues!
+  override get toWhom(): string {
+    return `the connection to ${this.connection?.remote}`
   }
 
   /** What the application learns about the connection once it is established. */
@@ -91,35 +52,6 @@ export class HostedConnection implements ConnectionHandler {
       pathMtu,
       peerPrivateData: Uint8Array.from(peerPrivateData),
       domain,
-    }
-  }
-
-  /** Takes posted work as far as there is room. */
-  take(now: Nanos): void {
-    const { connection } = this
-    if (connection === null || this.#queues === null || this.#isClosed || this.#fault !== null) return
-    const { sends, receives } = this.#queues
-    try {
-      while (this.#hasWork(receives)) {
-        receives.peekReceive(this.#receive, this.#regionOf)
-        if (!connection.postReceive(this.#receive)) break
-        receives.ring.release()
-        this.#receivesInFlight++
-      }
-      while (connection.established && this.#hasWork(sends)) {
-        sends.peekSend(this.#send, this.#regionOf)
-        // The queue pair completes work in order, signaled or not, so that counting gives the place.
-        const unsignaled = this.#send.signaled === false
-        this.#send.signaled = true
-        if (!connection.postSend(now, this.#send)) break
-        sends.ring.release()
-        this.#unsignaled[this.#sendsTaken++ & (this.#unsignaled.length - 1)] = unsignaled ? 1 : 0
-      }
-    } catch (cause) {
-      // The application's end has checked its posts, so a wrong record means that its memory was overwritten.
-      const text = `the queues of the connection to ${connection.remote} have been written over: ${(cause as Error).message}`
-      this.#fault = new WeirError('WEIR_BAD_STATE', text, { cause })
-      connection.disconnect(now)
     }
   }
 
@@ -141,51 +73,11 @@ export class HostedConnection implements ConnectionHandler {
   }
 
   onCompletion(now: Nanos, _connection: Connection, completion: Completion): void {
-    if (completion.isReceive) this.#receivesInFlight--
-    const isSilent = !completion.isReceive && this.#sendIsSilent(completion.status)
-    if (!isSilent) {
-      this.queues.completions.push(completion)
-      if (this.queues.takeWanted()) this.#events.completions(this)
-    }
-    this.take(now)
+    this.complete(now, completion)
   }
 
   onClosed(_now: Nanos, _connection: Connection, error: WeirError | null): void {
-    this.#isClosed = true
-    this.#events.closed(this, error ?? this.#fault)
+    this.isClosed = true
+    this.#events.closed(this, error ?? this.fault)
   }
-
-  /** Returns true if there is work in the ring, and a place for its completion. */
-  #hasWork({ ring }: WorkRing): boolean {
-    if (ring.pending === 0) return false
-    const { ring: completions } = this.queues.completions
-    const inFlight = this.#sendsTaken - this.#sendsCompleted + this.#receivesInFlight
-    return inFlight + completions.pending < completions.depth
-  }
-
-  #sendIsSilent(status: WorkStatus): boolean {
-    const unsignaled = this.#unsignaled[this.#sendsCompleted++ & (this.#unsignaled.length - 1)] === 1
-    return unsignaled && status === WorkStatus.SUCCESS
-  }
-}
-
-/**
- * Completes, at the application's end, the oldest work that a closed connection has left in its queues.
- * Returns false if there is none.
- */
-export function pollFlushed({ sends, receives }: Queues, qpn: number, into: Completion): boolean {
-  const isReceive = receives.ring.pending > 0
-  const left = isReceive ? receives : sends
-  if (left.ring.pending === 0) return false
-  into.id = left.peekId()
-  into.status = WorkStatus.WR_FLUSH_ERR
-  into.opcode = isReceive ? ReceiveOpcode.RECV : (left.peekOpcode() as WorkOpcode)
-  into.byteLength = 0
-  into.qpn = qpn
-  into.isReceive = isReceive
-  into.hasImmediate = false
-  into.immediate = 0
-  into.invalidatedKey = 0
-  left.ring.release()
-  return true
 }

@@ -1,5 +1,7 @@
 /** Messages between an application's Host and the thread of its NIC. */
 import type { NicOptions } from '../daemon/open-nic.js'
+import type { AddressOptions } from '../nic/datagram/address-handle.js'
+import type { DatagramOptions } from '../nic/datagram/datagram-pair.js'
 import type { ConnectOptions, QueuePairPeer } from '../nic/types.js'
 import type { DomainId } from '../qp/memory/memory.js'
 import type { ErrorRecord } from '../thread/error-record.js'
@@ -47,10 +49,36 @@ export interface VerbsCalls {
     domain: DomainId
   }
   connectQueuePair: { id: number; peer: QueuePairPeer }
+  createDatagramPair: { id: number; options: DatagramOptions; queues: SharedQueues; domain: DomainId }
+  closeDatagrams: { id: number }
+  /** Returns the number of the address handle. */
+  createAddress: { remote: string; options: AddressOptions }
+  destroyAddress: { id: number }
+  /** The port of RDMA_PS_UDP answers with that queue pair from now on. */
+  serveDatagrams: { port: number; id: number; privateData: Uint8Array }
+  unserveDatagrams: { port: number }
+  /** Returns a DatagramService. */
+  resolveDatagrams: { remote: string; port: number; options: ResolveOptions }
   /** The application has taken an incoming connection, so there is room for another one. */
   accept: { id: number }
   disconnect: { id: number }
   stats: { id: number }
+}
+
+/** Options of a question for a datagram port. */
+export interface ResolveOptions {
+  /** UDP port of RoCEv2 at the peer. Default: the same as this host's. */
+  udpPort?: number
+  /** At most 180 bytes for the program that has the port. */
+  privateData?: Uint8Array
+}
+
+/** A datagram queue pair of the NIC. */
+export interface MadeDatagramPair {
+  bell: number
+  qpn: number
+  qkey: number
+  pathMtu: number
 }
 
 /** An established connection. */

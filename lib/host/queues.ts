@@ -1,12 +1,15 @@
 import { CompletionRing } from './completion-ring.js'
 import { WorkRing } from './work-ring.js'
 
+const ANY = 1
+const SOLICITED = 2
+
 /** The memory of a connection's queues in the form that crosses to the other thread. */
 export interface SharedQueues {
   sends: SharedArrayBuffer
   receives: SharedArrayBuffer
   completions: SharedArrayBuffer
-  /** 1 while the application sleeps until a completion wakes it. */
+  /** 1 while the application sleeps until a completion wakes it, 2 until a solicited one does. */
   wanted: SharedArrayBuffer
 }
 
@@ -40,11 +43,18 @@ export class Queues {
    * Application: asks the NIC to wake it at the next completion. Check for one after this call, not before.
    */
   want(): void {
-    Atomics.store(this.#wanted, 0, 1)
+    Atomics.store(this.#wanted, 0, ANY)
   }
 
-  /** NIC: returns true, once, if the application has asked to be woken. */
-  takeWanted(): boolean {
-    return Atomics.load(this.#wanted, 0) === 1 && Atomics.exchange(this.#wanted, 0, 0) === 1
+  /** The same, at the next one that a peer solicits, or that has failed. */
+  wantSolicited(): void {
+    Atomics.compareExchange(this.#wanted, 0, 0, SOLICITED)
+  }
+
+  /** NIC: returns true, once, if the application has asked to be woken by such a completion. */
+  takeWanted(isSolicited: boolean): boolean {
+    const wanted = Atomics.load(this.#wanted, 0)
+    if (wanted === 0 || (wanted === SOLICITED && !isSolicited)) return false
+    return Atomics.exchange(this.#wanted, 0, 0) !== 0
   }
 }

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { DatagramService } from '../cm/sidr.js'
 import { closeNic, type OpenedNic, openNic } from '../daemon/open-nic.js'
 import { WeirError } from '../errors.js'
 import type { DomainId, MemoryRegion } from '../qp/memory/memory.js'
@@ -9,9 +10,11 @@ import type { Nanos } from '../time/nanos.js'
 import { HostAddress } from '../wire/net/address.js'
 import { BELLS_MAX, Doorbell } from './doorbell.js'
 import { DoorbellWaiter } from './doorbell-waiter.js'
-import { GONE, HostedConnection, type HostedEvents } from './hosted-connection.js'
+import { HostedConnection, type HostedEvents } from './hosted-connection.js'
+import { HostedDatagrams } from './hosted-datagrams.js'
 import { HostedListener } from './hosted-listener.js'
-import type { FromVerbs, VerbsAbout, VerbsCalls, VerbsStart } from './messages.js'
+import { GONE } from './hosted-work.js'
+import type { FromVerbs, MadeDatagramPair, VerbsAbout, VerbsCalls, VerbsStart } from './messages.js'
 import { Queues } from './queues.js'
 
 /** How long connections may take to end when the host is closed. */
@@ -32,8 +35,8 @@ export class VerbsService implements Service, HostedEvents {
   readonly #opened: OpenedNic
   readonly #events: ServiceEvents
   readonly #doorbell: Doorbell
-  /** Connections by their number at the doorbell. */
-  readonly #byBell: (HostedConnection | null)[] = new Array(BELLS_MAX).fill(null)
+  /** Connections and datagram queue pairs by their number at the doorbell. */
+  readonly #byBell: (HostedConnection | HostedDatagrams | null)[] = new Array(BELLS_MAX).fill(null)
   /**
    * Time of the current round. The function that handles a connection that rang is made once and not in each
    * round.
@@ -41,6 +44,7 @@ export class VerbsService implements Service, HostedEvents {
   #now: Nanos = 0
   readonly #takeOf = (bell: number): void => this.#byBell[bell]?.take(this.#now)
   readonly #byId = new Map<number, HostedConnection>()
+  readonly #datagrams = new Map<number, HostedDatagrams>()
   readonly #connecting = new Map<number, Waiting>()
   /** Ids of queue pairs that programs connect by means of their own. */
   readonly #pairs = new Set<number>()
@@ -96,6 +100,7 @@ export class VerbsService implements Service, HostedEvents {
     const { loop } = this.#opened
     for (const port of this.#listeners.keys()) this.#unlisten(port)
     for (const { connection } of this.#byId.values()) connection?.disconnect(loop.now())
+    for (const { connection } of [...this.#datagrams.values()]) connection?.disconnect(loop.now())
     loop.wake()
     for (let ms = 0; this.#byId.size > 0 && ms < GRACE_MS; ms += LOOK_EVERY_MS) await sleep(LOOK_EVERY_MS)
     await closeNic(this.#opened)
@@ -127,7 +132,7 @@ export class VerbsService implements Service, HostedEvents {
     hosted.connection!.disconnect(now)
   }
 
-  completions({ id }: HostedConnection): void {
+  completions({ id }: { id: number }): void {
     this.#tell({ type: 'completions', id })
   }
 
@@ -143,6 +148,11 @@ export class VerbsService implements Service, HostedEvents {
     if (wasEstablished || isPair)
       this.#tell({ type: 'closed', id, error: error === null ? null : recordOf(error) })
     else this.#accepted(id)
+  }
+
+  datagramsClosed({ id, bell }: HostedDatagrams): void {
+    if (this.#datagrams.delete(id)) this.#byBell[bell] = null
+    this.#tell({ type: 'closed', id, error: null })
   }
 
   // ---- Calls
@@ -165,6 +175,18 @@ export class VerbsService implements Service, HostedEvents {
     connect: (body, context) => this.#connect(body, context),
     createQueuePair: body => this.#createQueuePair(body),
     connectQueuePair: body => this.#connectQueuePair(body),
+    createDatagramPair: body => this.#createDatagramPair(body),
+    closeDatagrams: ({ id }) => this.#datagrams.get(id)?.connection?.disconnect(this.#opened.loop.now()),
+    createAddress: ({ remote, options }) =>
+      this.#opened.nic.createAddress(HostAddress.parse(remote), options).id,
+    destroyAddress: ({ id }) => this.#opened.nic.destroyAddress(id),
+    serveDatagrams: ({ port, id, privateData }) => {
+      const qp = this.#datagrams.get(id)?.connection?.qp
+      if (qp === undefined) throw new WeirError('WEIR_BAD_STATE', 'the datagram queue pair is closed')
+      this.#opened.nic.sidr.serve(port, { qpn: qp.qpn, qkey: qp.qkey, privateData })
+    },
+    unserveDatagrams: ({ port }) => this.#opened.nic.sidr.unserve(port),
+    resolveDatagrams: body => this.#resolveDatagrams(body),
     accept: ({ id }) => this.#accepted(id),
     disconnect: ({ id }) => {
       this.#byId.get(id)?.connection?.disconnect(this.#opened.loop.now())
@@ -225,6 +247,30 @@ export class VerbsService implements Service, HostedEvents {
     } finally {
       this.#connecting.delete(id)
     }
+  }
+
+  #createDatagramPair({ id, options, queues, domain }: VerbsCalls['createDatagramPair']): MadeDatagramPair {
+    const { nic, loop } = this.#opened
+    const hosted = new HostedDatagrams(id, this.#regionOf, this, domain)
+    hosted.open(new Queues(queues))
+    hosted.bell = this.#freeBell()
+    const pair = nic.createDatagramPair(loop.now(), hosted, options)
+    hosted.connection = pair
+    this.#byBell[hosted.bell] = hosted
+    this.#datagrams.set(id, hosted)
+    hosted.take(loop.now())
+    const { qpn, qkey, pathMtu } = pair.qp
+    return { bell: hosted.bell, qpn, qkey, pathMtu }
+  }
+
+  #resolveDatagrams({ remote, port, options }: VerbsCalls['resolveDatagrams']): Promise<unknown> {
+    const { nic, loop } = this.#opened
+    return new Promise((resolve, reject) => {
+      const done = (answer: DatagramService | WeirError) =>
+        answer instanceof WeirError ? reject(answer) : resolve(answer)
+      nic.sidr.ask(loop.now(), { remote: HostAddress.parse(remote), port, done, ...options })
+      loop.wake()
+    })
   }
 
   #unlisten(port: number): void {

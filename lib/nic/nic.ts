@@ -1,8 +1,10 @@
 import type { AckSample } from '../cc/congestion-control.js'
+import type { Sidr } from '../cm/sidr.js'
 import { WeirError } from '../errors.js'
 import type { Frame } from '../frame/frame.js'
 import type { Node } from '../frame/node.js'
 import type { ReceivedRun } from '../frame/received-run.js'
+import { DatagramCounters } from '../qp/datagram/datagram-queue-pair.js'
 import { MemoryTable } from '../qp/memory/memory.js'
 import { TxKind } from '../qp/queue-pair.js'
 import { Completion } from '../qp/queues/completion-queue.js'
@@ -16,6 +18,9 @@ import type { HopRecords } from '../wire/telemetry/hop-records.js'
 import { type NicConfig, type NicSettings, nicSettings } from './config.js'
 import { Connections } from './connect/connections.js'
 import { FlowStart } from './connect/flow-start.js'
+import type { AddressHandle, AddressOptions } from './datagram/address-handle.js'
+import type { DatagramHandler, DatagramOptions, DatagramPair } from './datagram/datagram-pair.js'
+import { Datagrams } from './datagram/datagrams.js'
 import type { BaseRttProbe } from './feedback/base-rtt-probe.js'
 import { DropTotals } from './flow/drop-totals.js'
 import type { Flow } from './flow/flow.js'
@@ -42,6 +47,7 @@ import type {
   Verbs,
 } from './types.js'
 
+const NO_DATAGRAMS = new DatagramCounters()
 const MEMORY_REGIONS_MAX = 1 << 16
 /** How long to wait before trying again when no frame was free, ns. */
 const NO_FRAME_RETRY_NS = 1000
@@ -74,6 +80,8 @@ export class Nic implements Node, Verbs, RxEvents {
   readonly #rx: RxPipeline
   readonly #scheduler: Scheduler
   readonly #connections: Connections
+  /** Made with the first datagram queue pair. */
+  #datagrams: Datagrams | null = null
   /** One entry a flow: the earliest deadline of its queue pair, controller and probe. */
   readonly #timers = new DeadlineHeap()
   #timerCount = 0
@@ -135,13 +143,15 @@ export class Nic implements Node, Verbs, RxEvents {
     pause: PfcReceiver['counters']
     feedback: Feedback['counters']
     cm: Connections['counters']
+    datagram: DatagramCounters
     defects: number
   } {
     const { counters: feedback } = this.#feedback
     const { counters: cm } = this.#connections
     const { counters: rx } = this.#rx
     const { counters: tx } = this.#tx
-    return { rx, tx, pause: this.pfc.counters, feedback, cm, defects: this.#defects }
+    const datagram = this.#datagrams?.counters ?? NO_DATAGRAMS
+    return { rx, tx, pause: this.pfc.counters, feedback, cm, datagram, defects: this.#defects }
   }
 
   // ---- Verbs
@@ -178,6 +188,31 @@ export class Nic implements Node, Verbs, RxEvents {
   connectQueuePair(now: Nanos, qpn: number, peer: QueuePairPeer): void {
     this.#connections.connectQueuePair(now, qpn, peer)
     this.#dispatch(now)
+  }
+
+  /** As Datagrams. */
+  createDatagramPair(now: Nanos, handler: DatagramHandler, options: DatagramOptions): DatagramPair {
+    return this.#withDatagrams().create(now, handler, options)
+  }
+
+  /** As Datagrams. */
+  createAddress(remote: HostAddress, options: AddressOptions = {}): AddressHandle {
+    return this.#withDatagrams().createAddress(remote, options)
+  }
+
+  /** As Datagrams. */
+  destroyAddress(id: number): void {
+    this.#datagrams?.destroyAddress(id)
+  }
+
+  /** Ports of datagrams, by which programs learn QPN and Q_Key (RDMA_PS_UDP). */
+  get sidr(): Sidr {
+    return this.#connections.sidr
+  }
+
+  #withDatagrams(): Datagrams {
+    this.#datagrams ??= new Datagrams(this)
+    return this.#datagrams
   }
 
   // ---- For programs that have both ends
@@ -255,7 +290,8 @@ export class Nic implements Node, Verbs, RxEvents {
   nextTimeout(): Nanos {
     const send =
       this.#goesOn() || this.#hasControl() || this.readRoom.calls ? 0 : this.#scheduler.nextTimeout(0)
-    const ready = send === NEVER ? NEVER : Math.max(send, this.#linkBusyUntil)
+    const due = this.#datagrams === null ? send : Math.min(send, this.#datagrams.nextTimeout())
+    const ready = due === NEVER ? NEVER : Math.max(due, this.#linkBusyUntil)
     return Math.min(ready, this.pfc.nextTimeout(), this.#timers.firstTime(), this.#connections.nextTimeout())
   }
 
@@ -286,7 +322,10 @@ export class Nic implements Node, Verbs, RxEvents {
   #nextFrame(now: Nanos): Frame | null {
     // Path probes may come faster than the link takes them: acknowledgements and data must not starve.
     const others = this.#control.yields() ? this.#nextScheduled(now) : null
-    return others ?? this.#nextControl(now) ?? this.#nextScheduled(now)
+    const first = others ?? this.#nextControl(now)
+    if (first !== null) return first
+    // Their pace leaves most of the link to connections, and none of these may keep them from their turn.
+    return this.#datagrams?.poll(now, this.#tx) ?? this.#nextScheduled(now)
   }
 
   #nextScheduled(now: Nanos): Frame | null {
@@ -457,6 +496,14 @@ export class Nic implements Node, Verbs, RxEvents {
 
   onPathAnswer(now: Nanos, flow: Flow, sequence: number, hops: HopRecords): void {
     if (this.#paths.onAnswer(now, flow, sequence, hops)) this.flowChanged(now, flow)
+  }
+
+  onDatagram(now: Nanos, frame: Frame, qpn: number): boolean {
+    return this.#datagrams?.onPacket(now, frame, qpn) ?? false
+  }
+
+  hasDatagrams(qpn: number): boolean {
+    return this.#datagrams?.has(qpn) ?? false
   }
 
   onFlowChanged(now: Nanos, flow: Flow): void {

@@ -12,6 +12,7 @@ import type { QpObserver } from './context/observer.js'
 import { checkTransition, QpState, qpStateName, STATE_TABLE } from './context/states.js'
 import { onDelayedAck, writeDelayedAck } from './delayed-ack.js'
 import type { MemoryRegion } from './memory/memory.js'
+import { joined } from './memory/memory-list.js'
 import { checkReceiveWork } from './queues/receive-queue.js'
 import { checkSendWork, type SendSlot } from './queues/send-queue.js'
 import { type ReceiveWork, type SendWork, WorkOpcode } from './queues/work.js'
@@ -257,10 +258,11 @@ export class QueuePair {
    * completion. In ERR it completes with WR_FLUSH_ERR at once. Throws WEIR_BAD_ARGUMENT for work that makes no
    * sense or names a region of another protection domain, WEIR_BAD_STATE before RTS.
    */
-  postSend(_now: Nanos, work: SendWork): boolean {
+  postSend(_now: Nanos, posted: SendWork): boolean {
     const context = this.#context
     const rule = STATE_TABLE[context.state]!
     if (!rule.postSend) throw this.#badState('postSend', 'RTS')
+    const work = posted.more === undefined ? posted : joined(`queue pair ${this.qpn}, send work`, posted)
     checkSendWork(this.qpn, work)
     this.#checkDomain(work.region)
     if (work.opcode >= WorkOpcode.RDMA_READ && context.settings.initiatorDepth === 0) {
@@ -279,10 +281,11 @@ export class QueuePair {
    * Posts a receive. False if the receive queue or its completion queue is full. In ERR it completes with
    * WR_FLUSH_ERR at once. Throws as `postSend` does.
    */
-  postReceive(work: ReceiveWork): boolean {
+  postReceive(posted: ReceiveWork): boolean {
     const context = this.#context
     const rule = STATE_TABLE[context.state]!
     if (!rule.postReceive) throw this.#badState('postReceive', 'INIT')
+    const work = posted.more === undefined ? posted : joined(`queue pair ${this.qpn}, receive work`, posted)
     checkReceiveWork(this.qpn, work)
     this.#checkDomain(work.region)
     if (!context.receiveQueue.post(work)) return false
@@ -293,7 +296,7 @@ export class QueuePair {
   /** A region that was deregistered passes: its work completes with an error, whoever owned it. */
   #checkDomain(region: MemoryRegion): void {
     const { domain } = this.#context.settings
-    if (region.domain === domain || !region.valid) return
+    if (region.domain === domain || !region.allows(0)) return
     throw new WeirError(
       'WEIR_BAD_ARGUMENT',
       `queue pair ${this.qpn}: the region is of protection domain ${region.domain}, the queue pair of ${domain}: register the memory in the connection's domain`,

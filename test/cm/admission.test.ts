@@ -92,7 +92,7 @@ t.test('what is dropped without a word', async t => {
     ['class', view => view.setUint8(1, 4)],
     ['class version', view => view.setUint8(2, 1)],
     ['method', view => view.setUint8(3, 0x83)],
-    ['attribute', view => view.setUint16(16, 0x17)],
+    ['attribute', view => view.setUint16(16, 0x19)],
     ['no communication id', view => view.setUint32(24, 0)],
   ]
   for (const [name, bend] of faults) t.equal(one(t, name, '', '', bend).manager.counters.malformed, 1)

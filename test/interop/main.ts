@@ -150,6 +150,39 @@ function pingpong(connects: 'guest' | 'weir'): () => Promise<Ran> {
   }
 }
 
+/** Programs of datagrams: Weir's end, what the guest runs to listen and to connect, and what says that it has worked. */
+const DATAGRAMS = {
+  udaddy: {
+    module: 'weir-udaddy.js',
+    listens: 'udaddy -C 10 -S 100',
+    connects: `udaddy -s ${HERE[4]} -C 10 -S 100`,
+    says: /test complete\s+return status 0/,
+  },
+  ibv_ud_pingpong: {
+    module: 'weir-ud-pingpong.js',
+    listens: 'ibv_ud_pingpong -d rxe0 -g 1 -s 1024 -n 100',
+    connects: `ibv_ud_pingpong -d rxe0 -g 1 -s 1024 -n 100 ${HERE[4]}`,
+    says: /100 iters in/,
+  },
+} as const
+
+function datagrams(name: keyof typeof DATAGRAMS, connects: 'guest' | 'weir'): () => Promise<Ran> {
+  const { module, listens, connects: asks, says } = DATAGRAMS[name]
+  return async () => {
+    if (connects === 'guest') {
+      const here = guests.weir(LIMIT_SECONDS, module, HERE[4], 'listen')
+      await here.listening
+      const there = await guests.inGuest(`timeout 40 ${asks}`, 50)
+      const { ok, text } = await here.ended
+      return { ok: ok && there.ok && says.test(there.text), text: there.text + text }
+    }
+    await guests.inGuest(`timeout 50 ${listens} >/tmp/s.log 2>&1 & sleep 2`)
+    const here = await guests.weir(LIMIT_SECONDS, module, HERE[4], 'connect', `to=${GUEST[4]}`).ended
+    const there = await guests.inGuest(`sleep 1; cat /tmp/s.log; kill $(pidof ${name}) 2>/dev/null; true`)
+    return { ok: here.ok && says.test(there.text), text: here.text + there.text }
+  }
+}
+
 function cases(pathMtu: 1024 | 4096, lossy: boolean): Case[] {
   const all: Case[] = []
   for (const io of ['batch', 'packet', 'raw']) {
@@ -169,6 +202,12 @@ function cases(pathMtu: 1024 | 4096, lossy: boolean): Case[] {
     for (const by of ['guest', 'weir'] as const)
       all.push({ name: 'ibv_rc_pingpong', column: `${by} drives, clean`, run: pingpong(by) })
     all.push(...commandCases(guests))
+  }
+  // Nothing retransmits what these send.
+  if (pathMtu === 4096 && !lossy) {
+    for (const name of Object.keys(DATAGRAMS) as (keyof typeof DATAGRAMS)[])
+      for (const by of ['guest', 'weir'] as const)
+        all.push({ name, column: `${by} drives, clean`, run: datagrams(name, by) })
   }
   return all.filter(({ name, column }) => `${name}, ${column}`.includes(values.only))
 }

@@ -3,10 +3,9 @@
  *
  *   weir-pingpong ADDRESS listen|connect [to=ADDRESS] [count=100] [size=4096] [mtu=1024]
  */
-import { once } from 'node:events'
-import { connect, createServer, type Socket } from 'node:net'
 import { Access, Completion, Host, WorkOpcode, workStatusName } from '../../lib/index.js'
 import { HostAddress } from '../../lib/wire/net/address.js'
+import { hello, helloOf, peerSocket } from './pingpong-hello.js'
 
 const [address, side, ...rest] = process.argv.slice(2)
 const given = new Map(rest.map(pair => pair.split('=', 2) as [string, string]))
@@ -14,52 +13,21 @@ const count = Number(given.get('count') ?? 100)
 const size = Number(given.get('size') ?? 4096)
 const pathMtu = Number(given.get('mtu') ?? 1024)
 
-const PORT = 18_515
-/** `LID:QPN:PSN:GID` in hexadecimal digits, and a zero byte. */
-const HELLO_BYTES = 52
 const FILL = 0x7b
 const RECEIVES = 100
 
-async function hello(socket: Socket): Promise<{ qpn: number; psn: number; remote: string }> {
-  let text = ''
-  while (text.length < HELLO_BYTES) text += String(await once(socket, 'data').then(([bytes]) => bytes))
-  const [, qpn, psn, gid] = text.slice(0, HELLO_BYTES - 1).split(':')
-  const remote = HostAddress.fromGid(Buffer.from(gid!, 'hex')).toString()
-  return { qpn: Number.parseInt(qpn!, 16), psn: Number.parseInt(psn!, 16), remote }
-}
-
-function helloOf(qpn: number, psn: number): Buffer {
-  const hex = (value: number) => value.toString(16).padStart(6, '0')
-  const gid = Buffer.from(HostAddress.parse(address!).gid).toString('hex')
-  return Buffer.from(`0000:${hex(qpn)}:${hex(psn)}:${gid}\0`)
-}
-
-async function peerSocket(): Promise<Socket> {
-  if (side === 'connect') {
-    const socket = connect(PORT, given.get('to')!)
-    await once(socket, 'connect')
-    return socket
-  }
-  const server = createServer().listen(PORT, address)
-  await once(server, 'listening')
-  console.log('listening')
-  const [socket] = await once(server, 'connection')
-  server.close()
-  return socket
-}
-
 const host = await Host.open({ address: address! })
 try {
-  const socket = await peerSocket()
+  const socket = await peerSocket(address!, side === 'connect' ? given.get('to')! : null)
   const memory = new Uint8Array(new SharedArrayBuffer(size * 2)).fill(FILL, 0, size)
   const region = await host.register(memory, Access.LOCAL_WRITE)
   const receives = Array.from({ length: RECEIVES }, (_, id) => ({ id, region, offset: size, length: size }))
   const remote = HostAddress.parse(String(socket.remoteAddress)).toString()
   const pair = await host.createQueuePair(remote, { receives, pathMtu })
   const heard = hello(socket)
-  if (side === 'connect') socket.write(helloOf(pair.qpn, pair.psn))
+  if (side === 'connect') socket.write(helloOf(address!, pair.qpn, pair.psn))
   const connection = await pair.connect(await heard)
-  socket.write(side === 'connect' ? 'done\0' : helloOf(pair.qpn, pair.psn))
+  socket.write(side === 'connect' ? 'done\0' : helloOf(address!, pair.qpn, pair.psn))
   const completion = new Completion()
   let received = 0
   const send = () => connection.postSend({ id: 0, opcode: WorkOpcode.SEND, region, offset: 0, length: size })

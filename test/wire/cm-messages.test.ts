@@ -293,7 +293,7 @@ t.test('what is no message of the connection manager has a reason', async t => {
   t.equal(fault(1, 4), MadFault.CLASS)
   t.equal(fault(2, 1), MadFault.CLASS_VERSION)
   t.equal(fault(3, 0x83), MadFault.METHOD)
-  t.equal(fault(17, 0x17), MadFault.ATTRIBUTE, 'SIDR is not spoken')
+  t.equal(fault(17, 0x19), MadFault.ATTRIBUTE, 'LAP is not spoken')
   t.equal(fault(16, 1), MadFault.ATTRIBUTE)
   const view = new DataView(bytes.buffer)
   for (let end = 0; end < 256; end++) {

@@ -4,6 +4,7 @@ import type { CmEvent, ConnectRequest, Disconnected, Established, PeerParameters
 import { flowLabelFor } from '../../cm/flow-label.js'
 import { type AcceptParams, type ConnectParams, within } from '../../cm/options.js'
 import { MadDatagram } from '../../cm/outbox.js'
+import type { Sidr } from '../../cm/sidr.js'
 import { timeoutNs } from '../../cm/timing.js'
 import { applicationData } from '../../cm/weir-private-data.js'
 import { WeirError } from '../../errors.js'
@@ -394,6 +395,11 @@ export class Connections {
   }
 
   // ---- For the NIC
+
+  /** Ports of datagrams. */
+  get sidr(): Sidr {
+    return this.#cm.sidr
+  }
 
   /** Counters of the connection manager. */
   get counters(): CmCounters {

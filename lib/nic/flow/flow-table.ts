@@ -23,6 +23,8 @@ export class FlowTable {
   readonly #mask: number
   /** By the peer's QPN, which peers choose by themselves: several may have the same. */
   readonly #byRemoteQpn = new IntMap<Flow[]>()
+  /** QPNs of queue pairs that are no flows. */
+  readonly #reserved = new Set<number>()
   #count = 0
   #lastIndex: number
 
@@ -81,8 +83,23 @@ export class FlowTable {
   #drawQpn(): number {
     for (;;) {
       const qpn = this.names.nextQpn()
-      if (this.#byQpn[qpn & this.#mask] === null) return qpn
+      if (this.#byQpn[qpn & this.#mask] === null && !this.#reserved.has(qpn)) return qpn
     }
+  }
+
+  /** A QPN for a queue pair that is no flow. */
+  reserveQpn(): number {
+    for (;;) {
+      const qpn = this.names.nextQpn()
+      if (this.find(qpn) !== null || this.#reserved.has(qpn)) continue
+      this.#reserved.add(qpn)
+      return qpn
+    }
+  }
+
+  /** That queue pair has ended. */
+  releaseQpn(qpn: number): void {
+    this.#reserved.delete(qpn)
   }
 
   add(flow: Flow): void {

@@ -75,6 +75,10 @@ export interface RxEvents {
   onVendor(now: Nanos, flow: Flow, frame: Frame, opcode: number, sample: AckSample): boolean
   /** The flow's queue pair has handled a packet: it may have something to send or to report. */
   onFlowChanged(now: Nanos, flow: Flow): void
+  /** A packet for a queue pair that is no connection. False if there is none of that number. */
+  onDatagram(now: Nanos, frame: Frame, qpn: number): boolean
+  /** A queue pair that is no connection has that number. */
+  hasDatagrams(qpn: number): boolean
   /** Carrying the packet out has shown a defect of this end. */
   onDefect(now: Nanos, flow: Flow, defect: unknown): void
 }
@@ -175,7 +179,7 @@ export class RxPipeline {
     // Where this end cannot answer such a host, its request is dropped: nobody is to wait for the rest.
     if (qpn === deth.QPN_GSI) return this.#settings.choosesIds
     const flow = this.#findFlow(frame, qpn)
-    return flow !== null && !flow.peer.isWeir
+    return flow === null ? this.#events.hasDatagrams(qpn) : !flow.peer.isWeir
   }
 
   /** Its ICRC is 0, and both ends of its connection have agreed on that. One that has ended is not known any more. */
@@ -203,7 +207,7 @@ export class RxPipeline {
   #connected(now: Nanos, frame: Frame, run: ReceivedRun | null, qpn: number): void {
     const flow = this.#findFlow(frame, qpn)
     if (flow === null) {
-      this.#drop(frame, 'unknownQpn')
+      if (!this.#events.onDatagram(now, frame, qpn)) this.#drop(frame, 'unknownQpn')
       return
     }
     const opcode = bth.opcode(frame.view, frame.bth)

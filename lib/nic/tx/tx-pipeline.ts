@@ -1,6 +1,7 @@
 import type { Frame } from '../../frame/frame.js'
 import type { FramePool } from '../../frame/frame-pool.js'
 import { FrameRun } from '../../frame/frame-run.js'
+import type { DatagramQueuePair } from '../../qp/datagram/datagram-queue-pair.js'
 import { TxKind } from '../../qp/queue-pair.js'
 import { wrapPsn } from '../../qp/queues/psn.js'
 import type { Nanos } from '../../time/nanos.js'
@@ -424,6 +425,15 @@ export class TxPipeline {
     frame.length = frame.payload + mad.length
     frame.wireLength = frame.length
     return this.#finish(frame)
+  }
+
+  /** The next datagram of a queue pair. Null: its work has failed, or no frame is free. @param udpPort 0: this host's */
+  datagram(headers: Buffer, udpPort: number, qp: DatagramQueuePair): Frame | null {
+    const frame = this.#take()
+    if (frame === null) return null
+    frame.alone = true
+    frame.udpPort = udpPort
+    return qp.transmit(frame, beginFrame(frame, headers)) ? this.#finish(frame) : this.#abandon(frame)
   }
 
   #writeVendor(

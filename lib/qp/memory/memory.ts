@@ -50,6 +50,8 @@ export class MemoryRegion {
   readonly backing: Backing | null
   /** Queue pairs of other protection domains can do nothing with it. */
   readonly domain: DomainId
+  /** Where its bytes are, if it is the scatter/gather list of one work request; else null. A list is never valid by itself. */
+  readonly pieces: readonly MemoryPiece[] | null
   /** Rights, a sum of `Access`. */
   access: number
   /** Where peers may write for now; null: everywhere, as `access` says. */
@@ -64,6 +66,7 @@ export class MemoryRegion {
     bytes: Uint8Array | null,
     access: number,
     domain: DomainId = DEFAULT_DOMAIN,
+    pieces: readonly MemoryPiece[] | null = null,
   ) {
     this.key = key
     this.domain = domain
@@ -73,6 +76,8 @@ export class MemoryRegion {
     this.buffer = bytes === null ? null : Buffer.from(bytes.buffer, bytes.byteOffset, length)
     this.backing = this.buffer === null ? null : new Backing(this.buffer)
     this.access = access
+    this.pieces = pieces
+    if (pieces !== null) this.valid = false
   }
 
   /** True if `length` bytes from `offset` on lie inside; whole numbers, any size, no overflow. */
@@ -82,13 +87,28 @@ export class MemoryRegion {
 
   /** True if the region may be used now with all of the rights `access`. */
   allows(access: number): boolean {
-    return this.valid && (this.access & access) === access
+    return (
+      (this.valid && (this.access & access) === access) || (this.pieces !== null && this.#piecesAllow(access))
+    )
+  }
+
+  #piecesAllow(access: number): boolean {
+    return this.pieces!.every(({ region }) => region.allows(access))
   }
 
   /** True if a peer with the right to write may write there now: nothing of it is closed. */
   admits(offset: number, length: number): boolean {
     return this.writeGate === null || this.writeGate.admits(offset, length)
   }
+}
+
+/** A piece of registered memory. */
+export interface MemoryPiece {
+  region: MemoryRegion
+  /** Offset of the first byte within `region`. */
+  offset: number
+  /** Bytes. */
+  length: number
 }
 
 /** The regions of one adapter, found by key. */

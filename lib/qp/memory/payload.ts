@@ -2,6 +2,7 @@ import { assert } from '../../errors.js'
 import type { Frame } from '../../frame/frame.js'
 import type { ReceivedRun } from '../../frame/received-run.js'
 import type { MemoryRegion } from './memory.js'
+import { gather, scatter } from './memory-list.js'
 
 /** Shorter payloads are copied even for a port that gathers: two more pieces to gather cost as much as the copy. */
 export const GATHER_FROM_BYTES = 1024
@@ -37,14 +38,24 @@ export function writePayload(
       frame.outsideBase = offset - at
     } else if (length > 0) frame.bytes.set(backing.view(offset, length), at)
     for (let i = end - pad; i < end; i++) frame.bytes[i] = 0
-  }
+  } else if (region.pieces !== null) writePieces(frame, region, offset)
   return pad
+}
+
+/** The payload of a list is always copied. */
+function writePieces(frame: Frame, list: MemoryRegion, offset: number): void {
+  const { payload, payloadLength, wireLength, bytes } = frame
+  if (wireLength > bytes.length || !gather(list, offset, payloadLength, bytes, payload)) return
+  bytes.fill(0, payload + payloadLength, wireLength)
+  frame.length = wireLength
 }
 
 /** Copies a received payload into a region, if both have bytes. The caller has checked bounds and rights. */
 export function readPayload(frame: Frame, region: MemoryRegion, offset: number): void {
-  if (region.backing === null || frame.payloadLength === 0 || !frame.materialised) return
-  region.backing.bytes.set(frame.payloadBytes(), offset)
+  if (region.backing === null) {
+    if (region.pieces !== null && frame.materialised) scatter(region, offset, frame.payloadBytes())
+  } else if (frame.payloadLength > 0 && frame.materialised)
+    region.backing.bytes.set(frame.payloadBytes(), offset)
 }
 
 /**

@@ -27,6 +27,10 @@ export class Completion {
   immediate = 0
   /** The local key that a SEND with invalidate took back; 0 = none. */
   invalidatedKey = 0
+  /** Queue pair that a datagram came from. Of connections 0. */
+  sourceQpn = 0
+  /** The message of a receive had the SE bit: the peer solicits an event (IBA 9.2, 11.4.2.2). */
+  solicited = false
 
   copyFrom(other: Completion): void {
     this.id = other.id
@@ -38,6 +42,8 @@ export class Completion {
     this.hasImmediate = other.hasImmediate
     this.immediate = other.immediate
     this.invalidatedKey = other.invalidatedKey
+    this.sourceQpn = other.sourceQpn
+    this.solicited = other.solicited
   }
 }
 

@@ -1,6 +1,6 @@
 import { WeirError } from '../../errors.js'
 import type { MemoryRegion } from '../memory/memory.js'
-import { type CompletionQueue, ReceiveOpcode } from './completion-queue.js'
+import { type Completion, type CompletionQueue, ReceiveOpcode } from './completion-queue.js'
 import type { ReceiveWork } from './work.js'
 import { WorkStatus } from './work-status.js'
 
@@ -50,15 +50,15 @@ export class ReceiveQueue {
     return true
   }
 
-  /** Completes the head with the message that it took. */
+  /** Completes the head with the message that it took. The completion may be added to at once. */
   completeHead(
     opcode: ReceiveOpcode,
     byteLength: number,
     hasImmediate: boolean,
     immediate: number,
     invalidatedKey: number,
-  ): void {
-    this.#complete(WorkStatus.SUCCESS, opcode, byteLength, hasImmediate, immediate, invalidatedKey)
+  ): Completion {
+    return this.#complete(WorkStatus.SUCCESS, opcode, byteLength, hasImmediate, immediate, invalidatedKey)
   }
 
   /** Ends the head with an error. */
@@ -86,7 +86,7 @@ export class ReceiveQueue {
     hasImmediate: boolean,
     immediate: number,
     invalidatedKey: number,
-  ): void {
+  ): Completion {
     const slot = this.head
     this.#head++
     slot.region = null
@@ -100,6 +100,9 @@ export class ReceiveQueue {
     completion.hasImmediate = hasImmediate
     completion.immediate = immediate
     completion.invalidatedKey = invalidatedKey
+    completion.sourceQpn = 0
+    completion.solicited = false
+    return completion
   }
 }
 

@@ -27,6 +27,7 @@ export class SendSlot {
   swapLow = 0
   signaled = true
   fence = false
+  solicited = false
   /** Unwrapped PSN of the first packet. */
   firstSeq = 0
   /** Unwrapped PSN of the last packet; of a READ, that of its last response (IBA 9.7.1). */
@@ -172,6 +173,8 @@ export class SendQueue {
     completion.hasImmediate = false
     completion.immediate = 0
     completion.invalidatedKey = 0
+    completion.sourceQpn = 0
+    completion.solicited = false
   }
 
   /** Ends everything with WR_FLUSH_ERR, oldest first. */
@@ -199,6 +202,7 @@ function fill(slot: SendSlot, work: SendWork): void {
   slot.invalidateKey = work.invalidateKey ?? 0
   slot.signaled = work.signaled ?? true
   slot.fence = work.fence ?? false
+  slot.solicited = work.solicited ?? false
   if (work.opcode >= WorkOpcode.COMPARE_AND_SWAP) {
     const operand = BigInt.asUintN(64, work.compareOrAdd ?? 0n)
     const swap = BigInt.asUintN(64, work.swap ?? 0n)
@@ -254,6 +258,7 @@ function checkRemote(qpn: number, work: SendWork): void {
 }
 
 function checkAtomic(qpn: number, work: SendWork): void {
+  if (work.region.pieces !== null) throw bad(qpn, 'an atomic takes one piece of memory')
   if (work.length !== 8) throw bad(qpn, `length of an atomic is 8 bytes, not ${work.length}`)
   if (work.compareOrAdd === undefined) throw bad(qpn, 'an atomic needs compareOrAdd')
   if (work.opcode === WorkOpcode.COMPARE_AND_SWAP && work.swap === undefined) {

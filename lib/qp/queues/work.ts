@@ -1,4 +1,4 @@
-import type { MemoryRegion } from '../memory/memory.js'
+import type { MemoryPiece, MemoryRegion } from '../memory/memory.js'
 
 /** Operations of a reliable connected queue pair (IBA 10.8; the verbs' names). */
 export const WorkOpcode = {
@@ -24,6 +24,8 @@ export interface SendWork {
   offset: number
   /** Bytes, 0 to 2^31; 8 for atomics. */
   length: number
+  /** Up to three pieces of memory that follow the first one (scatter/gather list). Together they are at most 2^31 bytes. Not for atomics. */
+  more?: readonly MemoryPiece[] | undefined
   /** RDMA and atomics: address in the peer's memory, a whole number below 2^53. */
   remoteAddress?: number
   /** RDMA and atomics: the peer's key. */
@@ -40,6 +42,20 @@ export interface SendWork {
   signaled?: boolean
   /** Waits until every earlier READ and atomic has completed. Default false. */
   fence?: boolean
+  /** SEND and RDMA_WRITE_WITH_IMM: sets the SE bit, so that a peer wakes which waits for solicited events only. Default false. */
+  solicited?: boolean
+  /** Datagram queue pairs, where it has to be given: where the SEND goes. */
+  to?: DatagramTarget
+}
+
+/** The queue pair that a datagram is for. */
+interface DatagramTarget {
+  /** Number of the address handle. */
+  address: number
+  /** 24 bits. */
+  qpn: number
+  /** 32 bits. One whose highest bit is set stands for that of the sending queue pair (IBA 10.2.5). */
+  qkey: number
 }
 
 /** A work request for the receive queue: where the next SEND goes. */
@@ -48,4 +64,6 @@ export interface ReceiveWork {
   region: MemoryRegion
   offset: number
   length: number
+  /** Up to three pieces of memory that follow the first one. */
+  more?: readonly MemoryPiece[] | undefined
 }

@@ -95,6 +95,8 @@ function writeMessage(
   const asks = repairs || wantsAck(requester, slot)
   if (!repairs) requester.outbound.unaskedPackets = asks ? 0 : requester.outbound.unaskedPackets + 1
   writeBth(requester, frame, at, opcode, pad, asks, seq)
+  // The SE bit is in the last packet of a message (IBA 9.2.3).
+  if (slot.solicited && seq === slot.lastSeq) bth.setSolicited(view, at, true)
 }
 
 function messageOpcode(slot: SendSlot, seq: number): number {

@@ -18,6 +18,8 @@ export function middlesNext(requester: Requester): number {
   const slot = sendQueue.at(sendIndex)
   // The first packet of a message has one more header, and the last one another opcode and length.
   if (slot.awaitsResponse || sendSeq < slot.firstSeq + 2) return 0
+  // The pieces of a list do not lie one behind the other.
+  if (slot.region!.backing === null) return 0
   return Math.max(0, Math.min(slot.lastSeq - sendSeq, settings.maxPacketsInFlight - (sendSeq - sndUna)))
 }
 

@@ -35,6 +35,8 @@ export function completeSend(inbound: Inbound, frame: Frame, opcode: number): Re
   }
   const immediate = hasImmediate(opcode)
   const value = immediate ? immdt.immediate(frame.view, at) : 0
-  receiveQueue.completeHead(ReceiveOpcode.RECV, inbound.receivedBytes, immediate, value, invalidatedKey)
+  const { receivedBytes } = inbound
+  const done = receiveQueue.completeHead(ReceiveOpcode.RECV, receivedBytes, immediate, value, invalidatedKey)
+  done.solicited = bth.solicited(frame.view, frame.bth)
   return RequestState.ADVANCE
 }

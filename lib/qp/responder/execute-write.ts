@@ -24,7 +24,9 @@ export function completeWrite(inbound: Inbound, frame: Frame, opcode: number): R
     const at = frame.bth + bth.BYTES + (hasReth(opcode) ? reth.BYTES : 0)
     const immediate = immdt.immediate(frame.view, at)
     const queue = inbound.context.receiveQueue
-    queue.completeHead(ReceiveOpcode.RECV_RDMA_WITH_IMM, inbound.receivedBytes, true, immediate, 0)
+    const { receivedBytes } = inbound
+    const done = queue.completeHead(ReceiveOpcode.RECV_RDMA_WITH_IMM, receivedBytes, true, immediate, 0)
+    done.solicited = bth.solicited(frame.view, frame.bth)
   }
   return RequestState.ADVANCE
 }

@@ -12,6 +12,8 @@ import * as rej from './rej.js'
 import * as rep from './rep.js'
 import * as req from './req.js'
 import * as rtu from './rtu.js'
+import * as sidrRep from './sidr-rep.js'
+import * as sidrReq from './sidr-req.js'
 
 export { Attribute, localCommId, MessageKind, remoteCommId } from './fields.js'
 
@@ -25,14 +27,16 @@ const PRINTERS = new Map<number, (view: DataView, at: number) => string>([
   [Attribute.RTU, rtu.print],
   [Attribute.DREQ, dreq.print],
   [Attribute.DREP, drep.print],
+  [Attribute.SIDR_REQ, sidrReq.print],
+  [Attribute.SIDR_REP, sidrRep.print],
 ])
 
-/** Returns `REQ`, `REP`…, or `attribute 0x0017` for one that Weir does not use (SIDR, LAP, APR). */
+/** Returns `REQ`, `REP`…, or `attribute 0x0019` for one that Weir does not use (LAP, APR). */
 export function attributeName(attribute: number): string {
   return NAMES.get(attribute) ?? `attribute 0x${attribute.toString(16).padStart(4, '0')}`
 }
 
-/** Checks whether bytes `at` to `end` are one of the seven messages. If they are, every field can be read. */
+/** Checks whether bytes `at` to `end` are one of the nine messages. If they are, every field can be read. */
 export function check(view: DataView, at: number, end: number): MadFault {
   const fault = mad.check(view, at, end)
   if (fault !== MadFault.NONE) return fault

@@ -18,6 +18,11 @@ export function serviceIdOf(port: number): bigint {
   return (PortSpace.TCP << 16n) | BigInt(port)
 }
 
+/** Returns the service id of a port in RDMA_PS_UDP: 0x0000000001110000 + port. */
+export function datagramServiceIdOf(port: number): bigint {
+  return (PortSpace.UDP << 16n) | BigInt(port)
+}
+
 /** Returns whether a service id belongs to a port space whose REQs carry this header: TCP or UDP. */
 export function isPortSpace(serviceId: bigint): boolean {
   const space = serviceId >> 16n

@@ -12,6 +12,8 @@ export const Attribute = {
   RTU: 0x14,
   DREQ: 0x15,
   DREP: 0x16,
+  SIDR_REQ: 0x17,
+  SIDR_REP: 0x18,
 } as const
 export type Attribute = (typeof Attribute)[keyof typeof Attribute]
 

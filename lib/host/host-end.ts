@@ -1,0 +1,158 @@
+import { WeirError } from '../errors.js'
+import type { DomainId, MemoryRegion } from '../qp/memory/memory.js'
+import type { Completion } from '../qp/queues/completion-queue.js'
+import type { ReceiveWork, SendWork } from '../qp/queues/work.js'
+import { pollFlushed } from './hosted-work.js'
+import type { VerbsCalls } from './messages.js'
+import type { Queues, SharedQueues } from './queues.js'
+
+/** What a queue pair needs from its host. */
+export interface HostOfEnd {
+  call<K extends keyof VerbsCalls>(kind: K, body: VerbsCalls[K]): Promise<unknown>
+  /** Tells the NIC that the queue pair of that number has work. */
+  ring(bell: number): void
+  regionOf(key: number): MemoryRegion | undefined
+}
+
+/** How to wait for a completion. */
+interface WaitOptions {
+  /** Sleeps until the peer solicits an event, or work fails. Completions that are there already are taken all the same. Default false. */
+  solicited?: boolean
+}
+
+/** An application's end of a queue pair and its completion queue. */
+export class HostEnd {
+  /** Unique within its host. */
+  readonly id: number
+  /** Resolves when the queue pair has ended: with null after an orderly end, else with the reason. */
+  readonly closed: Promise<Error | null>
+  /** Protection domain. Work, and peers, reach only memory that was registered with it. */
+  readonly domain: DomainId
+  /** @internal */
+  readonly host: HostOfEnd
+  readonly #queues: Queues
+  #qpn = 0
+  #bell = -1
+  #isClosed = false
+  #resolveClosed: (error: Error | null) => void = () => {}
+  #wakers: (() => void)[] = []
+
+  constructor(id: number, queues: Queues, host: HostOfEnd, domain: DomainId) {
+    this.id = id
+    this.domain = domain
+    this.#queues = queues
+    this.host = host
+    this.closed = new Promise(resolve => {
+      this.#resolveClosed = resolve
+    })
+  }
+
+  /** Its host hands these to the NIC. */
+  get shared(): SharedQueues {
+    return this.#queues.shared
+  }
+
+  /** Its number, once it is known. */
+  get qpn(): number {
+    return this.#qpn
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed
+  }
+
+  /**
+   * Takes the oldest completion into `into`, which may be the same object each time. Returns false if there
+   * is none now.
+   */
+  poll(into: Completion): boolean {
+    const polled =
+      this.#queues.completions.poll(into) || (this.#isClosed && pollFlushed(this.#queues, this.#qpn, into))
+    if (!polled) return false
+    if (into.invalidatedKey !== 0) this.#onInvalidated(into.invalidatedKey)
+    // Work may have waited for the place of this completion.
+    if (this.#hasUntaken() && !this.#isClosed) this.#ring()
+    return true
+  }
+
+  /**
+   * Takes the oldest completion. If there is none, it sleeps until one comes. Returns false once the
+   * queue pair has ended and all completions have been taken.
+   */
+  async next(into: Completion, { solicited = false }: WaitOptions = {}): Promise<boolean> {
+    for (;;) {
+      if (this.poll(into)) return true
+      if (this.#isClosed) return false
+      const told = new Promise<void>(resolve => this.#wakers.push(resolve))
+      if (solicited) this.#queues.wantSolicited()
+      else this.#queues.want()
+      // The NIC does not announce completions that came before the application asked to be woken.
+      if (this.#queues.completions.ring.pending > 0) this.onCompletions()
+      await told
+    }
+  }
+
+  /** For its queue pair: checked work. */
+  pushSend(work: SendWork): boolean {
+    return this.#posted(!this.#isClosed && this.#queues.sends.pushSend(work))
+  }
+
+  /** For its queue pair: checked work. */
+  pushReceive(work: ReceiveWork): boolean {
+    return this.#posted(!this.#isClosed && this.#queues.receives.pushReceive(work))
+  }
+
+  /** Throws WEIR_BAD_ARGUMENT for memory of another host or protection domain. */
+  checkRegions({ region, more }: SendWork | ReceiveWork): void {
+    this.#checkRegion(region)
+    if (more !== undefined) for (const piece of more) this.#checkRegion(piece.region)
+  }
+
+  #checkRegion(region: MemoryRegion): void {
+    const isKnown = region !== undefined && this.host.regionOf(region.key) === region
+    if (isKnown && region.domain === this.domain) return
+    const what = isKnown
+      ? `the region is of protection domain ${region.domain}, the connection of ${this.domain}; register the memory with connection.domain`
+      : 'the region is none of this host; register the memory first'
+    throw new WeirError('WEIR_BAD_ARGUMENT', `queue pair ${this.#qpn}: ${what}`)
+  }
+
+  /** Its host calls this: the NIC takes its work. */
+  onReady({ qpn, bell }: { qpn: number; bell: number }): void {
+    this.#qpn = qpn
+    this.#bell = bell
+    if (this.#hasUntaken()) this.#ring()
+  }
+
+  /** Its host calls this. */
+  onCompletions(): void {
+    const wakers = this.#wakers
+    this.#wakers = []
+    for (const wake of wakers) wake()
+  }
+
+  /** Its host calls this last. */
+  onClosed(error: Error | null): void {
+    this.#isClosed = true
+    this.#resolveClosed(error)
+    this.onCompletions()
+  }
+
+  #posted(isPosted: boolean): boolean {
+    if (isPosted) this.#ring()
+    return isPosted
+  }
+
+  #ring(): void {
+    if (this.#bell >= 0) this.host.ring(this.#bell)
+  }
+
+  #hasUntaken(): boolean {
+    return this.#queues.sends.ring.pending > 0 || this.#queues.receives.ring.pending > 0
+  }
+
+  #onInvalidated(key: number): void {
+    const region = this.host.regionOf(key)
+    if (region !== undefined) region.valid = false
+  }
+}

@@ -1,0 +1,174 @@
+import { WeirError } from '../../errors.js'
+import type { Frame } from '../../frame/frame.js'
+import { DatagramCounters, DatagramQueuePair } from '../../qp/datagram/datagram-queue-pair.js'
+import { DEFAULT_DOMAIN } from '../../qp/memory/memory.js'
+import { Completion, CompletionQueue } from '../../qp/queues/completion-queue.js'
+import { MICROSECOND, type Nanos, NEVER, serialisationNs } from '../../time/nanos.js'
+import type { HostAddress } from '../../wire/net/address.js'
+import type { NicSettings } from '../config.js'
+import type { FlowTable } from '../flow/flow-table.js'
+import type { HostHeaders } from '../tx/host-headers.js'
+import type { PfcReceiver } from '../tx/pfc-receiver.js'
+import type { TxPipeline } from '../tx/tx-pipeline.js'
+import { AddressHandle, type AddressOptions } from './address-handle.js'
+import { type DatagramHandler, type DatagramOptions, DatagramPair } from './datagram-pair.js'
+
+/** Datagram queue pairs, and address handles, at a time. */
+const PAIRS_MAX = 256
+const ADDRESSES_MAX = 4096
+/** How long to wait before asking again whether the switch has resumed a priority. */
+const PAUSED_RETRY_NS = 10 * MICROSECOND
+/** Part of the line rate that all datagrams together may take. Nothing acknowledges them, so nothing reports congestion. */
+const RATE_SHARE = 0.25
+
+/** What datagrams need of their NIC. */
+interface Host {
+  readonly settings: NicSettings
+  readonly table: FlowTable
+  readonly headers: HostHeaders
+  readonly pfc: PfcReceiver
+  /** A defect has shown: throws it, or counts it. */
+  countDefect(defect: unknown): void
+}
+
+/** The datagram queue pairs of a NIC and their address handles. */
+export class Datagrams {
+  readonly counters = new DatagramCounters()
+  readonly #nic: Host
+  readonly #pairs = new Map<number, DatagramPair>()
+  readonly #addresses = new Map<number, AddressHandle>()
+  #lastAddress = 0
+  /** Pairs that have something to send, each once, in the order of their turns. */
+  readonly #ready: DatagramPair[] = []
+  /** When the next datagram may leave. */
+  #nextNs: Nanos = 0
+  readonly #rateBps: number
+  readonly #completion = new Completion()
+
+  constructor(nic: Host) {
+    this.#nic = nic
+    this.#rateBps = RATE_SHARE * nic.settings.lineRateBps
+  }
+
+  /** A queue pair that sends and receives at once. Throws WEIR_BAD_ARGUMENT, WEIR_FULL. */
+  create(now: Nanos, handler: DatagramHandler, { qkey, pathMtu }: DatagramOptions): DatagramPair {
+    const { settings, table } = this.#nic
+    if (settings.secret !== undefined)
+      throw new WeirError(
+        'WEIR_UNSUPPORTED',
+        'datagram queue pair: a host with a key takes only packets of connections that prove it',
+      )
+    if (this.#pairs.size >= PAIRS_MAX)
+      throw new WeirError('WEIR_FULL', `all ${PAIRS_MAX} datagram queue pairs of this host are in use`)
+    const config = {
+      qpn: table.reserveQpn(),
+      qkey,
+      domain: handler.domain ?? DEFAULT_DOMAIN,
+      pathMtu: Math.min(pathMtu ?? settings.pathMtu, settings.pathMtu),
+      queueDepth: settings.queueDepth,
+      completions: new CompletionQueue(2 * settings.queueDepth),
+    }
+    const pair = new DatagramPair(
+      new DatagramQueuePair(config, this.counters),
+      config.completions,
+      handler,
+      this,
+    )
+    this.#pairs.set(pair.id, pair)
+    handler.onCreated?.(now, pair)
+    return pair
+  }
+
+  /** Throws as AddressHandle, and WEIR_FULL. */
+  createAddress(remote: HostAddress, options: AddressOptions = {}): AddressHandle {
+    if (this.#addresses.size >= ADDRESSES_MAX)
+      throw new WeirError('WEIR_FULL', `all ${ADDRESSES_MAX} address handles of this host are in use`)
+    const { settings, headers } = this.#nic
+    const handle = new AddressHandle(++this.#lastAddress, remote, options, settings, headers)
+    this.#addresses.set(handle.id, handle)
+    return handle
+  }
+
+  /** Datagrams that still name it fail with LOC_QP_OP_ERR. */
+  destroyAddress(id: number): void {
+    this.#addresses.delete(id)
+  }
+
+  has(qpn: number): boolean {
+    return this.#pairs.has(qpn)
+  }
+
+  /** False if no datagram queue pair has that number. */
+  onPacket(now: Nanos, frame: Frame, qpn: number): boolean {
+    const pair = this.#pairs.get(qpn)
+    if (pair === undefined) return false
+    frame.bringIn()
+    pair.qp.onPacket(frame)
+    this.#deliver(now, pair)
+    return true
+  }
+
+  /** When the next datagram may leave: at once is 0. */
+  nextTimeout(): Nanos {
+    return this.#ready.length === 0 ? NEVER : this.#nextNs
+  }
+
+  /** The next datagram, or null: it is not time, none waits, or no frame is free. */
+  poll(now: Nanos, tx: TxPipeline): Frame | null {
+    // Each pair has a turn at most: PFC may hold some.
+    for (let n = this.#ready.length; n > 0 && this.#nextNs <= now; n--) {
+      const pair = this.#ready[0]!
+      const frame = this.#send(now, pair, tx)
+      if (frame === undefined) return null
+      this.#ready.shift()
+      if (pair.qp.next === null) pair.isReady = false
+      else this.#ready.push(pair)
+      this.#deliver(now, pair)
+      if (frame !== null) return frame
+    }
+    // All that have something to send are paused.
+    if (this.#ready.length > 0 && this.#nextNs <= now) this.#nextNs = now + PAUSED_RETRY_NS
+    return null
+  }
+
+  /** Null: the pair has nothing that may leave now; undefined: no frame is free. */
+  #send(now: Nanos, { qp }: DatagramPair, tx: TxPipeline): Frame | null | undefined {
+    const slot = qp.next
+    if (slot === null) return null
+    const handle = this.#addresses.get(slot.address)
+    if (handle === undefined) {
+      qp.failNext()
+      return null
+    }
+    if (this.#nic.pfc.isHeld(handle.priority)) return null
+    const { noFrame } = tx.counters
+    const frame = tx.datagram(handle.headers, handle.udpPort, qp)
+    if (frame === null) return tx.counters.noFrame > noFrame ? undefined : null
+    const from = Math.max(this.#nextNs, now - this.#nic.settings.slackNs)
+    this.#nextNs = from + serialisationNs(frame.wireLength, this.#rateBps)
+    return frame
+  }
+
+  // ---- For the pairs
+
+  onPosted(pair: DatagramPair): void {
+    if (pair.isReady || pair.qp.next === null) return
+    pair.isReady = true
+    this.#ready.push(pair)
+  }
+
+  onClosed(now: Nanos, pair: DatagramPair): void {
+    this.#pairs.delete(pair.id)
+    this.#nic.table.releaseQpn(pair.id)
+    this.#deliver(now, pair)
+    pair.handler.onClosed(now, pair, null)
+  }
+
+  #deliver(now: Nanos, pair: DatagramPair): void {
+    try {
+      while (pair.completions.poll(this.#completion)) pair.handler.onCompletion(now, pair, this.#completion)
+    } catch (defect) {
+      this.#nic.countDefect(defect)
+    }
+  }
+}

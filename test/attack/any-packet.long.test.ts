@@ -1,0 +1,1 @@
+import './any-packet.test.js'
