@@ -34,6 +34,10 @@ const BENCHMARKS: Record<string, Benchmark> = {
     what: '[--seconds N] [--payload BYTES]: what a bare one-way node:dgram blast carries on loopback',
     load: () => import('./dgram-blast.js'),
   },
+  dumbbells: {
+    what: '[--cc NAME] [--virtual]: two flows that meet on a link of 200 Mbit/s under every congestion controller, in virtual time and on veth: completed, mean queues and their order; needs root for veth',
+    load: () => import('./dumbbells.js'),
+  },
   files: {
     what: '[--size 1GB,4GB] [--pairs 3] [--only send] [--daemon "OPTIONS"] [--veth] [--against DIR]: weir send between two daemons on loopback, beside an rsync daemon, perf bw and the bare blast: goodput and memory',
     load: () => import('./files.js'),

@@ -1,6 +1,6 @@
 /**
  * How fast the fair rates of RoCC settle, in virtual time: 2, 10 and 100 flows that join one queue at line rate at one time, on links of
- * 40 and 100 Gbit/s, with the default constants of switches. Utilization and Jain index of each millisecond.
+ * 40 and 100 Gbit/s, with the default constants of switches. Utilization and Jain index of each millisecond, and the fair rate at its end.
  */
 import { parseArgs } from 'node:util'
 import { parseScenario } from '../lib/scenario/read/load-scenario.js'
@@ -17,6 +17,8 @@ interface RoccFigures {
   /** Payload as a share of the link, and Jain's index of what the flows have moved, in each millisecond. */
   utilization: number[]
   jainIndex: number[]
+  /** F at the end of each, as a multiple of the fair share. */
+  fairRate: number[]
   peakQueueBytes: number
   drops: number
 }
@@ -46,9 +48,15 @@ function figuresOf(flows: number, gbps: number): RoccFigures {
     gbps,
     utilization: inEach.map(bytes => (bytes.reduce((a, b) => a + b, 0) * 8) / (gbps * 1e6)),
     jainIndex: inEach.map(jainIndex),
+    fairRate: runs.map(run => (fairRateBps(run) * flows) / (gbps * 1e9)),
     peakQueueBytes: last.ports.find(({ name }) => name === 's1:r')!.maxQueueBytes,
     drops: last.totals.drops,
   }
+}
+
+function fairRateBps({ ports }: ReturnType<typeof runOf>): number {
+  const { rocc } = ports.find(({ name }) => name === 's1:r') as { rocc?: { fairRateBps: number } }
+  return rocc!.fairRateBps
 }
 
 function runOf(flows: number, gbps: number, ms: number) {
@@ -71,7 +79,7 @@ duration: ${ms}ms
 
 function printed(figures: readonly RoccFigures[]): string {
   const lines: string[] = []
-  for (const { flows, gbps, utilization, jainIndex: jain, peakQueueBytes, drops } of figures) {
+  for (const { flows, gbps, utilization, jainIndex: jain, fairRate, peakQueueBytes, drops } of figures) {
     const row = (values: readonly number[]) => values.map(value => value.toFixed(3).padStart(7)).join('')
     lines.push(
       `${flows} flows, ${gbps} Gbit/s: peak queue ${Math.round(peakQueueBytes / 1000)} KB, ${drops} drops`,
@@ -79,6 +87,7 @@ function printed(figures: readonly RoccFigures[]): string {
     lines.push(
       `  payload of the link, each ms${row(utilization)}`,
       `  Jain index                  ${row(jain)}`,
+      `  F / fair share, at its end  ${row(fairRate)}`,
     )
   }
   return `${lines.join('\n')}\n`

@@ -9,46 +9,44 @@ import { textOf } from '../../lib/options/value.js'
 import { fold } from '../../lib/scenario/result/fold.js'
 
 const GAP = 2
-const NAME_COLUMNS = 16
-/** Columns that the last text of a line needs beside the others; in fewer it stands below them. */
+const NAME_COLUMNS = 18
+/** Columns that a text needs beside its name; in fewer it stands below it. */
 const BESIDE_COLUMNS_LEAST = 30
 const BELOW_INDENT = 4
 const NOTHING = 'nothing'
+const LIST_HEAD = ['controller', 'plain', 'foreign', 'what it is']
 
-/** @param columns of the terminal */
+/** A row for each controller. What is long stands last, so that it alone is broken. @param columns of the terminal */
 export function controllersText(all: readonly ControllerDescription[], columns: number): string {
-  const head = ['controller', 'switches', 'plain networks', 'foreign peers', 'what it is']
   const rows = all.map(one => [
     one.name,
-    one.switches || NOTHING,
-    one.plainNetworks.works ? 'yes' : 'no',
-    one.foreignPeers.works ? 'yes' : 'no',
-    one.is,
+    yesOrNo(one.plainNetworks.works),
+    yesOrNo(one.foreignPeers.works),
+    one.switches === '' ? one.is : `${one.is}; switches ${one.switches}`,
   ])
-  const widths = head.map((title, i) => Math.max(title.length, ...rows.map(row => row[i]!.length)) + GAP)
+  const widths = LIST_HEAD.map((title, i) => Math.max(title.length, ...rows.map(row => row[i]!.length)) + GAP)
+  const legend = fold(LEGEND, columns, GAP)
   const used = widths.slice(0, -1).reduce((sum, width) => sum + width, 0)
   if (columns - used < BESIDE_COLUMNS_LEAST)
-    return `${rows.map(row => folded(head, row, columns)).join('')}${CLOSING}`
-  const rules = widths.map(width => '-'.repeat(width - GAP))
-  const lines = [head, rules, ...rows].map(row => {
+    return `${rows.map(row => below(row, columns)).join('')}${legend}`
+  const rules = LIST_HEAD.map(title => '-'.repeat(title.length))
+  const lines = [LIST_HEAD, rules, ...rows].map(row => {
     const line = row.map((text, i) => (i < row.length - 1 ? text.padEnd(widths[i]!) : text)).join('')
     return `${fold(line, columns, used)}\n`
   })
-  return lines.join('') + CLOSING
+  return lines.join('') + legend
 }
 
-const CLOSING = '\n"weir cc show NAME" has the rest.\n'
+const LEGEND = `
+plain: of use on networks whose switches do nothing for it
+foreign: of use towards RoCEv2 peers other than Weir
+"weir cc show NAME" has the rest.
+`
 
 /** A row below its name, where the terminal is too narrow for a table. */
-function folded(head: readonly string[], [name, ...texts]: readonly string[], columns: number): string {
-  const lines = texts.map((text, i) =>
-    fold(
-      `${' '.repeat(GAP)}${i === texts.length - 1 ? text : `${head[i + 1]}: ${text}`}`,
-      columns,
-      BELOW_INDENT,
-    ),
-  )
-  return `${[name, ...lines].join('\n')}\n`
+function below([name = '', plain = '', foreign = '', text = '']: readonly string[], columns: number): string {
+  const lines = [`plain: ${plain}, foreign: ${foreign}`, text]
+  return `${[name, ...lines.map(line => fold(`${' '.repeat(GAP)}${line}`, columns, GAP))].join('\n')}\n`
 }
 
 /** @param columns of the terminal */
@@ -68,19 +66,36 @@ export function controllerText(one: ControllerDescription, columns: number): str
     ['plain networks', verdictText(one.plainNetworks)],
     ['foreign peers', verdictText(one.foreignPeers) + refused],
   ]
-  const head = lines.filter(([, text]) => text !== '').map(([name, text]) => row(name, text, columns))
-  const options = one.options.map(
-    option => `${fold(`  ${describeOption(option, one.options)}`, columns, 6)}\n`,
+  const isNarrow = columns - NAME_COLUMNS < BESIDE_COLUMNS_LEAST
+  const print = isNarrow ? rowBelow : row
+  const head = lines.map(([name, text]) => print(name, text, columns))
+  const options = one.options.map(option =>
+    optionText(describeOption(option, one.options), columns, isNarrow),
   )
   return `${one.name}\n${head.join('')}\nconstants, --cc-option:\n${options.join('') || '  none\n'}`
 }
 
 function row(name: string, text: string, columns: number): string {
-  return `${fold(`  ${name.padEnd(NAME_COLUMNS)}${text}`, columns, NAME_COLUMNS + 2)}\n`
+  return `${fold(`  ${name.padEnd(NAME_COLUMNS - GAP)}${text}`, columns, NAME_COLUMNS)}\n`
+}
+
+function rowBelow(name: string, text: string, columns: number): string {
+  return `  ${name}:\n${fold(`${' '.repeat(BELOW_INDENT)}${text}`, columns, BELOW_INDENT)}\n`
+}
+
+/** `  name=range, default: what it is`, which stands below where the terminal is narrow. */
+function optionText(text: string, columns: number, isNarrow: boolean): string {
+  const [, name = '', doc = ''] = isNarrow ? (/^([^:]*): (.*)$/s.exec(text) ?? []) : []
+  if (doc === '') return `${fold(`  ${text}`, columns, BELOW_INDENT + GAP)}\n`
+  return `${fold(`  ${name}:`, columns, BELOW_INDENT)}\n${fold(`${' '.repeat(BELOW_INDENT)}${doc}`, columns, BELOW_INDENT)}\n`
+}
+
+function yesOrNo(is: boolean): string {
+  return is ? 'yes' : 'no'
 }
 
 function verdictText({ works, how }: Verdict): string {
-  return `${works ? 'yes' : 'no'}${how === '' ? '' : `: ${how}`}`
+  return `${yesOrNo(works)}${how === '' ? '' : `: ${how}`}`
 }
 
 /** The JSON of a controller. Values of options are in base units: bytes, bit/s, ns. */

@@ -262,6 +262,17 @@ export function ccTakesFairRates(name: string): boolean {
   return entry(name).needs.fairRates === true
 }
 
+/** True if its peer has to answer CE marks by CNPs: between Weir hosts nobody else gets any. */
+export function ccAsksForCnps(name: string): boolean {
+  return entry(name).needs.cnpIntervalNs !== undefined
+}
+
+/** True if it, or the controller that takes over from it, takes notice of CNPs. */
+export function ccHearsCnps(name: string): boolean {
+  const { needs, otherwise } = entry(name)
+  return needs.marks === true || (otherwise !== undefined && ccHearsCnps(otherwise))
+}
+
 /** True if acknowledgements collect telemetry for it. */
 export function ccAcksCollect(name: string): boolean {
   return entry(name).needs.reverseTelemetry !== undefined

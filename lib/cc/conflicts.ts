@@ -11,11 +11,14 @@ import { formatOf, type IntFormat } from '../wire/telemetry/telemetry.js'
 import {
   ccAcksCollect,
   ccAlwaysCollects,
+  ccAsksForCnps,
   ccDecidesReturn,
+  ccHearsCnps,
   ccIsReceiverBased,
   ccOptions,
   ccProbesOnly,
   ccTakesDirectResponses,
+  ccTakesFairRates,
   ccWantsTelemetry,
 } from './catalogue.js'
 import type { OptionValues } from './options.js'
@@ -33,7 +36,7 @@ export interface GivenController {
 type Start = 'line-rate' | 'careful'
 
 /** Whose options a row is about, as files and command lines call them. */
-type ConflictGroup = 'telemetry' | 'int' | 'cc'
+type ConflictGroup = 'telemetry' | 'int' | 'cc' | 'transport'
 
 /** An option without effect. */
 export interface Conflict {
@@ -52,6 +55,8 @@ export interface Modes {
   format?: IntFormat
   /** Names of the options of `int` that were set. */
   int?: readonly string[]
+  /** What was set of CNPs. */
+  transport?: { cnpPriority?: number; untaggedCnps?: number }
   /** Controllers of all flows, by name. */
   names?: readonly string[]
   /** The controller whose options rows of `cc` are about. */
@@ -65,6 +70,8 @@ export interface Modes {
   io?: string
   /** Switches that send direct responses. */
   answeringSwitches?: number
+  /** Switches that work out fair rates. */
+  ratingSwitches?: number
 }
 
 /** One way in which options do not go together. */
@@ -262,6 +269,33 @@ export const CONFLICTS: readonly ConflictRow[] = [
     mend: 'lossReaction to true',
     holds: ({ cc, start }) => cc !== undefined && start === 'line-rate' && lacksLossReaction(cc),
   },
+  {
+    group: 'cc',
+    options: ['recovery'],
+    when: 'cc is rocc and no switch has rocc',
+    mend: 'rocc: {} of a switch',
+    only: 'files',
+    holds: ({ cc, ratingSwitches }) =>
+      cc?.options?.recovery !== undefined && ratingSwitches === 0 && ccTakesFairRates(cc.name),
+  },
+  {
+    // A daemon answers whatever its peers ask for, and other RoCEv2 hosts unasked.
+    group: 'transport',
+    options: ['cnpPriority'],
+    when: 'no flow has a cc that asks for CNPs, such as dcqcn',
+    mend: 'cc to dcqcn',
+    only: 'files',
+    holds: ({ transport, names, isEverybody }) =>
+      isEverybody === true && transport?.cnpPriority !== undefined && names?.some(ccAsksForCnps) === false,
+  },
+  {
+    group: 'transport',
+    options: ['untaggedCnps'],
+    when: 'cc is one that takes no notice of CNPs, such as hpcc',
+    said: ({ names = [] }) => `cc is ${names[0]}, which takes no notice of CNPs`,
+    mend: 'cc to dcqcn',
+    holds: ({ transport, names }) => (transport?.untaggedCnps ?? 0) > 0 && names?.some(ccHearsCnps) === false,
+  },
 ]
 
 /** The options of the group that have no effect. */
@@ -281,7 +315,7 @@ export function describeConflicts(): string[] {
 
 /** `telemetry plain`; of a row about all options of its group `all of telemetry`. */
 export function subjectOf({ group, options }: ConflictRow): string {
-  const all = { telemetry: TELEMETRY_NAMES, int: INT_NAMES, cc: [] }[group]
+  const all = { telemetry: TELEMETRY_NAMES, int: INT_NAMES, cc: [], transport: [] }[group]
   return options.length === all.length ? `all of ${group}` : `${group} ${options.join(', ')}`
 }
 
@@ -299,6 +333,7 @@ export function checkModes({ paths, ...given }: GivenModes): void {
   checkTelemetryModes(modes)
   refuseFirst('int', conflicts('int', modes))
   refuseFirst(given.cc.name, conflicts('cc', modes))
+  refuseFirst('transport', conflicts('transport', modes))
 }
 
 /** Throws WEIR_BAD_ARGUMENT for a setting of telemetry without effect, as far as that is known: of an encapsulation or a port, say. */

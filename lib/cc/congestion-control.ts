@@ -1,5 +1,6 @@
 import type { Nanos } from '../time/nanos.js'
 import { HopRecords } from '../wire/telemetry/hop-records.js'
+import type { ProbeFindings } from './path-switches.js'
 
 /** By what a sample has come. */
 export const FeedbackSource = {
@@ -140,6 +141,8 @@ export interface CongestionContext {
   careful?: boolean
   /** The peer is a RoCEv2 host other than Weir. Default false. */
   foreignPeer?: boolean
+  /** What the probes that measured T have shown of the path. Default: nothing. */
+  probed?: ProbeFindings
 }
 
 /** The window with which a careful flow begins, in packets (RFC 6928, section 2). */

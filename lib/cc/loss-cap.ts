@@ -7,15 +7,18 @@
 import type { AckSample, CongestionContext, LossSample } from './congestion-control.js'
 import { type OptionSpec, type OptionValues, optionFlag, optionNumber } from './options.js'
 
-/** @param standard the default; null: as the flow begins */
+/** @param standard the default; null: as the flow begins, of controllers by telemetry */
 export function lossOptions(standard: boolean | null): readonly OptionSpec[] {
-  const usual = standard === null ? 'by default in flows that begin carefully; ' : ''
+  const doc =
+    standard === null
+      ? 'losses that telemetry does not explain, and timeouts, bound the window; by default in flows that begin carefully; not in the drafts'
+      : 'losses and timeouts bound the window'
   return [
     {
       name: 'lossReaction',
       kind: 'flag',
       default: standard,
-      doc: `losses that telemetry does not explain, and timeouts, bound the window; ${usual}not in the drafts`,
+      doc,
     },
     {
       name: 'lossBeta',

@@ -294,6 +294,7 @@ function createNic(
       paths: pathSettings(options.paths),
       cc,
       start,
+      transport: { untaggedCnps: options.untaggedCnps },
     })
   return new Nic({
     address,

@@ -8,7 +8,7 @@ import type { Command } from 'commander'
 import t from 'tap'
 import { daemonCommand } from '../../bin/commands/daemon.js'
 import { perfCommand } from '../../bin/commands/perf.js'
-import { ccNames, ccOptions } from '../../lib/cc/catalogue.js'
+import { ccNames, ccOptions, ccTakesFairRates } from '../../lib/cc/catalogue.js'
 import type { OptionSpec } from '../../lib/cc/options.js'
 import { parseCcOptions } from '../../lib/cc/parse-options.js'
 import { PATH_OPTIONS } from '../../lib/cc/path-options.js'
@@ -164,7 +164,7 @@ t.test('controllers: scenario, daemon, perf, reference', async t => {
       const [inFile, typed, value] = sample(spec)
       const needed = Object.entries(neededBeside(ccOptions(controller), spec))
       const { cc } = parseScenario(
-        `${BASE}switches: [s1]\ntransport: {start: careful}\ncc: {name: ${controller}, ${name}: ${inFile}${needed.map(([key, flag]) => `, ${key}: ${flag}`).join('')}}`,
+        `${BASE}switches: ${ccTakesFairRates(controller) ? '{s1: {rocc: {}}}' : '[s1]'}\ntransport: {start: careful}\ncc: {name: ${controller}, ${name}: ${inFile}${needed.map(([key, flag]) => `, ${key}: ${flag}`).join('')}}`,
         'x.yaml',
       )
       t.equal(cc.options[name], value, `scenario: ${controller} ${name}`)

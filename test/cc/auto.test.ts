@@ -9,6 +9,7 @@ const MTU = 1000
 const MS = 1e6
 const RTT = 10 * MS
 const CONTEXT = { lineRateBps: 10e9, baseRttNs: RTT, mtuBytes: MTU, careful: true }
+const FOREIGN = { ...CONTEXT, foreignPeer: true }
 
 /** A flow whose window is always in flight. In each round trip it is acknowledged in tenths. */
 class Flow {
@@ -183,7 +184,58 @@ t.test('a new path has a new slowest link', async t => {
   t.ok(flow.cc.windowBytes() > 200_000, `${flow.cc.windowBytes()} of 1,250,000`)
 })
 
-const FOREIGN = { ...CONTEXT, foreignPeer: true }
+t.test(
+  'probes before the flow that show telemetry: HPCC++ from the first packet on, with ten packets',
+  async t => {
+    const probed = { answers: 5, slowestBps: 100e6, pathId: 1 }
+    const flow = new Flow(new Auto({ ...CONTEXT, probed }))
+    t.equal(flow.cc.inForce, 'hpcc')
+    t.match(flow.cc.reason, /^the switches on the path write telemetry$/)
+    t.equal(flow.cc.windowBytes(), 10 * MTU)
+    t.ok(flow.cc.rateBps() <= 100e6, 'no faster than the slowest link')
+    flow.round(() => [flow.hop(100e6, 0.5)])
+    t.ok(flow.cc.windowBytes() > 10 * MTU && flow.cc.windowBytes() <= 125_000, `${flow.cc.windowBytes()}`)
+    for (let i = 0; i < 5; i++) flow.round(() => [])
+    t.equal(flow.cc.inForce, 'cubic', 'and it gives way where none comes')
+    t.match(flow.cc.reason, /stayed away/)
+  },
+)
+
+t.test('one answer of a probe with telemetry is not enough, and none is as before', async t => {
+  for (const answers of [0, 1]) {
+    const cc = new Auto({ ...CONTEXT, probed: { answers, slowestBps: 1e9, pathId: 1 } })
+    t.equal(cc.inForce, 'cubic')
+    t.equal(cc.windowBytes(), new Cubic(CONTEXT).windowBytes())
+    const flow = new Flow(cc)
+    flow.ack([flow.hop(1e9)])
+    t.equal(cc.inForce, answers === 1 ? 'hpcc' : 'cubic', 'the answers of probes count')
+  }
+})
+
+t.test('after a path change the reason says what is known of the new path', async t => {
+  const flow = new Flow()
+  flow.round(() => [flow.hop(100e6)])
+  flow.cc.onPathChange()
+  t.equal(flow.cc.inForce, 'hpcc')
+  t.match(flow.cc.reason, /path has changed; the switches on the one before/)
+  flow.ack([flow.hop(100e6)])
+  t.match(flow.cc.reason, /^the switches on the path write telemetry$/)
+  flow.cc.onPathChange()
+  for (let i = 0; i < 6; i++) flow.round(() => [])
+  t.equal(flow.cc.inForce, 'cubic')
+  t.match(flow.cc.reason, /path has changed, and no switch on the new one/)
+
+  const foreign = new Flow(new Auto(FOREIGN))
+  for (let i = 0; i < 3; i++) foreign.round(() => [])
+  foreign.cnp()
+  t.equal(foreign.cc.inForce, 'dcqcn')
+  const before = foreign.cc.windowBytes()
+  foreign.cc.onPathChange()
+  foreign.round(() => [])
+  t.equal(foreign.cc.inForce, 'cubic')
+  t.match(foreign.cc.reason, /path has changed, and no CNP/)
+  t.ok(foreign.cc.windowBytes() <= 2 * before, 'no burst')
+})
 
 t.test(
   'towards another RoCEv2 host it is CUBIC until a CNP shows that switches mark, then DCQCN',

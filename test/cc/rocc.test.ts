@@ -23,7 +23,8 @@ t.test('a flow begins at line rate, and keeps the lowest fair rate and its conge
     [1000, 20e9, 1, 20e9],
     [2000, 25e9, 2, 20e9],
     [3000, 22e9, 1, 22e9],
-    [4000, 21e9, 2, 21e9],
+    [4000, 22e9, 2, 22e9],
+    [4500, 21e9, 2, 21e9],
     [5000, 30e9, 1, 21e9],
     [6000, 30e9, 2, 30e9],
     [7000, 30e9, 1, 30e9],
@@ -53,12 +54,34 @@ t.test('fast recovery: the rate doubles while nothing comes, up to the rate of t
   t.equal(cc.nextTimeout!(), Number.POSITIVE_INFINITY, 'no limit any more')
   hear(200_000, 39e9, 3)
   t.equal(cc.rateBps(), 39e9, 'any queue counts again')
-  hear(210_000, 39e9, 4)
+  hear(210_000, 39.5e9, 4)
   t.equal(cc.nextTimeout!(), 255_000, 'what is not accepted does not put it off')
   const slow = source({ recovery: 5 })
   slow.hear(0, 1e9)
   t.equal(slow.cc.nextTimeout!(), 200_000)
 })
+
+t.test(
+  'one fair rate of nobody, with any rate and interval, holds a flow for less than half a second',
+  async t => {
+    const { cc } = source()
+    cc.onFairRate!(0, { switchId: 1, port: 1, rateBps: 1000, intervalNs: 4.294967295e9 })
+    // A packet of 1,000 bytes each 100 ms.
+    t.equal(cc.rateBps(), 80_000)
+    let now = 0
+    while (cc.nextTimeout!() !== Number.POSITIVE_INFINITY) {
+      now = cc.nextTimeout!()
+      cc.onTimeout!(now)
+    }
+    // 40 Gbit/s are 2^18.9 x 80 kbit/s; each doubling takes 1.375 x 20 ms.
+    t.equal(now, 19 * 27_500_000)
+    t.equal(cc.rateBps(), LINE)
+    const told = source({ minRate: 1e9, intervalMost: 1e6 })
+    told.cc.onFairRate!(0, { switchId: 1, port: 1, rateBps: 1000, intervalNs: 1e9 })
+    t.equal(told.cc.rateBps(), 1e9)
+    t.equal(told.cc.nextTimeout!(), 1_375_000)
+  },
+)
 
 t.test('another path: nothing is known of its queues', async t => {
   const { cc, hear } = source()

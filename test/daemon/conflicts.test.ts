@@ -1,5 +1,5 @@
 /** Every row of the table of conflicts is refused where users can write it: by `weir daemon` and in scenario files; help and reference say it. */
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { daemonCommand } from '../../bin/commands/daemon.js'
@@ -110,6 +110,16 @@ const EXAMPLES: Readonly<Record<string, Example>> = {
     typed: ['--cc', 'hpcc', '--cc-option', 'lossBeta=0.5', '--start', 'line-rate'],
     file: 'cc: {name: hpcc, lossBeta: 0.5}',
   },
+  'cc: cc is rocc and no switch has rocc': { name: 'recovery', file: 'cc: {name: rocc, recovery: 3}' },
+  'transport: no flow has a cc that asks for CNPs, such as dcqcn': {
+    name: 'cnpPriority',
+    file: 'cc: cubic\ntransport: {cnpPriority: 6}',
+  },
+  'transport: cc is one that takes no notice of CNPs, such as hpcc': {
+    name: 'untaggedCnps',
+    typed: ['--cc', 'swift', '--untagged-cnps', '0.1', '--key-file', 'KEY'],
+    file: 'cc: hpcc\ntransport: {key: sixteen bytes or more, untaggedCnps: 0.1}',
+  },
 }
 
 const BASE = 'hosts: [h1, h2]\ntraffic: [{from: h1, to: h2, size: 1MB}]\nlinks: [h1--s1, s1--h2]\n'
@@ -123,11 +133,14 @@ t.test('each row has an example', async t => {
 t.test('weir daemon', async t => {
   const folder = await scratch(t)
   const where = ['--address', loopbackAddress(), '--inbox', join(folder, 'i'), '--socket', join(folder, 's')]
+  const key = join(folder, 'key')
+  writeFileSync(key, 'sixteen bytes or more', { mode: 0o600 })
   for (const row of CONFLICTS) {
     const { name, typed } = EXAMPLES[keyOf(row)]!
     t.equal(typed === undefined, row.only === 'files', `${keyOf(row)} is typed`)
     if (typed === undefined) continue
-    const daemon = daemonCommand().parseAsync([...where, '--no-worker', ...typed], { from: 'user' })
+    const words = typed.map(word => (word === 'KEY' ? key : word))
+    const daemon = daemonCommand().parseAsync([...where, '--no-worker', ...words], { from: 'user' })
     const message = new RegExp(`: ${name} has no effect while .*: leave it out, or set .`)
     await t.rejects(daemon, { code: 'WEIR_BAD_ARGUMENT', message }, typed.join(' '))
   }
@@ -168,6 +181,18 @@ t.test('scenario files', async t => {
       new RegExp(`^x.yaml:\\d+:\\d+: .*${name} has no effect while .*: leave it out, or set .`),
     )
   }
+})
+
+t.test('CNPs: whoever may hear or ask for them may set something of them', async t => {
+  const transport = 'transport: {key: sixteen bytes or more, untaggedCnps: 0.1, cnpPriority: 6}'
+  for (const cc of ['dcqcn', 'cubic', 'dctcp', 'auto', 'rttcc']) {
+    const priority = cc === 'dcqcn' ? transport : transport.replace(', cnpPriority: 6', '')
+    t.same(problemsOf(`${BASE}switches: [s1]\ncc: ${cc}\n${priority}`), [], cc)
+  }
+  const mixed = BASE.replace('size: 1MB', 'size: 1MB, cc: dcqcn')
+  t.same(problemsOf(`${mixed}switches: [s1]\ncc: hpcc\n${transport}`), [], 'one flow is enough')
+  const lab = BASE.replace(/traffic.*\n/, '')
+  t.same(problemsOf(`${lab}switches: [s1]\ncc: hpcc\n${transport}`), [], 'a lab, whose programs choose')
 })
 
 t.test('help and reference', async t => {

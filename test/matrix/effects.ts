@@ -262,7 +262,9 @@ export const CC_EFFECTS: Readonly<Record<string, Partial<Effect> | string>> = {
   endWeight: 'hosts in virtual time answer at once: test/cc/swift',
   resetAfter: 'it takes several timeouts in a row: test/cc/swift',
   segment: { value: 4096 },
-  recovery: 'it takes fair rates of a switch: test/cc/rocc',
+  recovery: { value: 30, networks: ['rated'] },
+  'rocc.minRate': { value: 800e6, networks: ['rated'] },
+  intervalMost: { value: 10 * MICROSECOND, networks: ['rated'] },
 }
 /** Where the options of controllers are looked for. */
 export const CC_NETWORKS: readonly NetworkName[] = ['shared', 'blind', 'lossy', 'marking', 'deep', 'pauses']

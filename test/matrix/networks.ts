@@ -101,6 +101,15 @@ export const NETWORKS = {
     flows: pair(messages(10, 12_000)),
     untilNs: 5 * SECOND,
   },
+  rated: {
+    about: 'the shared link has a tenth of the rate of the others, and its switch works out fair rates',
+    shape: 'chain',
+    trunkBps: RATE_BPS / 10,
+    bufferBytes: 200_000,
+    features: { rocc: { flows: 64 } },
+    flows: pair(messages(10, 12_000)),
+    untilNs: 5 * SECOND,
+  },
   lossy: {
     about: 'one packet of 50 of h1 is lost',
     shape: 'chain',

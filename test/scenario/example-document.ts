@@ -36,6 +36,8 @@ function atRoot(name: string, value: unknown, item: Mapping): Mapping {
 
 /** What another section needs so that the mapping has an effect. */
 function besides(name: string, item: Mapping): Mapping {
+  if (name === 'transport') return { cc: 'dcqcn' }
+  if (name === 'cc' && item.name === 'rocc') return { switches: { ...NETWORK.switches, s1: { rocc: {} } } }
   const asks = name === 'telemetry' && (item.subscribe ?? 'off') !== 'off'
   return asks
     ? { switches: { ...NETWORK.switches, s1: { telemetry: { direct: { threshold: '50KB' } } } } }

@@ -40,6 +40,7 @@ const LAYERS: readonly (readonly string[])[] = [
 const ROOMS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   'lib/wire': [['bytes'], ['net'], ['telemetry'], ['ib'], ['cm', 'weir'], ['parse.ts'], ['print.ts']],
   'lib/cc': [
+    ['path-switches.ts'],
     ['about.ts', 'options.ts', 'context-options.ts', 'congestion-control.ts', 'plausibility.ts', 'needs.ts'],
     ['loss-cap.ts', 'path-options.ts', 'telemetry-options.ts'],
     [

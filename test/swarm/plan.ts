@@ -17,6 +17,7 @@ import { FORMAT_NAMES, type IntFormat } from '../../lib/wire/telemetry/telemetry
 import { MESSAGE_MAX } from './limits.js'
 import { type AttackPlan, attackPlan } from './parts/attacker.js'
 import { type ChangesPlan, changesPlan, reroutes } from './parts/changes.js'
+import { type FairRatesPlan, fairRatesPlan, obeyingHost } from './parts/fair-rates.js'
 import { LOSSLESS_PRIORITY, type LosslessPlan, losslessPlan } from './parts/lossless.js'
 import { pick } from './parts/pick.js'
 import { asRace, type RacePlan } from './parts/race.js'
@@ -99,6 +100,7 @@ export interface SwarmPlan {
   /** Frames of all hosts and switches. A small number causes back-pressure. */
   frames: number
   directResponses: DirectPlan | null
+  fairRates: FairRatesPlan | null
   lossless: LosslessPlan | null
   changes: ChangesPlan
   attack: AttackPlan | null
@@ -133,6 +135,7 @@ export function planOf(seed: number): SwarmPlan {
   const changes = changesPlan(random.fork('changes'), inner, several, ackTimeoutNs)
   const lossless = losslessPlan(random.fork('lossless'), reroutes(changes), rateBps, ackTimeoutNs)
   const plain = secret === null ? plainHosts(random.fork('plain peers'), hostCount) : new Set<number>()
+  const fairRates = fairRatesPlan(random.fork('fair rates'), hosts)
   const plan: SwarmPlan = {
     seed,
     rateBps,
@@ -142,13 +145,14 @@ export function planOf(seed: number): SwarmPlan {
     secret,
     frames: pick(random, [48, 200, 600]),
     directResponses: directPlan(random.fork('direct responses')),
+    fairRates,
     lossless,
     changes,
     attack: attackPlan(random.fork('attack'), links.length, secret !== null),
     race: null,
     switches,
     hosts: hosts.map((host, i) => ({
-      ...host,
+      ...(fairRates?.obeying.has(i) === true ? obeyingHost(host) : host),
       // A plain peer does not agree on the smaller path MTU, so all have the same.
       ...(plain.size > 0 && { pathMtu: hosts[0]!.pathMtu }),
       plain: plain.has(i),

@@ -97,6 +97,7 @@ export interface Reached {
   forged: number
   refusedFeedback: number
   directResponses: number
+  fairRates: number
   /** Connections with a host that is no Weir host. */
   plain: number
   /** Moves to other paths. */
@@ -212,7 +213,8 @@ class World {
       refused: this.#refused,
       forged: sum(this.#faults.map(({ added }) => added)),
       refusedFeedback: sum(this.#ends.map(end => end.connection?.stats.refusedFeedback ?? 0)),
-      directResponses: this.#switchTotals().made - this.#switchTotals().control,
+      directResponses: this.#switchTotals().direct,
+      fairRates: this.#switchTotals().fairRates,
       plain: this.#clients.filter(({ plan: { from, to } }) => this.#isPlain(from) || this.#isPlain(to))
         .length,
       moves: sum(this.#ends.map(end => end.connection?.stats.pathMoves ?? 0)),
@@ -265,7 +267,7 @@ class World {
 
   #makeSwitch(id: number, name: string, links: readonly { a: GraphEnd; b: GraphEnd }[]): Switch {
     const random = this.#random.fork(name)
-    const { rateBps, bufferBytes, directResponses, lossless, secret } = this.#plan
+    const { rateBps, bufferBytes, directResponses, fairRates, lossless, secret } = this.#plan
     const delays: { rateBps: number; delayNs: Nanos }[] = []
     for (const [i, { a, b }] of links.entries()) {
       const { delayNs } = this.#plan.links[i]!
@@ -286,6 +288,7 @@ class World {
         ...(directResponses !== null && {
           direct: { ...directResponses, subscribedDscp: SUBSCRIBED_DSCP, ...key },
         }),
+        ...(fairRates !== null && { rocc: { ...fairRates.options, ...key } }),
       },
     })
   }
@@ -596,6 +599,8 @@ class World {
       received: 0,
       sent: 0,
       made: 0,
+      direct: 0,
+      fairRates: 0,
       control: 0,
       consumed: 0,
       drops: 0,
@@ -610,7 +615,11 @@ class World {
         totals.sent += report.txFrames
         totals.drops += report.drops
         totals.control += pauses + resumes
-        totals.made += (report.directResponses ?? 0) + pauses + resumes
+        const direct = report.directResponses ?? 0
+        const fairRates = report.rocc?.sent ?? 0
+        totals.direct += direct
+        totals.fairRates += fairRates
+        totals.made += direct + fairRates + pauses + resumes
         totals.pauses += pauses
         totals.deadlocks += report.watchdog?.detected ?? 0
       }

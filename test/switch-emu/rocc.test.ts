@@ -13,17 +13,26 @@ import { parseFrame, WireError } from '../../lib/wire/parse.js'
 import { printFrame } from '../../lib/wire/print.js'
 import * as directTag from '../../lib/wire/weir/direct-tag.js'
 import * as fairRate from '../../lib/wire/weir/fair-rate.js'
-import { FairRatePi, fairRateConstants } from '../../switch-emu/core/telemetry/fair-rate-pi.js'
+import {
+  FairRatePi,
+  fairRateConstants,
+  fairRateContradictions,
+} from '../../switch-emu/core/telemetry/fair-rate-pi.js'
 import type { RoccOptions } from '../../switch-emu/core/telemetry/rocc.js'
+import { problemsOf } from '../scenario/problems-at.js'
 import { fixedSeed } from '../support/seeds.js'
 import { buildFrame, type FrameSpec } from './build-frame.js'
 import { HOST, starSwitch } from './helpers.js'
 
-const GAINS = { alpha: 0.3, beta: 1.5 }
+/** Section 6 of the paper, in its own units: F in 10 Mbit/s, Q in 600 B, for links of 40 and 100 Gbit/s. */
+const PAPER = [
+  { bps: 40e9, alpha: 0.3, beta: 1.5, fMin: 10, fMax: 4000, qRef: 250, qMid: 500, qMax: 600 },
+  { bps: 100e9, alpha: 0.45, beta: 2.25, fMin: 10, fMax: 10_000, qRef: 500, qMid: 1000, qMax: 1100 },
+] as const
 
-/** The paper's controller in its own units: F in 10 Mbit/s, Q in 600 B, for 40 Gbit/s. */
-function paperRate(f: number, q: number, qOld: number): number {
-  const [fMin, fMax, qRef, qMid, qMax] = [10, 4000, 250, 500, 600]
+/** Algorithm 1. */
+function paperRate(paper: (typeof PAPER)[number], f: number, q: number, qOld: number): number {
+  const { alpha, beta, fMin, fMax, qRef, qMid, qMax } = paper
   let next: number
   if (q >= qMax && f > fMax / 8) next = fMin
   else if (q - qOld >= qMid && f > fMax / 8) next = f / 2
@@ -31,68 +40,92 @@ function paperRate(f: number, q: number, qOld: number): number {
     let level = 2
     while (f < fMax / level && level < 64) level *= 2
     const ratio = level / 2
-    next = f - (GAINS.alpha / ratio) * (q - qRef) - (GAINS.beta / ratio) * (q - qOld)
+    next = f - (alpha / ratio) * (q - qRef) - (beta / ratio) * (q - qOld)
   }
   return Math.min(fMax, Math.max(fMin, next))
 }
 
-t.test('the fair rate after each interval is that of the paper, whatever the queue does', async t => {
-  const random = new Random(fixedSeed(t, 7))
-  const pi = new FairRatePi(fairRateConstants(40e9, GAINS))
-  let f = 4000
-  let qOld = 0
-  let off = 0
-  const seen = { least: 0, most: 0, between: 0 }
-  for (let step = 0; step < 20_000; step++) {
-    // Now a queue that stays short, now one that wanders, now jumps.
-    const most = Math.floor(step / 500) % 2 === 0 ? 150 : 700
-    const isJump = random.below(12) === 0
-    const q = isJump ? random.below(most) : Math.max(0, Math.min(most, qOld + random.below(121) - 60))
-    f = paperRate(f, q, qOld)
-    qOld = q
-    pi.update(q * 600)
-    off = Math.max(off, Math.abs(pi.rateBps / 10e6 - f) / f)
-    seen[f === 10 ? 'least' : f === 4000 ? 'most' : 'between']++
-  }
-  t.ok(off < 1e-9, `relative difference ${off}`)
-  for (const [name, times] of Object.entries(seen)) t.ok(times > 100, `${name}: ${times}`)
+for (const paper of PAPER) {
+  t.test(
+    `${paper.bps / 1e9} Gbit/s: the fair rate is that of the paper, whatever the queue does`,
+    async t => {
+      const random = new Random(fixedSeed(t, 7))
+      const pi = new FairRatePi(fairRateConstants(paper.bps, {}))
+      let f: number = paper.fMax
+      let qOld = 0
+      let off = 0
+      const seen = { least: 0, most: 0, between: 0 }
+      for (let step = 0; step < 20_000; step++) {
+        // Now a queue that stays short, now one that wanders, now jumps.
+        const most = Math.floor((Math.floor(step / 500) % 2 === 0 ? 0.6 : 2.8) * paper.qRef)
+        const isJump = random.below(12) === 0
+        const q = isJump ? random.below(most) : Math.max(0, Math.min(most, qOld + random.below(121) - 60))
+        f = paperRate(paper, f, q, qOld)
+        qOld = q
+        pi.update(q * 600)
+        off = Math.max(off, Math.abs(pi.rateBps / 10e6 - f) / f)
+        seen[f === paper.fMin ? 'least' : f === paper.fMax ? 'most' : 'between']++
+      }
+      t.ok(off < 1e-9, `relative difference ${off}`)
+      for (const [name, times] of Object.entries(seen)) t.ok(times > 100, `${name}: ${times}`)
+    },
+  )
+}
+
+t.test('other links have the constants of the nearer one, with queues in proportion', async t => {
+  const of = (rateBps: number) => fairRateConstants(rateBps, {})
+  t.match(of(40e9), { qRefBytes: 150e3, qMidBytes: 300e3, qMaxBytes: 360e3, intervalNs: 40_000 })
+  t.match(of(100e9), { qRefBytes: 300e3, qMidBytes: 600e3, qMaxBytes: 660e3, intervalNs: 40_000 })
+  t.match(of(400e9), { alpha: 0.45, beta: 2.25, qRefBytes: 1.2e6, minBps: 100e6, intervalNs: 40_000 })
+  t.same([of(400e9).unitBps, of(400e9).unitBytes], [40e6, 2400])
+  t.match(of(10e9), { alpha: 0.3, beta: 1.5, qRefBytes: 37_500, minBps: 25e6, intervalNs: 40_000 })
+  // A queue of 15 KB at 200 Mbit/s drains in 600 us, one of 150 KB at 40 Gbit/s in 30 us: both 3/4 of the interval.
+  const slow = of(200e6)
+  t.match(slow, { qRefBytes: 15_000, qMaxBytes: 36_000, intervalNs: 800_000, minBps: 500_000 })
 })
 
-t.test(
-  'constants follow the rate of the link; below 4 Gbit/s the interval grows, not the queue falls',
-  async t => {
-    const { unitBps, unitBytes, ...hundred } = fairRateConstants(100e9, GAINS)
-    t.match(hundred, { qRefBytes: 375_000, qMidBytes: 750_000, qMaxBytes: 900_000, intervalNs: 40_000 })
-    t.match(hundred, { minBps: 250e6, maxBps: 100e9 })
-    t.same([unitBps, unitBytes], [25e6, 1500])
-    const slow = fairRateConstants(200e6, GAINS)
-    t.match(slow, { qRefBytes: 15_000, qMaxBytes: 36_000, intervalNs: 800_000, minBps: 500_000 })
-    // A queue of 15 KB at 200 Mbit/s drains in 600 us, one of 150 KB at 40 Gbit/s in 30 us: both 3/4 of the interval.
-    const given = {
-      ...GAINS,
-      qRefBytes: 1,
-      qMidBytes: 2,
-      qMaxBytes: 3,
-      intervalNs: 4,
-      minRate: 5,
-      maxRate: 6,
-    }
-    t.match(fairRateConstants(100e9, given), {
-      qRefBytes: 1,
-      qMidBytes: 2,
-      qMaxBytes: 3,
-      intervalNs: 4,
-      minBps: 5,
-      maxBps: 6,
-    })
-  },
-)
+t.test('whatever is given of the queues, Q_ref < Q_mid < Q_max', async t => {
+  const values = [undefined, 1000, 100_000, 200_000, 5e6]
+  for (const qRefBytes of values)
+    for (const qMidBytes of values)
+      for (const qMaxBytes of values) {
+        const given = { qRefBytes, qMidBytes, qMaxBytes }
+        if (fairRateContradictions(given, [40e9]).length > 0) continue
+        const made = fairRateConstants(40e9, given)
+        t.ok(made.qRefBytes < made.qMidBytes && made.qMidBytes < made.qMaxBytes, JSON.stringify(given))
+        for (const [name, value] of Object.entries(given))
+          if (value !== undefined) t.equal(made[name as keyof typeof given], value)
+      }
+  const all = { alpha: 1, beta: 2, qRefBytes: 1, qMidBytes: 2, qMaxBytes: 3, intervalNs: 4 }
+  t.match(fairRateConstants(100e9, { ...all, minRate: 5, maxRate: 6 }), { ...all, minBps: 5, maxBps: 6 })
+})
+
+t.test('options that contradict each other, or do nothing, are refused in files', async t => {
+  const base = 'hosts: [h1, h2]\nlinks: [{ends: h1--s1, rate: 10Gbps}, {ends: s1--h2, rate: 1Gbps}]\n'
+  const flows = 'cc: rocc\ntraffic: [{from: h1, to: h2, size: 1MB}]\n'
+  for (const [options, wrong] of [
+    ['qRef: 300KB, qMid: 200KB', /qMid is above qRef/],
+    ['qRef: 300KB, qMax: 300KB', /qMax is above qRef and qMid/],
+    ['qMid: 300KB, qMax: 200KB', /qMax is above qRef and qMid/],
+    ['minRate: 100Mbps, maxRate: 100Mbps', /minRate is below maxRate/],
+    ['minRate: 1Gbps', /the slowest of which has 1Gbps/],
+    ['maxRate: 10Gbps', /maxRate has no effect while no link of the switch is faster than 10Gbps/],
+    ['alpha: 0', /alpha/],
+  ] as const) {
+    const problems = problemsOf(`${base}switches: {s1: {rocc: {${options}}}}\n${flows}`)
+    t.equal(problems.length, 1, problems.join(' | '))
+    t.match(problems[0], /^x.yaml:\d+:\d+: /)
+    t.match(problems[0], wrong, options)
+  }
+  for (const options of ['qRef: 300KB', 'qMid: 1KB', 'qMax: 1KB', 'qRef: 1KB, qMax: 5MB', 'maxRate: 9Gbps'])
+    t.same(problemsOf(`${base}switches: {s1: {rocc: {${options}}}}\n${flows}`), [], options)
+})
 
 const RATE = 40e9
 /** Hosts 0 to 3 send to host 4. */
 function congested(options: Partial<RoccOptions> = {}) {
   const ports = Array.from({ length: 5 }, () => ({ rateBps: RATE }))
-  const { node, pool } = starSwitch({ ports, features: { rocc: { ...GAINS, flows: 16, ...options } } })
+  const { node, pool } = starSwitch({ ports, features: { rocc: { flows: 16, ...options } } })
   const sent: { now: number; port: number; bytes: Buffer }[] = []
   const drive = (until: number) => {
     for (let now = node.nextTimeout(); now <= until; now = node.nextTimeout()) {
@@ -138,9 +171,9 @@ t.test('each interval the sources of the queue get the fair rate, in the name of
     [41_000, 41_000, 81_000, 81_000],
   )
   t.same(sent.map(({ port }) => port).sort(), [0, 0, 1, 1])
-  const first = paperRate(4000, 600, 0)
+  const first = paperRate(PAPER[0], 4000, 600, 0)
   t.equal(first, 10)
-  const second = paperRate(first, 160_000 / 600, 600)
+  const second = paperRate(PAPER[0], first, 160_000 / 600, 600)
   const fields = { switchId: 0, port: 0, rateBps: 0, intervalNs: 0 }
   for (const { port, bytes, now } of sent) {
     const frame = parsed(bytes)

@@ -1,8 +1,10 @@
 import { jainIndex } from '../../lib/scenario/result/fairness.js'
 import { long, usual } from '../support/long.js'
-import { joinQueue, sharesBetween } from './rocc.js'
+import { fairness, joinQueue, sharesBetween } from './rocc.js'
 
 const GBPS = 40
+/** Links of hosts: sources offer 90 % of the common link (section 6.1). */
+const SHARE = 0.9
 
 for (const flows of [2, 10, 100]) {
   const test = flows === 100 ? long : usual
@@ -12,6 +14,62 @@ for (const flows of [2, 10, 100]) {
     t.ok(jain > 0.98, `Jain index ${jain}`)
     const mean = shares.reduce((a, b) => a + b, 0) / flows
     t.ok(mean > 0.8, `${mean} of the link is payload`)
+  })
+}
+
+/**
+ * Intervals of algorithm 1 from F_min to a fair share while the queue is empty: each adds alpha Q_ref / r, in units of 10 Mbit/s, where
+ * r = 2^k for F of F_max / 2^(k+1) on, and 32 for less.
+ */
+function intervalsToClimb(flows: number): number {
+  const [fMax, alpha, qRef] = [4000, 0.3, 250]
+  let intervals = 0
+  for (let f = 10; f < fMax / flows; intervals++) {
+    let r = 1
+    while (r < 32 && f < fMax / (2 * r)) r *= 2
+    f += (alpha * qRef) / r
+  }
+  return intervals
+}
+
+for (const flows of [2, 10]) {
+  usual(
+    `${flows} flows begin at once: F falls to F_min, and is fair again after the climb of algorithm 1`,
+    async t => {
+      const climbMs = intervalsToClimb(flows) * 0.04
+      t.comment(`the climb takes ${climbMs} ms`)
+      const joining = { flows, gbps: GBPS, share: SHARE }
+      t.ok(fairness(joining, 0.5).ratio < 0.3, 'the burst of the start has taken F down')
+      for (const more of [0.8, 1.3]) {
+        const { ratio } = fairness(joining, climbMs + more)
+        t.ok(ratio > 0.85 && ratio < 1.15, `after ${climbMs + more} ms ${ratio} of the fair share`)
+      }
+    },
+  )
+}
+
+/** Figure 9: as flows stop, F and the queue settle in less than 2 ms. */
+for (const [flows, test] of [
+  [6, long],
+  [12, usual],
+  [48, long],
+] as const) {
+  test(`${flows} flows become ${flows / 2}: the fair rate is right within 2 ms`, async t => {
+    const bytes = Math.round((0.8 * 0.0095 * GBPS * 1e9) / 8 / flows)
+    const joining = { flows, gbps: GBPS, share: SHARE, gapNs: 20_000, ending: { flows: flows / 2, bytes } }
+    const last = Math.max(
+      ...joinQueue(joining, 14).flows.flatMap(({ startNs, fctNs }) =>
+        fctNs === null ? [] : [startNs + fctNs],
+      ),
+    )
+    const before = fairness(joining, last / 1e6 - 1)
+    t.ok(before.sending > flows / 2)
+    t.ok(Math.abs(before.ratio * (flows / before.sending) - 1) < 0.4, `before: ${before.ratio}`)
+    for (const after of [2, 2.5]) {
+      const { ratio, sending } = fairness(joining, last / 1e6 + after)
+      t.equal(sending, flows / 2)
+      t.ok(ratio > 0.93 && ratio < 1.07, `${after} ms later ${ratio} of the fair share`)
+    }
   })
 }
 

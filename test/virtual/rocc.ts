@@ -1,4 +1,4 @@
-/** RoCC flows that join one queue at one time, in virtual time. */
+/** RoCC flows on one queue, in virtual time. */
 import { parseScenario } from '../../lib/scenario/read/load-scenario.js'
 import type { RunResult } from '../../lib/scenario/result/result.js'
 import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
@@ -7,22 +7,32 @@ interface Joining {
   flows: number
   gbps: number
   key?: string
+  /** Links of the hosts, as a share of the common one: the paper's sources offer 90 % of it. Default 1. */
+  share?: number
+  /** Time between the starts of two flows. Default 100 ns. */
+  gapNs?: number
+  /** Flows that end, and their size in bytes. Default: none. */
+  ending?: { flows: number; bytes: number }
 }
 
-export function joinQueue({ flows, gbps, key }: Joining, ms: number): RunResult {
+export function joinQueue(
+  { flows, gbps, key, share = 1, gapNs = 100, ending }: Joining,
+  ms: number,
+): RunResult {
   const names = Array.from({ length: flows }, (_, i) => i)
+  const size = (i: number) => (i < flows - (ending?.flows ?? 0) ? '2GB' : `${ending!.bytes}B`)
   const text = `
-link: { rate: ${gbps}Gbps, delay: 1us }
+link: { delay: 1us }
 hosts: [h1..h${flows}, r]
 switches: { s1: { rocc: {}, buffer: 64MB } }
-links: [h1..h${flows}--s1, s1--r]
+links: [{ ends: h1..h${flows}--s1, rate: ${gbps * share}Gbps }, { ends: s1--r, rate: ${gbps}Gbps }]
 cc: rocc
 transport: { ${key === undefined ? '' : `key: ${key}, `}pathMtu: 1024 }
 baseRtt: 8us
 traffic:
-${names.map(i => `  - { name: f${i}, from: h${i + 1}, to: r, size: 2GB, start: ${i * 100}ns }`).join('\n')}
+${names.map(i => `  - { name: f${i}, from: h${i + 1}, to: r, size: ${size(i)}, start: ${i * gapNs}ns }`).join('\n')}
 watch: { queues: ['s1:r'], every: 20us }
-duration: ${ms}ms
+duration: ${Math.round(ms * 1000)}us
 `
   return new VirtualRun(parseScenario(text, 'joining.yaml')).run()
 }
@@ -32,4 +42,12 @@ export function sharesBetween(joining: Joining, fromMs: number, untilMs: number)
   const [before, after] = [fromMs, untilMs].map(ms => joinQueue(joining, ms).flows)
   const fairBytes = ((joining.gbps * (untilMs - fromMs)) / joining.flows) * (1e6 / 8)
   return after!.map(({ ackedBytes }, i) => (ackedBytes - before![i]!.ackedBytes) / fairBytes)
+}
+
+/** F of the switch at that time, as a multiple of the fair share of the flows that still send, and how many these are. */
+export function fairness(joining: Joining, ms: number): { ratio: number; sending: number } {
+  const { ports, flows } = joinQueue(joining, ms)
+  const { rocc } = ports.find(({ name }) => name === 's1:r') as { rocc?: { fairRateBps: number } }
+  const sending = flows.filter(({ fctNs }) => fctNs === null).length
+  return { ratio: (rocc!.fairRateBps * sending) / (joining.gbps * 1e9), sending }
 }

@@ -3,7 +3,6 @@
  * always listens, so that it can take over. Whoever takes over goes on with the window of the one before.
  */
 import { type Nanos, NEVER } from '../../time/nanos.js'
-import type { HopRecords } from '../../wire/telemetry/hop-records.js'
 import {
   type AckSample,
   type CongestionContext,
@@ -14,8 +13,9 @@ import {
 import { Cubic } from '../cubic/cubic.js'
 import { CUBIC_OPTIONS } from '../cubic/cubic-options.js'
 import { type OptionSpec, type OptionValues, optionNumber } from '../options.js'
+import { slowestLinkBps } from '../path-switches.js'
 import { type Choice, choiceFor, HPCC_HERE, type Successor } from './choices.js'
-import { PathFacts, switchesOf } from './path-facts.js'
+import { PathFacts } from './path-facts.js'
 
 const OWN_OPTIONS: readonly OptionSpec[] = [
   {
@@ -39,9 +39,14 @@ const OWN_OPTIONS: readonly OptionSpec[] = [
 /** Its own, and those of HPCC++ and CUBIC: no name is in two lists. The others have their defaults. */
 export const AUTO_OPTIONS: readonly OptionSpec[] = [...OWN_OPTIONS, ...CUBIC_OPTIONS, ...HPCC_HERE]
 
-const UNKNOWN_PATH = 'no switch on the path has written telemetry'
-const SILENT_PATH = 'telemetry of the path has stayed away'
-const UNMARKED_PATH = 'packets are lost on the path without CNPs before'
+const REASONS = {
+  unknown: 'no switch on the path has written telemetry',
+  silent: 'telemetry of the path has stayed away',
+  unmarked: 'packets are lost on the path without CNPs before',
+  untold: 'the path has changed, and no switch on the new one has written telemetry',
+  unanswered: 'the path has changed, and no CNP has come of the new one',
+  kept: 'the path has changed; the switches on the one before wrote telemetry',
+}
 
 /** The controller of one flow. */
 export class Auto implements CongestionControl {
@@ -54,7 +59,7 @@ export class Auto implements CongestionControl {
   /** What is in force; null: CUBIC. */
   #choice: Choice | null = null
   #chosen: Successor | null = null
-  #reason = UNKNOWN_PATH
+  #reason = REASONS.unknown
   #baseRttNs: Nanos
   /** The path that a controller by telemetry was made for, and the rate of its slowest link. */
   #pathId = 0
@@ -70,11 +75,14 @@ export class Auto implements CongestionControl {
     this.#path = new PathFacts(context, { confirm, roundTrips }, begins)
     this.#cubic = new Cubic(context, only(options, CUBIC_OPTIONS))
     this.#baseRttNs = context.baseRttNs
-    this.#slowestBps = context.lineRateBps
-    if (!begins) return
+    this.#slowestBps = Math.min(context.lineRateBps, context.probed?.slowestBps ?? context.lineRateBps)
+    this.#pathId = context.probed?.pathId ?? 0
     this.#choice = choiceFor(this.#path)
-    this.#chosen = this.#choice!.make(context, only(options, this.#choice!.options))
-    this.#reason = 'flows start at line rate'
+    if (this.#choice === null) return
+    this.#reason = begins ? 'flows start at line rate' : this.#choice.reason
+    if (begins) this.#chosen = this.#choice.make(context, only(options, this.#choice.options))
+    // Probes have shown telemetry: it begins with the window with which a careful flow begins.
+    else this.#chosen = this.#make(0, this.#choice, this.#cubic.windowBytes())
   }
 
   get inForce(): string {
@@ -167,6 +175,7 @@ export class Auto implements CongestionControl {
     this.#cubic.onPathChange()
     this.#chosen?.onPathChange?.()
     this.#path.onPathChange()
+    if (this.#choice?.byTelemetry === true) this.#reason = REASONS.kept
   }
 
   get #roundTripNs(): Nanos {
@@ -176,10 +185,12 @@ export class Auto implements CongestionControl {
   /** An answer may change what is in force. True if it has telemetry of the path. */
   #look(now: Nanos, { hops, sndNxt }: AckSample): boolean {
     this.#sndNxt = sndNxt
+    const { changed } = this.#path
     const tells = this.#path.onAnswer(now, hops, this.#roundTripNs)
-    const isNewPath = tells && this.#choice?.byTelemetry === true && hops.pathId !== this.#pathId
+    const isNewPath = tells && this.#choice?.byTelemetry === true && (changed || hops.pathId !== this.#pathId)
     if (tells) {
-      this.#slowestBps = this.#slowest(hops)
+      // The host's own link may be a thousand times as fast as the slowest one: HPCC++'s greatest window and its steps follow from that.
+      this.#slowestBps = Math.min(this.#context.lineRateBps, slowestLinkBps(hops))
       this.#pathId = hops.pathId
     }
     this.#choose(now, isNewPath)
@@ -196,34 +207,34 @@ export class Auto implements CongestionControl {
     if (choice === null) {
       this.#cubic.takeOver(now, windowBytes, this.#sndNxt)
       this.#chosen = null
-      this.#reason =
-        before?.byTelemetry === false ? UNMARKED_PATH : this.#path.told ? SILENT_PATH : UNKNOWN_PATH
+      this.#reason = this.#whyCubic(before)
       return
     }
+    this.#chosen = this.#make(now, choice, windowBytes)
+    this.#reason = choice.reason
+  }
+
+  /** @param windowBytes with which it goes on */
+  #make(now: Nanos, choice: Choice, windowBytes: number): Successor {
     const lineRateBps = choice.byTelemetry ? this.#slowestBps : this.#context.lineRateBps
     const context = { ...this.#context, baseRttNs: this.#baseRttNs, lineRateBps }
-    this.#chosen = choice.make(context, only(this.#options, choice.options))
-    this.#chosen.takeOver(now, windowBytes, this.#sndNxt)
-    this.#reason = choice.reason
+    const made = choice.make(context, only(this.#options, choice.options))
+    made.takeOver(now, windowBytes, this.#sndNxt)
+    return made
+  }
+
+  /** @param before what was in force */
+  #whyCubic(before: Choice | null): string {
+    const { changed, told } = this.#path
+    if (before?.byTelemetry === false) return changed ? REASONS.unanswered : REASONS.unmarked
+    if (changed) return REASONS.untold
+    return told ? REASONS.silent : REASONS.unknown
   }
 
   /** The window that is handed over; of a controller that bounds no bytes in flight, what its rate has in flight. */
   get #inFlightBytes(): number {
     const windowBytes = this.windowBytes()
     return windowBytes === NO_WINDOW ? (this.rateBps() * this.#roundTripNs) / 8e9 : windowBytes
-  }
-
-  /**
-   * The rate of the slowest link in the telemetry: HPCC++'s greatest window and its steps follow from it. The
-   * host's own link may be a thousand times as fast.
-   */
-  #slowest(hops: HopRecords): number {
-    let slowest = this.#context.lineRateBps
-    if (hops.ratioOnly) return slowest
-    for (let i = 0; i < switchesOf(hops); i++) {
-      if (hops.rateBps[i]! > 0) slowest = Math.min(slowest, hops.rateBps[i]!)
-    }
-    return slowest
   }
 
   observe(into: Float64Array): void {

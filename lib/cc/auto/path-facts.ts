@@ -5,6 +5,7 @@
 import type { Nanos } from '../../time/nanos.js'
 import type { HopRecords } from '../../wire/telemetry/hop-records.js'
 import type { CongestionContext } from '../congestion-control.js'
+import { switchesOf } from '../path-switches.js'
 
 /** When what comes back changes a fact. */
 interface Patience {
@@ -19,13 +20,15 @@ export class PathFacts {
   readonly foreign: boolean
   /** The switches on the path write telemetry. */
   telling: boolean
-  /** A switch has written some before. */
+  /** A switch of this path has written some before. */
   told = false
+  /** It is another path than before, and no telemetry has come of it. */
+  changed = false
   /** Switches mark packets, and the peer answers marks by CNPs. */
   marking = false
   readonly #patience: Patience
   /** Answers in a row with telemetry of a switch; after any without, 0. */
-  #answers = 0
+  #answers: number
   /** An answer without telemetry has come. */
   #silent = false
   /** When telemetry came last, or the first packet left; 0: none has left. */
@@ -33,9 +36,11 @@ export class PathFacts {
   #cnpNs: Nanos = 0
 
   /** @param begun flows begin at line rate, as HPCC++ does */
-  constructor({ foreignPeer }: CongestionContext, patience: Patience, begun: boolean) {
+  constructor({ foreignPeer, probed }: CongestionContext, patience: Patience, begun: boolean) {
     this.foreign = foreignPeer === true
-    this.telling = begun
+    this.#answers = probed?.answers ?? 0
+    this.told = this.#answers >= patience.confirm
+    this.telling = begun || this.told
     this.#patience = patience
   }
 
@@ -57,6 +62,7 @@ export class PathFacts {
       return false
     }
     this.#toldNs = now
+    this.changed = false
     this.#answers++
     if (this.#answers >= this.#patience.confirm) {
       this.telling = true
@@ -85,11 +91,8 @@ export class PathFacts {
     this.#answers = 0
     this.#silent = false
     this.#toldNs = 0
+    this.told = false
+    this.changed = true
     this.marking = false
   }
-}
-
-/** Records of switches. None where the plausibility check has held back all of an echo that ends at the host. */
-export function switchesOf(hops: HopRecords): number {
-  return Math.max(0, hops.count - (hops.endsAtHost ? 1 : 0))
 }

@@ -7,6 +7,7 @@ import {
   ccWantsTelemetry,
   createCongestionControl,
 } from '../../cc/catalogue.js'
+import type { ProbeFindings } from '../../cc/path-switches.js'
 import { MILLISECOND, type Nanos, NEVER } from '../../time/nanos.js'
 import type { NicSettings } from '../config.js'
 import { BaseRttProbe } from '../feedback/base-rtt-probe.js'
@@ -106,7 +107,7 @@ export class FlowStart {
       this.#keepMeasuring(flow)
       if (probe.baseRttNs !== NEVER) congestion.onBaseRttProbe(now, probe, true)
     }
-    this.begin(flow, Math.max(measured, this.#settings.baseRttLeastNs))
+    this.begin(flow, Math.max(measured, this.#settings.baseRttLeastNs), probe.path)
     return true
   }
 
@@ -115,13 +116,13 @@ export class FlowStart {
     if (flow.agreeAgain()) this.#equip(flow, flow.stats.baseRttNs)
   }
 
-  /** T is known: the flow gets its controller, and what brings it telemetry. */
-  begin(flow: Flow, baseRttNs: Nanos): void {
-    this.#equip(flow, baseRttNs)
+  /** T is known: the flow gets its controller, and what brings it telemetry. @param probed what the probes that measured T have shown */
+  begin(flow: Flow, baseRttNs: Nanos, probed?: ProbeFindings): void {
+    this.#equip(flow, baseRttNs, probed)
     this.#paths.begin(flow)
   }
 
-  #equip(flow: Flow, baseRttNs: Nanos): void {
+  #equip(flow: Flow, baseRttNs: Nanos, probed?: ProbeFindings): void {
     const { cc } = flow
     const context = {
       lineRateBps: this.#settings.lineRateBps,
@@ -129,6 +130,7 @@ export class FlowStart {
       mtuBytes: flow.peer.payloadMax,
       careful: this.#settings.start === 'careful',
       foreignPeer: !flow.peer.isWeir,
+      ...(probed !== undefined && { probed }),
     }
     const control = createCongestionControl(cc.name, context, cc.options)
     const asksEvery = flow.peer.acksEnough ? 0 : ccAckEvery(cc.name)

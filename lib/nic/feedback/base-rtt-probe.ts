@@ -1,3 +1,4 @@
+import { type ProbeFindings, slowestLinkBps, switchesOf } from '../../cc/path-switches.js'
 import { MILLISECOND, type Nanos, NEVER } from '../../time/nanos.js'
 import type { HopRecords } from '../../wire/telemetry/hop-records.js'
 import { queuesNs } from './flow-base-rtt.js'
@@ -43,6 +44,8 @@ export class BaseRttProbe {
 
   /** Its probes collect telemetry. */
   readonly collects: boolean
+  /** What they have shown. */
+  readonly path: ProbeFindings = { answers: 0, slowestBps: Number.POSITIVE_INFINITY, pathId: 0 }
 
   readonly #timeoutNs: Nanos
   #longAttemptsMax: number
@@ -106,6 +109,7 @@ export class BaseRttProbe {
       this.#next()
       return
     }
+    this.#learn(hops)
     const rttNs = now - this.#sentNs
     this.#bestNs = Math.min(this.#bestNs, rttNs)
     const behindNs = hops === null ? 0 : queuesNs(hops)
@@ -115,6 +119,17 @@ export class BaseRttProbe {
     this.#behindNs = behindNs
     this.#answers++
     this.#next()
+  }
+
+  #learn(hops: HopRecords | null): void {
+    const { path } = this
+    if (hops === null || switchesOf(hops) === 0) {
+      path.answers = 0
+      return
+    }
+    path.answers++
+    path.slowestBps = slowestLinkBps(hops)
+    path.pathId = hops.pathId
   }
 
   /** Another answer than that to the probe in flight: to an earlier probe, it shows that long ones arrive. */

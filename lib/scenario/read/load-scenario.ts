@@ -35,6 +35,7 @@ import { checkFlowCount } from './expand-traffic.js'
 import { rememberPlaces } from './places.js'
 import { type CcCatalogue, DEFAULT_CC, resolveCc } from './resolve-cc.js'
 import { resolveEvents } from './resolve-events.js'
+import { checkFeatureLinks } from './resolve-features.js'
 import { resolveNetwork } from './resolve-network.js'
 import { resolveOptions } from './resolve-options.js'
 import { resolvePaths } from './resolve-paths.js'
@@ -124,6 +125,7 @@ function resolveScenario(
   const before = problems.count
   const network = resolveNetwork(problems, given)
   const topology = problems.count === before ? new Topology(network) : null
+  checkFeatureLinks(problems, network)
   const names = network.switches.map(({ name }) => name)
   const hostNames = network.hosts.map(({ name }) => name)
   const routes = resolveRoutes({ problems, topology, hostNames, switchNames: names }, given.routes)
@@ -146,7 +148,7 @@ function resolveScenario(
   const paths = resolvePaths(problems, given.paths)
   const around = { ...network, int, cc, flows, workloads, probesPaths: probesPaths(paths) }
   const telemetry = resolveTelemetry(problems, given.telemetry, around)
-  checkControllers(problems, given, { cc, flows, workloads, transport, paths })
+  checkControllers(problems, given, { cc, flows, workloads, transport, paths, switches: network.switches })
   const watch = resolveWatch(problems, given.watch, topology, names)
   if (topology !== null) {
     checkPriorities(problems, network, { flows, workloads })
@@ -189,21 +191,26 @@ function resolveScenario(
 function checkControllers(
   problems: Problems,
   given: { int?: unknown },
-  around: Pick<Scenario, 'flows' | 'workloads' | 'transport' | 'paths'> & { cc: Scenario['cc'] | null },
+  around: Pick<Scenario, 'flows' | 'workloads' | 'transport' | 'paths' | 'switches'> & {
+    cc: Scenario['cc'] | null
+  },
 ): void {
-  const { cc, flows, workloads, transport, paths } = around
+  const { cc, flows, workloads, transport, paths, switches } = around
   if (cc === null) return
   // What counting flows needs of telemetry is looked at with that.
-  const own = { telemetry: DEFAULT_TELEMETRY, cc, start: transport.start }
+  const ratingSwitches = switches.filter(({ features }) => features?.rocc !== undefined).length
+  const own = { telemetry: DEFAULT_TELEMETRY, cc, start: transport.start, ratingSwitches }
   for (const { name, idle } of conflicts('cc', own)) {
     problems.atKey(['cc', name], `${cc.name}: ${idleText(name, idle)}`)
   }
   const names = controllersOf({ cc, flows, workloads })
-  if (given.int === undefined || names.length === 0) return
-  const int = Object.keys(given.int as object)
-  const known = { names, probesPaths: probesPaths(paths), isEverybody: true }
+  if (names.length === 0) return
+  const known = { names, transport, probesPaths: probesPaths(paths), isEverybody: true }
+  const int = Object.keys((given.int ?? {}) as object)
   const modes = { telemetry: DEFAULT_TELEMETRY, int, ...known }
-  for (const { name, idle } of conflicts('int', modes)) problems.atKey(['int', name], idleText(name, idle))
+  for (const group of ['int', 'transport'] as const) {
+    for (const { name, idle } of conflicts(group, modes)) problems.atKey([group, name], idleText(name, idle))
+  }
 }
 
 function resolveTransport(problems: Problems, value: unknown): TransportSettings {

@@ -3,7 +3,7 @@ import { featureEntries } from '../../../switch-emu/core/catalogue.js'
 import type { FeatureEntry } from '../../../switch-emu/core/feature/feature-entry.js'
 import { keyOf, type MappingKind, type Option } from '../../options/option.js'
 import type { DocumentPath, Problems } from '../model/problems.js'
-import type { FeatureSettings } from '../model/scenario.js'
+import type { FeatureSettings, Scenario } from '../model/scenario.js'
 import { checkShape } from '../schema/check-shape.js'
 import { featureSchema, featuresWithin } from '../schema/features.js'
 import { mappingOf } from '../schema/option-keys.js'
@@ -37,6 +37,24 @@ export function resolveFeatures(
   }
   collect(given, path)
   return Object.keys(found).length > 0 ? found : undefined
+}
+
+/** Reports options of features that contradict each other on the links that their switch has. */
+export function checkFeatureLinks(
+  problems: Problems,
+  { switches, links }: Pick<Scenario, 'switches' | 'links'>,
+): void {
+  for (const { name, features = {} } of switches) {
+    const rates = links.filter(({ a, b }) => a.node === name || b.node === name).map(({ rateBps }) => rateBps)
+    if (rates.length === 0) continue
+    for (const entry of featureEntries()) {
+      const settings = features[entry.name]
+      if (settings === undefined || entry.checkLinks === undefined) continue
+      const path = ['switches', name, ...(entry.within === undefined ? [] : [entry.within]), entry.name]
+      for (const { option, wrong } of entry.checkLinks(settings as never, rates))
+        problems.atKey([...path, option], `${name}: ${wrong}`)
+    }
+  }
 }
 
 /** Takes a mapping, or a list of mappings where the catalogue allows it. */

@@ -43,6 +43,8 @@ export interface FeatureEntry {
   options: readonly Option[] | null
   /** Returns conflicts between options that are valid one by one: the option, and a sentence. */
   check?(options: never): readonly { option: string; wrong: string }[]
+  /** The same beside the rates of the switch's links, bit/s, which are one at least. */
+  checkLinks?(options: never, ratesBps: readonly number[]): readonly { option: string; wrong: string }[]
   figures?: readonly FeatureFigure[]
   /** The options for `create` if none are given. Default: the feature is off then. */
   standard?: unknown

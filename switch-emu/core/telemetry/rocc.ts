@@ -9,7 +9,12 @@ import type { FeatureReport, FeatureSwitch, SwitchFeature } from '../feature/fea
 import type { FeatureEntry } from '../feature/feature-entry.js'
 import type { QueueTimers } from '../feature/queue-timers.js'
 import type { EgressPort } from '../queueing/egress-port.js'
-import { type FairRateOptions, FairRatePi, fairRateConstants } from './fair-rate-pi.js'
+import {
+  type FairRateOptions,
+  FairRatePi,
+  fairRateConstants,
+  fairRateContradictions,
+} from './fair-rate-pi.js'
 import { beginHeaders, endHeaders, NoticeSeals } from './notice.js'
 import { type QueuedFlow, QueuedFlows } from './queued-flows.js'
 
@@ -155,7 +160,7 @@ function isData({ view, bth: at, payload, payloadLength }: Frame): boolean {
   return hasPayload(opcode) && (isRequest(opcode) || isReadResponse(opcode))
 }
 
-const BY_RATE = 'in proportion to the link'
+const BY_RATE = 'others in proportion'
 
 export const ROCC: FeatureEntry = {
   name: 'rocc',
@@ -163,16 +168,16 @@ export const ROCC: FeatureEntry = {
   usual: 'the switch sends no fair rates',
   example: { qRef: '300KB' },
   about:
-    'The congestion point of RoCC (Taheri et al., CoNEXT 2020). The defaults are for 40 Gbit/s; with another rate queues are in proportion, below 4 Gbit/s the interval.',
+    'The congestion point of RoCC (Taheri et al., CoNEXT 2020). The defaults are those of the paper for 40 and 100 Gbit/s. With another rate they are those of the nearer one with queues in proportion, below 4 Gbit/s the interval.',
   options: [
     {
       name: 'alpha',
       kind: 'number',
-      min: 0,
+      min: 0.000_001,
       max: 10,
-      doc: "Gain of the queue's distance from `qRef`, in 1/4000 of `maxRate` for each 1/250 of the queue to be kept by default.",
-      default: 0.3,
-      example: 0.45,
+      doc: "Gain of the queue's distance from `qRef`: 10 Mbit/s for each 600 B.",
+      usual: '0.3 up to 63 Gbit/s, else 0.45',
+      example: 0.2,
     },
     {
       name: 'beta',
@@ -180,8 +185,8 @@ export const ROCC: FeatureEntry = {
       min: 0,
       max: 20,
       doc: "Gain of the queue's growth in an interval, in the same units.",
-      default: 1.5,
-      example: 2.25,
+      usual: '1.5 up to 63 Gbit/s, else 2.25',
+      example: 1.2,
     },
     {
       name: 'qRef',
@@ -189,7 +194,7 @@ export const ROCC: FeatureEntry = {
       min: 1,
       max: MOST,
       doc: 'The queue to be kept.',
-      usual: `150 KB for 40 Gbit/s, ${BY_RATE}`,
+      usual: `150 KB for 40 Gbit/s, 300 KB for 100 Gbit/s, ${BY_RATE}; less below a given \`qMid\` or \`qMax\``,
       example: '300KB',
     },
     {
@@ -197,8 +202,8 @@ export const ROCC: FeatureEntry = {
       kind: 'bytes',
       min: 1,
       max: MOST,
-      doc: 'Growth of the queue in an interval that halves the fair rate.',
-      usual: `300 KB for 40 Gbit/s, ${BY_RATE}`,
+      doc: 'Growth of the queue in an interval that halves the fair rate; above `qRef`.',
+      usual: 'twice `qRef`; less below a given `qMax`',
       example: '600KB',
     },
     {
@@ -206,8 +211,8 @@ export const ROCC: FeatureEntry = {
       kind: 'bytes',
       min: 1,
       max: MOST,
-      doc: 'The queue at which the fair rate falls to `minRate`.',
-      usual: `360 KB for 40 Gbit/s, ${BY_RATE}`,
+      doc: 'The queue at which the fair rate falls to `minRate`; above `qRef` and `qMid`.',
+      usual: '2.4 times `qRef` up to 63 Gbit/s, else 2.2 times; more above a given `qMid`',
       example: '660KB',
     },
     {
@@ -224,8 +229,8 @@ export const ROCC: FeatureEntry = {
       kind: 'rate',
       min: 1000,
       max: 4e12,
-      doc: 'The lowest fair rate.',
-      usual: 'a 400th of `maxRate`',
+      doc: 'The lowest fair rate, below `maxRate` and every link of the switch.',
+      usual: '100 Mbit/s; below 40 Gbit/s a 400th of `maxRate`',
       example: '50Mbps',
     },
     {
@@ -233,9 +238,9 @@ export const ROCC: FeatureEntry = {
       kind: 'rate',
       min: 1000,
       max: 4e12,
-      doc: 'The highest fair rate.',
+      doc: 'The highest fair rate, below the fastest link of the switch.',
       usual: 'that of the link',
-      example: '36Gbps',
+      example: '900Mbps',
     },
     {
       name: 'flows',
@@ -260,5 +265,6 @@ export const ROCC: FeatureEntry = {
     { name: 'rocc.sent', column: 'fair rates' },
     { name: 'rocc.missed', column: 'missed' },
   ],
+  checkLinks: fairRateContradictions,
   create: (options: RoccOptions, sw, timers) => new CongestionPoint(options, sw, timers),
 }

@@ -71,6 +71,7 @@ export function asRace(plan: SwarmPlan, random: Random): SwarmPlan {
     interruptions: [],
     changes: { flaps: [], rehashNs: null },
     lossless: null,
+    fairRates: null,
     attack: null,
     race: {
       fromNs: START_COUNTS_NS,
