@@ -45,8 +45,6 @@ export class BatchReceiver {
   readonly #roomAt: number
   #count = 0
   #message = 0
-  /** Messages whose lengths are not those that are available. */
-  #used = MESSAGES
   /** Where the current message's next segment begins, where the message ends, and the length of a segment. */
   #segmentAt = 0
   #endAt = 0
@@ -90,10 +88,9 @@ export class BatchReceiver {
   /**
    * Finds the next datagram, and reads more when none is left. Returns false if there is none. The call after
    * that reads again.
-   * @param isQuiet nothing waits in the kernel: only what has been read is returned
    */
-  next(isQuiet = false): boolean {
-    if (this.#segmentAt >= this.#endAt && !this.#nextMessage(isQuiet)) return false
+  next(): boolean {
+    if (this.#segmentAt >= this.#endAt && !this.#nextMessage()) return false
     this.at = this.#segmentAt
     this.bytes = Math.min(this.#segmentBytes, this.#endAt - this.#segmentAt)
     this.#segmentAt += this.bytes
@@ -110,9 +107,9 @@ export class BatchReceiver {
     this.#segmentAt += count * this.#segmentBytes
   }
 
-  #nextMessage(isQuiet: boolean): boolean {
+  #nextMessage(): boolean {
     for (;;) {
-      if (this.#message === this.#count && (isQuiet || !this.#read())) return this.#isEmpty()
+      if (this.#message === this.#count && !this.#read()) return this.#isEmpty()
       const message = this.#message++
       const length = this.#batch.moved(message)
       this.#segmentAt = this.#roomAt + message * BUFFER_BYTES
@@ -129,7 +126,6 @@ export class BatchReceiver {
   }
 
   #isEmpty(): false {
-    this.#drained = false
     this.#empty = true
     this.#queue.onEmpty()
     return false
@@ -137,16 +133,16 @@ export class BatchReceiver {
 
   #read(): boolean {
     this.#message = this.#count = 0
-    // The kernel has written the lengths of those that it used.
-    for (let i = 0; i < this.#used; i++) this.#batch.setLengths(i, NAME_BYTES, CONTROL_BYTES)
-    this.#used = 0
     // The last read returned fewer datagrams than it asked for, so the queue was empty. The caller learns
     // this once.
-    if (this.#drained) return false
+    if (this.#drained) {
+      this.#drained = false
+      return false
+    }
+    for (let i = 0; i < MESSAGES; i++) this.#batch.setLengths(i, NAME_BYTES, CONTROL_BYTES)
     const count = this.#libc.recvmmsg(this.#socket.fd, this.#batch.headers, MESSAGES, MSG_DONTWAIT, 0)
     if (count <= 0) return false
     this.#count = count
-    this.#used = count
     this.#empty = false
     // The lengths are nearly always those of the last call, and only the queue's measurement depends on them.
     for (let i = 0; i < count; i++)

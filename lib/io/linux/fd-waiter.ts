@@ -32,8 +32,6 @@ export class FdWaiter implements Waiter {
   #isArmed = false
   #closed = false
   #onIdle = () => {}
-  /** Bit i: the last poll has seen nothing at descriptor i, but something at another one. */
-  #quiet = 0
 
   /**
    * Throws WEIR_UNSUPPORTED where the calls cannot be made.
@@ -64,19 +62,6 @@ export class FdWaiter implements Waiter {
     return this.#poll(ns)
   }
 
-  /**
-   * True if the last poll, since `forget`, has seen something, and nothing at descriptor i of the first 31. Then a read would find
-   * nothing, or what has come this moment, which the next poll sees.
-   */
-  isQuiet(i: number): boolean {
-    return ((this.#quiet >>> i) & 1) === 1
-  }
-
-  /** What the last poll has seen is out of date. */
-  forget(): void {
-    this.#quiet = 0
-  }
-
   arm(callback: () => void): void {
     this.#callback = callback
     if (!this.#isArmed && !this.#closed) this.#waitElsewhere()
@@ -98,10 +83,8 @@ export class FdWaiter implements Waiter {
 
   #poll(ns: Nanos): boolean {
     if (this.#closed) return false
-    this.#quiet = 0
     this.#timeout.set(ns)
     if (this.#libc.ppoll(this.#fds.pointer, this.#count, this.#timeout.pointer, 0) <= 0) return false
-    this.#quiet = this.#fds.quiet
     if (this.#fds.hasError) this.#onError()
     return true
   }
@@ -140,15 +123,6 @@ class PollSet {
       this.#view.setInt16(i * POLLFD_BYTES + 4, POLLIN, true)
     }
     this.pointer = libc.address(bytes)
-  }
-
-  /** Bit i: the last wait found nothing at descriptor i. */
-  get quiet(): number {
-    let bits = 0
-    for (let at = 6, bit = 1; at < this.#view.byteLength; at += POLLFD_BYTES, bit <<= 1) {
-      if (this.#view.getInt16(at, true) === 0) bits |= bit
-    }
-    return bits
   }
 
   /** True if the last wait found an error. */

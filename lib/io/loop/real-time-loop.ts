@@ -59,12 +59,10 @@ const CONCEDE_NS: Nanos = 20_000_000
 /** Slow yields in a row that count. A single one may be due to an interrupt or garbage collection. */
 const CONTENDED_LOOKS = 2
 /**
- * How long the loop goes on within one turn of Node's event loop where it does not sleep, and where it polls busily: it looks for
- * arrivals, and takes them in. A turn takes as long as many looks. What comes by the event loop (files, messages of other threads) may
- * wait as long.
+ * How long a turn of Node's event loop looks for arrivals where the loop does not sleep. A turn takes as long as many looks. What
+ * comes by the event loop (files, messages of other threads) may wait as long.
  */
-const TURN_NS: Nanos = 30_000
-const BUSY_TURN_NS: Nanos = 100_000
+const LOOKS_NS: Nanos = 30_000
 
 /**
  * Runs rounds in real time on Node's event loop: when woken, after I/O, and at the deadline. An idle loop
@@ -149,25 +147,10 @@ export class RealTimeLoop {
 
   readonly #onImmediate = (): void => {
     this.#immediate = null
-    let now = this.#clock()
-    const until = now + (this.polls ? BUSY_TURN_NS : TURN_NS)
-    try {
-      do now = this.#step(now, until)
-      while (now < until && this.#running && this.#waiter !== null && this.#spins(now))
-    } catch (error) {
-      this.close()
-      this.#onError(error)
-      return
-    }
-    this.#wait(now)
-  }
-
-  /** Waits for an arrival or the deadline, for a while, and runs the round that is due then. Returns the time. */
-  #step(begun: Nanos, turnEnds: Nanos): Nanos {
-    let now = begun
     let deadline = this.#woken ? 0 : this.#driven.nextDeadline()
+    let now = this.#clock()
     if (!this.#woken && this.#waiter !== null) {
-      now = this.#look(this.#waiter, Math.min(deadline, turnEnds), now)
+      now = this.#look(this.#waiter, deadline, now)
       if (this.#woken) deadline = 0
     }
     if (deadline > now && !this.#spins(now) && (deadline - now < TIMER_LEAST_NS || now < this.#lingerUntil)) {
@@ -175,13 +158,19 @@ export class RealTimeLoop {
       if (this.#woken) deadline = 0
     }
     if (this.#woken) this.#stayAwake(now)
-    if (deadline > now) return now
-    this.#runRound(now)
-    return this.#clock()
+    try {
+      if (deadline <= now) this.#runRound(now)
+    } catch (error) {
+      this.close()
+      this.#onError(error)
+      return
+    }
+    this.#wait()
   }
 
-  /** Looks for arrivals: once, and where the loop does not sleep until that time. Returns the time. */
-  #look(waiter: Waiter, until: Nanos, begun: Nanos): Nanos {
+  /** Looks for arrivals: once, and where the loop does not sleep until the deadline is near. Returns the time. */
+  #look(waiter: Waiter, deadline: Nanos, begun: Nanos): Nanos {
+    const until = Math.min(deadline, begun + LOOKS_NS)
     let now = begun
     do {
       if (this.#hasCome(waiter, now)) this.#woken = true
@@ -217,12 +206,13 @@ export class RealTimeLoop {
   }
 
   /** Decides how to wait for the next round. */
-  #wait(now: Nanos): void {
+  #wait(): void {
     if (!this.#running) return
     if (this.#woken) {
       this.#schedule()
       return
     }
+    const now = this.#clock()
     const deadline = this.#driven.nextDeadline()
     const isFar = deadline - now >= TIMER_LEAST_NS
     if (isFar && deadline !== NEVER && this.#pollers === 0) this.#arm(deadline)
@@ -274,6 +264,6 @@ export class RealTimeLoop {
   readonly #onTimer = (): void => {
     this.#timer = null
     this.#timerNs = NEVER
-    this.#wait(this.#clock())
+    this.#wait()
   }
 }

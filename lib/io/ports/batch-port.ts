@@ -14,6 +14,7 @@ import { SenderPool } from '../linux/sender-pool.js'
 import { UdpSocket } from '../linux/udp-socket.js'
 import { type Port, PortCounters, type PortDropReason } from '../port.js'
 import { openEach, sourcePortsFor } from '../source-port.js'
+import type { Waiter } from '../waiter.js'
 import { KERNEL_OVERHEAD, SOCKET_BUFFER_BYTES } from './datagram-socket.js'
 import { HEADER_BYTES_V4, HEADER_BYTES_V6, HeaderWriter4, HeaderWriter6 } from './dgram-headers.js'
 import { frameFault } from './frame-fault.js'
@@ -70,7 +71,7 @@ export class BatchPort implements Port {
   readonly seesIds = false
   readonly choosesIds = true
   readonly counters = new PortCounters()
-  readonly waiter: FdWaiter
+  readonly waiter: Waiter
   readonly receiveBudgetBytes: number
   readonly #pool: FramePool
   /** The pool's memory, and the part of it into which the receivers read. */
@@ -124,8 +125,8 @@ export class BatchPort implements Port {
       this.#arena = new DataView(pool.arena.buffer)
       this.#room = new Backing(pool.arena.subarray(room, room + RECEIVER_ROOM_BYTES))
       this.#run = new ReceivedRun(this.#room)
-      this.#roce = new Receiving(new BatchReceiver(pool, roce, room), udp.PORT_ROCE, 0)
-      this.#int = new Receiving(new BatchReceiver(pool, int, room), udp.PORT_INT, 1)
+      this.#roce = new Receiving(new BatchReceiver(pool, roce, room), udp.PORT_ROCE)
+      this.#int = new Receiving(new BatchReceiver(pool, int, room), udp.PORT_INT)
       this.#current = this.#int
       this.receiveBudgetBytes = Math.floor(roce.receiveBufferBytes / KERNEL_OVERHEAD)
       const { counters } = this
@@ -157,7 +158,7 @@ export class BatchPort implements Port {
     // The socket of the last frame is first: the next one probably comes there too, and an empty look takes a system call.
     for (let empty = 0; empty < 2; ) {
       const from = this.#current
-      if (from.receiver.next(this.waiter.isQuiet(from.index))) {
+      if (from.receiver.next()) {
         const frame = this.#take(from)
         if (frame === null) continue
         this.#beginRun(from.receiver)
@@ -166,7 +167,6 @@ export class BatchPort implements Port {
       this.#current = from === this.#int ? this.#roce : this.#int
       empty++
     }
-    this.waiter.forget()
     return null
   }
 
@@ -309,15 +309,13 @@ export class BatchPort implements Port {
   }
 }
 
-/** A receiving socket, the UDP port in frames from it, and its place among the descriptors of the waiter. */
+/** A receiving socket, and the UDP port in frames from it. */
 class Receiving {
   readonly receiver: BatchReceiver
   readonly port: number
-  readonly index: number
 
-  constructor(receiver: BatchReceiver, port: number, index: number) {
+  constructor(receiver: BatchReceiver, port: number) {
     this.receiver = receiver
     this.port = port
-    this.index = index
   }
 }
