@@ -164,7 +164,7 @@ t.test('a trace of patched TIMELY is that of its algorithm', async t => {
   }
 })
 
-t.test('patched TIMELY is what careful flows have, unless they are told otherwise', async t => {
+t.test('careful flows have patched TIMELY by default', async t => {
   const rise = (options: Record<string, boolean>, careful: boolean) => {
     const flow = new Flow({ minRate: 1e9, windowGain: 0, lossReaction: false, ...options }, careful)
     flow.cc.onLoss(0, lossOf({ inFlightBytes: 1e9, lostBytes: 1, newestSeq: 0, sndNxt: 0, byTimeout: false }))
