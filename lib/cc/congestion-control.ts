@@ -196,6 +196,8 @@ export interface CongestionControl {
   readonly reason?: string
   /** False: one packet a window that collects telemetry is enough for now. Default: all do, as the settings say. */
   readonly collectsAll?: boolean
+  /** True: packets leave at their time, one by one. Default: those that need not collect telemetry may leave in runs. */
+  readonly eachAtItsTime?: boolean
   /** The share of a window after which it needs an acknowledgement now. Default: that of its entry in the catalogue. */
   readonly ackShare?: number | undefined
   /** Payload bytes that may be in flight, or NO_WINDOW. */

@@ -1,6 +1,6 @@
 /**
- * What holds a controller that decides a rate alone: how a careful flow begins, what may be in flight, and the reaction to losses. The papers
- * of such controllers have none of the three.
+ * The rate of a controller that decides a rate alone, and what holds it: how a careful flow begins, what may be in flight, and the reaction to
+ * losses. The papers of such controllers have none of the three.
  *
  * | situation | bound |
  * |---|---|
@@ -51,36 +51,61 @@ export class RateGuard {
   readonly #mtu: number
   readonly #isCareful: boolean
   readonly #gain: number
+  readonly #leastBps: number
   readonly #cap: LossCap
   #t: Nanos
   /** The last one, at least T. */
   #roundTripNs: Nanos
   #starting: boolean
+  /** Nothing has been acknowledged: T may have been a guess until now. */
+  #begins = true
+  #decidedBps: number
 
-  /** @param controller its name, for messages; @param specs its options, with `rateGuardOptions` */
+  /**
+   * @param controller its name, for messages; @param specs its options, with `rateGuardOptions`
+   * @param leastBps the lowest rate that it decides on
+   */
   constructor(
     controller: string,
     specs: readonly OptionSpec[],
     context: CongestionContext,
     options: OptionValues,
+    leastBps: number,
   ) {
     this.#lineRateBps = context.lineRateBps
     this.#mtu = context.mtuBytes
     this.#isCareful = context.careful === true
     this.#gain = optionNumber(controller, specs, options, 'windowGain')
+    this.#leastBps = leastBps
     this.#cap = new LossCap(controller, specs, context, options)
     this.#t = context.baseRttNs
     this.#roundTripNs = this.#t
     this.#starting = this.#isCareful
+    this.#decidedBps = this.#startBps
   }
 
   /** The rate with which the flow begins, bit/s. */
-  get startBps(): number {
+  get #startBps(): number {
     if (!this.#isCareful) return this.#lineRateBps
     return Math.min(
       this.#lineRateBps,
       (CAREFUL_PACKETS * this.#mtu * 8e9) / (Math.max(1, this.#gain) * this.#t),
     )
+  }
+
+  /** The rate that the controller has decided on, bit/s. */
+  get decidedBps(): number {
+    return this.#decidedBps
+  }
+
+  /** The same rate, within that of the bound on the window. */
+  get rateBps(): number {
+    return Math.min(this.#decidedBps, (this.#cap.bytes * 8e9) / this.#roundTripNs)
+  }
+
+  /** The controller decides on a rate: between its lowest and that of the line. */
+  decide(rateBps: number): void {
+    this.#decidedBps = Math.min(this.#lineRateBps, Math.max(this.#leastBps, rateBps))
   }
 
   /** The flow is looking for its first rate: it doubles in each round trip. */
@@ -93,27 +118,24 @@ export class RateGuard {
     this.#starting = false
   }
 
-  /** The rate that is to follow while the flow starts. One that is not used does not grow: nothing has shown that the path carries it. */
-  doubled(rateBps: number, { ackedBytes, inFlightBytes }: AckSample): number {
-    if (2 * (inFlightBytes + ackedBytes) < this.#inFlightAt(rateBps)) return rateBps
-    return Math.min(this.#lineRateBps, rateBps + (ackedBytes * 8e9) / this.#roundTripNs)
-  }
-
-  /** @param rateBps that the controller has decided on; @param spanNs the time for which that rate may be in flight */
-  windowBytes(rateBps: number, spanNs: Nanos): number {
+  /** @param spanNs the time for which the rate may be in flight */
+  windowBytes(spanNs: Nanos): number {
     if (this.#gain === 0) return this.#cap.bytes
-    const bytes = (this.#gain * rateBps * Math.max(this.#t, this.#starting ? 0 : spanNs)) / 8e9
-    return Math.min(bytes, this.#cap.bytes)
+    const span = Math.max(this.#t, this.#starting ? 0 : spanNs)
+    return Math.min((this.#gain * this.#decidedBps * span) / 8e9, this.#cap.bytes)
   }
 
-  /** The same rate, within that of the bound on the window. */
-  rateBps(rateBps: number): number {
-    return Math.min(rateBps, (this.#cap.bytes * 8e9) / this.#roundTripNs)
-  }
-
-  onAck(sample: AckSample, rateBps: number): void {
+  onAck(sample: AckSample): void {
+    this.#begins = false
     if (sample.rttNs > 0) this.#roundTripNs = Math.max(this.#t, sample.rttNs)
-    this.#cap.onAck(sample, this.#inFlightAt(rateBps), this.#inFlightAt(this.#lineRateBps))
+    this.#cap.onAck(sample, this.#inFlightAt(this.#decidedBps), this.#inFlightAt(this.#lineRateBps))
+    if (this.#starting) this.#double(sample)
+  }
+
+  /** A rate that is not used does not grow: nothing has shown that the path carries it. */
+  #double({ ackedBytes, inFlightBytes }: AckSample): void {
+    if (2 * (inFlightBytes + ackedBytes) < this.#inFlightAt(this.#decidedBps)) return
+    this.#decidedBps = Math.min(this.#lineRateBps, this.#decidedBps + (ackedBytes * 8e9) / this.#roundTripNs)
   }
 
   onLoss(loss: LossSample): void {
@@ -124,13 +146,16 @@ export class RateGuard {
   onBaseRtt(baseRttNs: Nanos): void {
     this.#t = baseRttNs
     this.#roundTripNs = Math.max(this.#roundTripNs, baseRttNs)
+    if (this.#begins) this.#decidedBps = this.#startBps
   }
 
-  /** Nothing is known of the flow's new path. */
-  forget(): void {
+  /** Nothing that was learned of the old path holds on the new one. */
+  onPathChange(): void {
     this.#cap.forget()
     this.#roundTripNs = this.#t
     this.#starting = this.#isCareful
+    this.#begins = true
+    this.#decidedBps = this.#startBps
   }
 
   #inFlightAt(rateBps: number): number {

@@ -50,6 +50,53 @@ class Flow {
   }
 }
 
+/** What a flow does with these round trips but the first: the first step whose rate is not the expected one, or -1. */
+function firstWrong(flow: Flow, rttsUs: readonly number[], expected: readonly number[]): number {
+  flow.complete(rttsUs[0]! * US)
+  return expected.findIndex((rate, i) => {
+    flow.complete(rttsUs[i + 1]! * US)
+    return Math.abs(flow.rateBps / rate - 1) > 1e-9
+  })
+}
+
+/** Walks of which parts lie below, between and above the thresholds, with runs that do not change. Microseconds. */
+function walk(random: Random): number[] {
+  const rtts: number[] = []
+  let rtt = 20 + random.below(60)
+  for (let i = 0; i < 2000; i++) {
+    const step = random.below(10)
+    if (step === 0) rtt = 20 + random.below(900)
+    else if (step < 6) rtt = Math.max(20, rtt + random.below(9) - 4)
+    rtts.push(rtt)
+  }
+  return rtts
+}
+
+/** Algorithm 2 of Zhu et al., ECN or delay (CoNEXT 2016), line by line, with its beta. */
+function algorithm2(rttsUs: readonly number[], startBps: number): number[] {
+  const [alpha, beta, minRtt, tLow, tHigh, delta] = [0.875, 0.008, 20, 50, 500, 10e6]
+  const rates: number[] = []
+  let prevRtt = rttsUs[0]!
+  let rttDiff = 0
+  let rate = startBps
+  for (const newRtt of rttsUs.slice(1)) {
+    rttDiff = (1 - alpha) * rttDiff + alpha * (newRtt - prevRtt)
+    prevRtt = newRtt
+    const rttGradient = rttDiff / minRtt
+    if (newRtt < tLow) rate += delta
+    else if (newRtt > tHigh) rate *= 1 - beta * (1 - tHigh / newRtt)
+    else {
+      // Equation 30: 0 up to -1/4, 1 from 1/4 on, a line between.
+      const weight = rttGradient <= -0.25 ? 0 : rttGradient >= 0.25 ? 1 : 2 * rttGradient + 0.5
+      const error = (newRtt - tLow) / tLow
+      rate = delta * (1 - weight) + rate * (1 - beta * weight * error)
+    }
+    rate = Math.min(10e9, Math.max(10e6, rate))
+    rates.push(rate)
+  }
+  return rates
+}
+
 /** Algorithm 1, line by line, with the parameters of section 4: rates after each round trip but the first, which only sets prev_rtt. */
 function algorithm1(rttsUs: readonly number[], startBps: number): number[] {
   const [alpha, beta, minRtt, tLow, tHigh, delta] = [0.875, 0.8, 20, 50, 500, 10e6]
@@ -99,25 +146,89 @@ t.test('steps worked out by hand', async t => {
 t.test('a trace is that of algorithm 1', async t => {
   for (const seed of [...fixedSeeds([1, 2, 3, 4]), drawnSeed(t)]) {
     const random = new Random(seed)
-    // Walks of which parts lie below, between and above the thresholds, with runs that do not change.
-    const rtts: number[] = []
-    let rtt = 20 + random.below(60)
-    for (let i = 0; i < 2000; i++) {
-      const step = random.below(10)
-      if (step === 0) rtt = 20 + random.below(900)
-      else if (step < 6) rtt = Math.max(20, rtt + random.below(9) - 4)
-      rtts.push(rtt)
-    }
-    const flow = new Flow()
+    const rtts = walk(random)
     const expected = algorithm1(rtts, 10e9)
-    flow.complete(rtts[0]! * US)
-    const wrong = expected.findIndex((rate, i) => {
-      flow.complete(rtts[i + 1]! * US)
-      return Math.abs(flow.rateBps / rate - 1) > 1e-9
-    })
+    const wrong = firstWrong(new Flow(), rtts, expected)
     t.equal(wrong, -1, `SEED=${seed}: round trip ${wrong}`)
     t.ok(new Set(expected).size > 100, 'the trace moves')
   }
+})
+
+t.test('a trace of patched TIMELY is that of its algorithm', async t => {
+  for (const seed of [...fixedSeeds([1, 2, 3, 4]), drawnSeed(t)]) {
+    const rtts = walk(new Random(seed))
+    const expected = algorithm2(rtts, 10e9)
+    t.equal(firstWrong(new Flow({ patched: true }), rtts, expected), -1, `SEED=${seed}`)
+    t.ok(new Set(expected).size > 100, 'the trace moves')
+    t.not(firstWrong(new Flow(), rtts, expected), -1, 'algorithm 1 has another')
+  }
+})
+
+t.test('careful flows have patched TIMELY by default', async t => {
+  const rise = (options: Record<string, boolean>, careful: boolean) => {
+    const flow = new Flow({ minRate: 1e9, windowGain: 0, lossReaction: false, ...options }, careful)
+    flow.cc.onLoss(0, lossOf({ inFlightBytes: 1e9, lostBytes: 1, newestSeq: 0, sndNxt: 0, byTimeout: false }))
+    // Off the line rate, then steady.
+    for (const rtt of [100, 119, 119]) flow.complete(rtt * US)
+    for (let i = 0; i < 40; i++) flow.complete(460 * US)
+    const before = flow.rateBps
+    flow.complete(459 * US)
+    return flow.rateBps > before
+  }
+  // Far above tLow, and hardly shorter than the one before: algorithm 1 rises, the patch does not.
+  t.equal(rise({}, false), true)
+  t.equal(rise({ patched: true }, false), false)
+  t.equal(rise({}, true), false)
+  t.equal(rise({ patched: false }, true), true)
+})
+
+t.test('two flows of patched TIMELY become equal, where those of algorithm 1 need not', async t => {
+  // A link of 10 Gbit/s, 20 us, fluid: each round trip the queue takes what the rates exceed it by.
+  const shares = (options: Record<string, boolean>) => {
+    const flows = [new Flow({ beta: 0.08, ...options }), new Flow({ beta: 0.08, ...options })]
+    // One has been held back by another path.
+    for (let i = 0; i < 300; i++) flows[0]!.complete(450 * US + (i % 2) * 9 * US)
+    let queueNs = 0
+    for (let round = 0; round < 20_000; round++) {
+      const sum = flows[0]!.rateBps + flows[1]!.rateBps
+      queueNs = Math.max(0, queueNs + (sum / 10e9 - 1) * 20 * US)
+      for (const flow of flows) flow.complete(20 * US + queueNs)
+    }
+    return flows.map(({ rateBps }) => rateBps / 1e9)
+  }
+  const [one, other] = shares({ patched: true }) as [number, number]
+  t.ok(Math.abs(one / other - 1) < 0.02, `${one} and ${other} Gbit/s`)
+  // At rest w = 1/2, so delta = R beta e: e = 10 Mbit/s / (5 Gbit/s x 0.08).
+  t.ok(Math.abs(one + other - 10) < 0.5, `${one + other} Gbit/s`)
+})
+
+t.test('what was ahead of a packet in its own burst is no queue of the network', async t => {
+  const flow = new Flow({ minRtt: 20 * US })
+  const { cc } = flow
+  // 16 packets of 4 KB leave at once, at 10 Gbit/s: the last one 15 x 3.2768 us behind the first.
+  cc.onSent!(0, 15, 16 * MTU)
+  const ack = (now: number, seq: number, rttNs: number) =>
+    cc.onAck(now, sampleOf([], { seq, sndNxt: seq + 1, ackedBytes: SEGMENT, inFlightBytes: 1e9, rttNs }))
+  ack(100 * US, 0, 100 * US)
+  ack(200 * US, 15, 100 * US + 15 * 3276.8)
+  t.equal(cc.rateBps(), 10e9, 'the round trip has not grown')
+  // A run and single packets at one time are one burst.
+  for (const [seq, bytes] of [
+    [16, MTU],
+    [19, 3 * MTU],
+    [20, MTU],
+  ] as const)
+    cc.onSent!(300 * US, seq, bytes)
+  cc.onSent!(301 * US, 21, MTU)
+  const seen = new Float64Array(4)
+  const rttOf = (now: number, seq: number) => {
+    ack(now, seq, 200 * US)
+    cc.observe(seen)
+    return Math.round(200 * US - seen[1]!)
+  }
+  t.equal(rttOf(500 * US, 18), Math.round(2 * 3276.8))
+  t.equal(rttOf(600 * US, 20), Math.round(4 * 3276.8))
+  t.equal(rttOf(700 * US, 21), 0, 'it left by itself')
 })
 
 t.test('the rate changes with a segment, with each acknowledgement, or once in a round trip', async t => {
@@ -203,9 +314,10 @@ t.test(
     t.ok(Math.abs(flow.rateBps / first - 2) < 0.01)
     flow.complete(20 * US, 10 * MTU)
     t.ok(Math.abs(flow.rateBps / first - 4) < 0.01)
-    const before = flow.rateBps
     flow.complete(60 * US, SEGMENT)
-    t.ok(flow.rateBps < before, 'long and growing round trips end that')
+    const ended = flow.rateBps
+    for (let i = 0; i < 5; i++) flow.complete((61 + i) * US, 40 * MTU)
+    t.ok(flow.rateBps < ended, 'long and growing round trips end that')
   },
 )
 

@@ -221,8 +221,9 @@ export const CC_EFFECTS: Readonly<Record<string, Partial<Effect> | string>> = {
   g: 'it takes CNPs, or marks, with a pause between them: test/cc/dcqcn, test/cc/dctcp',
   alphaTimer: { value: 1 * MICROSECOND },
   byteCounter: { value: 1000 },
-  rAi: 'four line rates in a step keep a marking link full: some pairs with several paths do not end within their events. test/cc/dcqcn',
-  maxMdf: 'beside timeouts of 2 ms a blind link takes longer than a run lasts: test/cc/swift',
+  // By the least value, 4 bit/s, nothing comes back from 5 Mbit/s to which cuts have taken it.
+  rAi: { value: 40e6 },
+  delta: { value: 40e6 },
   rHai: 'it takes more steps of both counters than these flows have: test/cc/dcqcn',
   eta: { value: 0.5 },
   flows: { value: 2 },

@@ -4,6 +4,7 @@ import { ccNames, ccOptions } from '../../lib/cc/catalogue.js'
 import { PATH_OPTIONS } from '../../lib/cc/path-options.js'
 import { TELEMETRY_OPTIONS } from '../../lib/cc/telemetry-options.js'
 import { Random } from '../../lib/sim/random.js'
+import { MILLISECOND } from '../../lib/time/nanos.js'
 import { fixedSeed } from '../support/seeds.js'
 import { CHOICES, ccEffect } from './choices.js'
 import { NETWORKS } from './networks.js'
@@ -47,6 +48,17 @@ t.test('some pairs, drawn by seed', async t => {
   }
   t.comment(`${refusals} refused, ${judge.runs} runs`)
   t.ok(refusals < 10, 'most are not refused')
+})
+
+t.test('a flow of Swift whose window is far below one packet does its work in time', async t => {
+  // Its window falls to 0.01 packets; at a packet each round trip / window it would wait for a second and more between two.
+  const cc = { name: 'swift', options: { maxMdf: 0.25 } }
+  const { findings } = runNetwork({
+    plan: NETWORKS.blind,
+    config: { ackTimeoutNs: 2 * MILLISECOND, cc },
+    seed: 1,
+  })
+  t.same(findings, [])
 })
 
 t.test('the checkers complain', async t => {

@@ -44,9 +44,6 @@ export class Rttcc implements CongestionControl {
   readonly #guard: RateGuard
   #t: Nanos
   #target: RttccTarget
-  #rateBps: number
-  /** Nothing has been measured: T may have been a guess until now. */
-  #begins = true
   /** The last probe's; 0: none yet. */
   #rttNs: Nanos = 0
 
@@ -56,36 +53,30 @@ export class Rttcc implements CongestionControl {
     this.#constants = rttccConstants(context, options)
     this.#t = context.baseRttNs
     this.#target = rttccTarget(this.#t, options)
-    this.#guard = new RateGuard('rttcc', RTTCC_OPTIONS, context, options)
-    this.#rateBps = this.#guard.startBps
+    this.#guard = new RateGuard('rttcc', RTTCC_OPTIONS, context, options, this.#constants.minBps)
   }
 
   onAck(_now: Nanos, sample: AckSample): void {
-    this.#guard.onAck(sample, this.#rateBps)
-    if (!this.#guard.starting) return
-    this.#begins = false
-    this.#rateBps = this.#guard.doubled(this.#rateBps, sample)
+    this.#guard.onAck(sample)
   }
 
   /** The answer to a probe. */
   onTelemetry(now: Nanos, { source, sentNs }: AckSample): void {
     if (source !== FeedbackSource.PROBE || sentNs === UNKNOWN_NS || sentNs >= now) return
-    this.#begins = false
     const rttNs = now - sentNs
     const beforeNs = this.#rttNs || rttNs
     this.#rttNs = rttNs
     const targetNs = this.#targetNs
     if (this.#guard.starting && rttNs < targetNs) return
     this.#guard.endStart()
-    const { gain, damping, maxChange, minBps } = this.#constants
+    const { gain, damping, maxChange } = this.#constants
     const change = (gain * (targetNs - rttNs) - damping * (rttNs - beforeNs)) / this.#t
-    const rateBps = this.#rateBps * (1 + Math.max(-maxChange, Math.min(maxChange, change)))
-    this.#rateBps = Math.min(this.#lineRateBps, Math.max(minBps, rateBps))
+    this.#guard.decide(this.#guard.decidedBps * (1 + Math.max(-maxChange, Math.min(maxChange, change))))
   }
 
   get #targetNs(): Nanos {
     const { queueNs, stepNs } = this.#target
-    return this.#t + queueNs + stepNs * Math.log2(this.#lineRateBps / this.#rateBps)
+    return this.#t + queueNs + stepNs * Math.log2(this.#lineRateBps / this.#guard.decidedBps)
   }
 
   onLoss(_now: Nanos, loss: LossSample): void {
@@ -96,23 +87,20 @@ export class Rttcc implements CongestionControl {
     this.#t = baseRttNs
     this.#target = rttccTarget(baseRttNs, this.#options)
     this.#guard.onBaseRtt(baseRttNs)
-    if (this.#begins) this.#rateBps = this.#guard.startBps
   }
 
   /** Nothing that was learned of the old path holds on the new one. */
   onPathChange(): void {
-    this.#guard.forget()
-    this.#rateBps = this.#guard.startBps
+    this.#guard.onPathChange()
     this.#rttNs = 0
-    this.#begins = true
   }
 
   windowBytes(): number {
-    return this.#guard.windowBytes(this.#rateBps, this.#targetNs)
+    return this.#guard.windowBytes(this.#targetNs)
   }
 
   rateBps(): number {
-    return this.#guard.rateBps(this.#rateBps)
+    return this.#guard.rateBps
   }
 
   observe(into: Float64Array): void {

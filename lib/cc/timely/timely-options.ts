@@ -16,6 +16,9 @@ const MIN_RTT_NS = 20_000
 /** The paper's thresholds in its round trips. */
 const T_LOW_ROUND_TRIPS = 2.5
 const T_HIGH_ROUND_TRIPS = 25
+/** Those of the paper, and of its patch. */
+const BETA = 0.8
+const PATCHED_BETA = 0.008
 /** 10 Mbit/s at 10 Gbit/s. */
 const DELTA_SHARE = 1 / 1000
 
@@ -31,10 +34,16 @@ export const TIMELY_OPTIONS: readonly OptionSpec[] = [
   {
     name: 'beta',
     kind: 'number',
-    min: 0.01,
+    min: 0.001,
     max: 1,
-    default: 0.8,
-    doc: 'multiplicative decrease: how much of the rate a gradient of 1 takes (section 4.3)',
+    default: null,
+    doc: 'multiplicative decrease: how much of the rate a gradient of 1 takes; default: 0.8 (section 4.3), and 0.008 where patched (Zhu et al., ECN or delay, CoNEXT 2016)',
+  },
+  {
+    name: 'patched',
+    kind: 'flag',
+    default: null,
+    doc: 'patched TIMELY: between tLow and tHigh the distance from tLow counts too, so that rates become equal; without HAI (Zhu et al., ECN or delay, CoNEXT 2016, algorithm 2). By default in flows that begin carefully',
   },
   {
     name: 'tLow',
@@ -75,6 +84,7 @@ export const TIMELY_OPTIONS: readonly OptionSpec[] = [
     max: 1000,
     default: 5,
     doc: 'hyperactive increase (HAI) begins with the so manieth event in a row with a gradient of 0 or less (section 4.3)',
+    idle: [{ while: { patched: true } }],
   },
   {
     name: 'hyperSteps',
@@ -83,6 +93,7 @@ export const TIMELY_OPTIONS: readonly OptionSpec[] = [
     max: 1000,
     default: 5,
     doc: 'N: deltas that HAI adds at a time (algorithm 1)',
+    idle: [{ while: { patched: true } }],
   },
   {
     name: 'segment',
@@ -104,6 +115,7 @@ export const TIMELY_OPTIONS: readonly OptionSpec[] = [
     kind: 'flag',
     default: false,
     doc: 'HAI also counts and acts below tLow, as in the HPCC simulator',
+    idle: [{ while: { patched: true } }],
   },
   {
     name: 'minRate',
@@ -120,6 +132,7 @@ export const TIMELY_OPTIONS: readonly OptionSpec[] = [
 export interface TimelyConstants {
   alpha: number
   beta: number
+  patched: boolean
   deltaBps: number
   hyperAfter: number
   hyperSteps: number
@@ -133,9 +146,14 @@ export interface TimelyConstants {
 export function timelyConstants(context: CongestionContext, options: OptionValues): TimelyConstants {
   const value = (name: string) => optionNumber(NAME, TIMELY_OPTIONS, options, name)
   const deltaBps = known(value('delta'), context.lineRateBps * DELTA_SHARE)
+  const patched =
+    options.patched === undefined
+      ? context.careful === true
+      : optionFlag(NAME, TIMELY_OPTIONS, options, 'patched')
   return {
     alpha: value('alpha'),
-    beta: value('beta'),
+    beta: known(value('beta'), patched ? PATCHED_BETA : BETA),
+    patched,
     deltaBps,
     hyperAfter: value('hyperAfter'),
     hyperSteps: value('hyperSteps'),

@@ -13,8 +13,14 @@
  * | g <= 0 | R + N delta; N = 1, and 5 from the fifth event in a row on (HAI) |
  * | g > 0 | R (1 - beta g), at least the lowest rate |
  *
+ * Flows rest at any mix of rates whose queue does not change (Zhu et al., section 4.2, theorem 4). Its patched TIMELY (section 4.3, algorithm 2)
+ * replaces the last two rows, and rests at equal rates alone:
+ *
+ *     w = 2 g + 1/2, within 0 and 1          e = (r - Tlow) / Tlow          R = delta (1 - w) + R (1 - beta w e)
+ *
  * Units: ns, bit/s, bytes. The paper's RTT leaves out the serialization of a segment of 16 to 64 KB, which leaves in one burst (section
- * 3.1). Here each packet is paced, and the round trip is that of the segment's last packet.
+ * 3.1). Here each packet is paced, and the round trip is that of the segment's last packet. Packets that have left together nevertheless,
+ * because the host was late, are such a burst (`bursts.ts`).
  */
 import type { Nanos } from '../../time/nanos.js'
 import {
@@ -26,6 +32,7 @@ import {
 } from '../congestion-control.js'
 import type { OptionValues } from '../options.js'
 import { RateGuard } from '../rate-guard.js'
+import { Bursts } from './bursts.js'
 import {
   TIMELY_OPTIONS,
   type TimelyConstants,
@@ -40,14 +47,13 @@ export class Timely implements CongestionControl {
   readonly observed = ['rateBps', 'rttNs', 'gradient', 'windowBytes'] as const
   /** Nothing but answers tells how long READ responses take: some of them ask for one. */
   readonly collectsAll = false
-  readonly #lineRateBps: number
+  /** What leaves together waits for itself in a queue, and the round trips of its packets grow without congestion. */
+  readonly eachAtItsTime = true
   readonly #options: OptionValues
   readonly #constants: TimelyConstants
   readonly #guard: RateGuard
+  readonly #bursts: Bursts
   #times: TimelyTimes
-  #rateBps: number
-  /** Nothing has been acknowledged: T may have been a guess until now. */
-  #begins = true
   /** Bytes acknowledged of the current segment. */
   #segmentBytes = 0
   /** When the rate could last change. */
@@ -61,22 +67,23 @@ export class Timely implements CongestionControl {
   #rises = 0
 
   constructor(context: CongestionContext, options: OptionValues = {}) {
-    this.#lineRateBps = context.lineRateBps
     this.#options = options
     this.#constants = timelyConstants(context, options)
     this.#times = timelyTimes(context.baseRttNs, options)
-    this.#guard = new RateGuard('timely', TIMELY_OPTIONS, context, options)
-    this.#rateBps = this.#guard.startBps
+    this.#guard = new RateGuard('timely', TIMELY_OPTIONS, context, options, this.#constants.minBps)
+    this.#bursts = new Bursts(context.lineRateBps)
+  }
+
+  onSent(now: Nanos, seq: number, bytes: number): void {
+    this.#bursts.onSent(now, seq, bytes)
   }
 
   onAck(now: Nanos, sample: AckSample): void {
-    this.#begins = false
-    this.#guard.onAck(sample, this.#rateBps)
-    const { rttNs, turnaroundNs, ackedBytes } = sample
-    if (this.#guard.starting && rttNs > 0) this.#rateBps = this.#guard.doubled(this.#rateBps, sample)
+    this.#guard.onAck(sample)
+    const { seq, rttNs, turnaroundNs, ackedBytes } = sample
     this.#segmentBytes += ackedBytes
     if (rttNs <= 0 || !this.#isComplete(now, sample)) return
-    this.#onCompletion(Math.max(1, rttNs - Math.max(0, turnaroundNs)))
+    this.#onCompletion(Math.max(1, rttNs - this.#bursts.aheadNs(seq) - Math.max(0, turnaroundNs)))
   }
 
   /** A segment has been acknowledged, or a round trip has passed. */
@@ -113,23 +120,35 @@ export class Timely implements CongestionControl {
   }
 
   #change(): void {
-    const { beta, hyperAfter, hyperSteps, deltaBps, hyperBelowLow } = this.#constants
+    const { patched, hyperBelowLow } = this.#constants
     const { lowNs, highNs, minRttNs } = this.#times
     const gradient = this.#rttDiffNs / minRttNs
     const isLow = this.#rttNs < lowNs
-    if (isLow || (this.#rttNs <= highNs && gradient <= 0)) {
-      this.#rises = isLow && !hyperBelowLow ? 0 : this.#rises + 1
-      const steps = this.#rises >= hyperAfter ? hyperSteps : 1
-      this.#set(this.#rateBps + steps * deltaBps)
-      return
-    }
-    this.#rises = 0
-    const cut = this.#rttNs > highNs ? 1 - highNs / this.#rttNs : gradient
-    this.#set(this.#rateBps * (1 - beta * cut))
+    if (this.#rttNs > highNs) this.#decrease(1 - highNs / this.#rttNs)
+    else if (patched && !isLow) this.#weigh(gradient)
+    else if (isLow || gradient <= 0) this.#increase(!patched && (!isLow || hyperBelowLow))
+    else this.#decrease(gradient)
   }
 
-  #set(rateBps: number): void {
-    this.#rateBps = Math.min(this.#lineRateBps, Math.max(this.#constants.minBps, rateBps))
+  /** @param counts the event is one of those in a row that begin HAI */
+  #increase(counts: boolean): void {
+    const { hyperAfter, hyperSteps, deltaBps } = this.#constants
+    this.#rises = counts ? this.#rises + 1 : 0
+    const steps = this.#rises >= hyperAfter ? hyperSteps : 1
+    this.#guard.decide(this.#guard.decidedBps + steps * deltaBps)
+  }
+
+  #decrease(cut: number): void {
+    this.#rises = 0
+    this.#guard.decide(this.#guard.decidedBps * (1 - this.#constants.beta * cut))
+  }
+
+  /** Algorithm 2 of the patch: more of the decrease, and less of the increase, the faster the queue grows. */
+  #weigh(gradient: number): void {
+    const { beta, deltaBps } = this.#constants
+    const weight = Math.max(0, Math.min(1, 2 * gradient + 0.5))
+    const error = this.#rttNs / this.#times.lowNs - 1
+    this.#guard.decide(deltaBps * (1 - weight) + this.#guard.decidedBps * (1 - beta * weight * error))
   }
 
   onLoss(_now: Nanos, loss: LossSample): void {
@@ -139,25 +158,22 @@ export class Timely implements CongestionControl {
   onBaseRtt(_now: Nanos, baseRttNs: Nanos): void {
     this.#times = timelyTimes(baseRttNs, this.#options)
     this.#guard.onBaseRtt(baseRttNs)
-    if (this.#begins) this.#rateBps = this.#guard.startBps
   }
 
   /** Nothing that was learned of the old path holds on the new one. */
   onPathChange(): void {
-    this.#guard.forget()
-    this.#rateBps = this.#guard.startBps
+    this.#guard.onPathChange()
     this.#rttNs = 0
     this.#rttDiffNs = 0
     this.#rises = 0
-    this.#begins = true
   }
 
   windowBytes(): number {
-    return this.#guard.windowBytes(this.#rateBps, this.#times.lowNs)
+    return this.#guard.windowBytes(this.#times.lowNs)
   }
 
   rateBps(): number {
-    return this.#guard.rateBps(this.#rateBps)
+    return this.#guard.rateBps
   }
 
   observe(into: Float64Array): void {

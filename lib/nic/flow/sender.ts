@@ -482,7 +482,7 @@ export class Sender implements WindowFollower {
     this.#responses.askEvery = isSparse && this.#peer.isWeir ? Math.max(1, packets) : 0
     if (this.#peer.reverse === 'data-way')
       this.#responses.askEvery = Math.max(1, Math.floor(windowPackets * COLLECTING_SHARE))
-    this.#pacer.runPackets = isSparse ? this.turnPackets : 1
+    this.#pacer.runPackets = isSparse && control.eachAtItsTime !== true ? this.turnPackets : 1
     this.#pacer.runPacketsLeast = isHeldByHost ? Math.max(1, packets) : 1
   }
 

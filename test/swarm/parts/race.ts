@@ -31,8 +31,9 @@ const START_COUNTS_NS = 300 * MICROSECOND
 /** The lowest Jain index: two flows, and one has a sixth of what the other has. */
 const LEAST = 0.66
 /**
- * Controllers that do not make flows equal in a race. TIMELY has no single resting point (Zhu et al., ECN or Delay, CoNEXT 2016). RTTCC
- * compares a flow with its rate once in a round trip of probes, and needs more of them than a race has.
+ * Controllers that do not make flows equal in a race, which lasts for 1 to 3 ms. TIMELY has no single resting point (Zhu et al., ECN or Delay,
+ * CoNEXT 2016); patched, its rates become equal within tens of ms. RTTCC shrinks the ratio of two rates by 4 % with a probe, and a race has
+ * some dozens of them; test/cc/closed-loop and test/virtual/rttcc judge both.
  */
 const UNEQUAL: readonly string[] = ['timely', 'rttcc']
 /** Controllers whose windows begin at line rate x T and only fall from there. */
