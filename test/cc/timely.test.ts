@@ -72,8 +72,8 @@ function walk(random: Random): number[] {
   return rtts
 }
 
-/** Algorithm 2 of Zhu et al., ECN or delay (CoNEXT 2016), line by line, with its beta. */
-function algorithm2(rttsUs: readonly number[], startBps: number): number[] {
+/** Patched TIMELY of Zhu et al., ECN or delay (CoNEXT 2016), worked out here step by step, with its beta. */
+function patchedTimely(rttsUs: readonly number[], startBps: number): number[] {
   const [alpha, beta, minRtt, tLow, tHigh, delta] = [0.875, 0.008, 20, 50, 500, 10e6]
   const rates: number[] = []
   let prevRtt = rttsUs[0]!
@@ -86,7 +86,7 @@ function algorithm2(rttsUs: readonly number[], startBps: number): number[] {
     if (newRtt < tLow) rate += delta
     else if (newRtt > tHigh) rate *= 1 - beta * (1 - tHigh / newRtt)
     else {
-      // Equation 30: 0 up to -1/4, 1 from 1/4 on, a line between.
+      // The weight: 0 up to -1/4, 1 from 1/4 on, a line between.
       const weight = rttGradient <= -0.25 ? 0 : rttGradient >= 0.25 ? 1 : 2 * rttGradient + 0.5
       const error = (newRtt - tLow) / tLow
       rate = delta * (1 - weight) + rate * (1 - beta * weight * error)
@@ -157,7 +157,7 @@ t.test('a trace is that of algorithm 1', async t => {
 t.test('a trace of patched TIMELY is that of its algorithm', async t => {
   for (const seed of [...fixedSeeds([1, 2, 3, 4]), drawnSeed(t)]) {
     const rtts = walk(new Random(seed))
-    const expected = algorithm2(rtts, 10e9)
+    const expected = patchedTimely(rtts, 10e9)
     t.equal(firstWrong(new Flow({ patched: true }), rtts, expected), -1, `SEED=${seed}`)
     t.ok(new Set(expected).size > 100, 'the trace moves')
     t.not(firstWrong(new Flow(), rtts, expected), -1, 'algorithm 1 has another')

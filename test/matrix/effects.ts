@@ -221,7 +221,7 @@ export const CC_EFFECTS: Readonly<Record<string, Partial<Effect> | string>> = {
   g: 'it takes CNPs, or marks, with a pause between them: test/cc/dcqcn, test/cc/dctcp',
   alphaTimer: { value: 1 * MICROSECOND },
   byteCounter: { value: 1000 },
-  // By the least value, 4 bit/s, nothing comes back from 5 Mbit/s to which cuts have taken it.
+  // The least value times four is 4 bit/s: a flow hardly grows again, and 400,000 events of path probes pass before its work is done.
   rAi: { value: 40e6 },
   delta: { value: 40e6 },
   rHai: 'it takes more steps of both counters than these flows have: test/cc/dcqcn',

@@ -51,7 +51,7 @@ t.test('some pairs, drawn by seed', async t => {
 })
 
 t.test('a flow of Swift whose window is far below one packet does its work in time', async t => {
-  // Its window falls to 0.01 packets; at a packet each round trip / window it would wait for a second and more between two.
+  // Its window may fall to 0.01 packets. At a packet each round trip / window it would wait for a second and more between two.
   const cc = { name: 'swift', options: { maxMdf: 0.25 } }
   const { findings } = runNetwork({
     plan: NETWORKS.blind,

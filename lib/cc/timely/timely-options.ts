@@ -43,7 +43,7 @@ export const TIMELY_OPTIONS: readonly OptionSpec[] = [
     name: 'patched',
     kind: 'flag',
     default: null,
-    doc: 'patched TIMELY: between tLow and tHigh the distance from tLow counts too, so that rates become equal; without HAI (Zhu et al., ECN or delay, CoNEXT 2016, algorithm 2). By default in flows that begin carefully',
+    doc: 'patched TIMELY: between tLow and tHigh the distance from tLow counts too, so that rates become equal; without HAI (Zhu et al., ECN or delay, CoNEXT 2016). By default in flows that begin carefully',
   },
   {
     name: 'tLow',

@@ -13,7 +13,7 @@
  * | g <= 0 | R + N delta; N = 1, and 5 from the fifth event in a row on (HAI) |
  * | g > 0 | R (1 - beta g), at least the lowest rate |
  *
- * Flows rest at any mix of rates whose queue does not change (Zhu et al., section 4.2, theorem 4). Its patched TIMELY (section 4.3, algorithm 2)
+ * Flows rest at any mix of rates whose queue does not change (Zhu et al.). Their patched TIMELY
  * replaces the last two rows, and rests at equal rates alone:
  *
  *     w = 2 g + 1/2, within 0 and 1          e = (r - Tlow) / Tlow          R = delta (1 - w) + R (1 - beta w e)
@@ -143,7 +143,7 @@ export class Timely implements CongestionControl {
     this.#guard.decide(this.#guard.decidedBps * (1 - this.#constants.beta * cut))
   }
 
-  /** Algorithm 2 of the patch: more of the decrease, and less of the increase, the faster the queue grows. */
+  /** The patch: more of the decrease, and less of the increase, the faster the queue grows. */
   #weigh(gradient: number): void {
     const { beta, deltaBps } = this.#constants
     const weight = Math.max(0, Math.min(1, 2 * gradient + 0.5))
