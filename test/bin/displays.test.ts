@@ -173,7 +173,14 @@ function demoOf(stream: NodeJS.WriteStream) {
 const DEMO_VIEW = {
   seconds: 2,
   transfers: [
-    { bytes: 89_660_000, totalBytes: 98_930_000, goodputBps: 45_340_000, state: 'sending' } as Progress,
+    {
+      bytes: 89_660_000,
+      totalBytes: 98_930_000,
+      goodputBps: 45_340_000,
+      state: 'sending',
+      files: 0,
+      totalFiles: 0,
+    } as Progress,
     null,
   ],
   ports: [{ name: 's1:s2', maxQueueBytes: 475_780, ecnMarks: 1234, drops: 100 } as PortResult],
@@ -203,7 +210,14 @@ t.test('the demo in a pipe: no rate of what has ended', async t => {
     bottleneck: 's1:s2',
     queueBytesFull: 100_000,
   }
-  const ended = { bytes: 1_000_000, totalBytes: 1_000_000, goodputBps: 4_112_000, state: 'streaming' }
+  const ended = {
+    bytes: 1_000_000,
+    totalBytes: 1_000_000,
+    goodputBps: 4_112_000,
+    state: 'streaming',
+    files: 0,
+    totalFiles: 0,
+  }
   const view = { seconds: 2.1, transfers: [ended as Progress], ports: [], queueBytes: [] }
   demoDisplay(settings, stream as unknown as NodeJS.WriteStream).show(view)
   t.equal(String(stream.read()), '  2.1 s  h1-h3 100% 1MB of 1MB sent  |  s1:s2 queue 0B\n')
@@ -221,6 +235,8 @@ const MOVING = {
   retries: 3,
   retryInMs: 0,
   controller: 'cubic',
+  files: 0,
+  totalFiles: 0,
 } as Progress
 
 t.test('a transfer: how it goes, and what it waits for when its connection is lost', async t => {
