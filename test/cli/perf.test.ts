@@ -239,7 +239,7 @@ usual('mistakes, a host that refuses, and one that is not there', { buffered: tr
   const [from] = await both
   const to = await DaemonProcess.start(t, ['--no-perf'])
   for (const [args, message] of [
-    [`bw ${to.address} --op atomic`, /--op is one of write, send, read, not "atomic"/],
+    [`bw ${to.address} --op atomic`, /--op atomic is for --perftest: daemons measure write, send and read/],
     [`lat ${to.address} --qps 2`, /unknown option/],
     [`bw ${to.address} --iters 5`, /does not let itself be measured.*--no-perf.*WEIR_REJECTED/],
     ['bw ::1 --iters 5', /IPv6/],
