@@ -16,7 +16,8 @@ export const unlink = (path: string) => fs.unlink(fsPath(path))
 export const rename = (from: string, to: string) => fs.rename(fsPath(from), fsPath(to))
 export const link = (from: string, to: string) => fs.link(fsPath(from), fsPath(to))
 export const symlink = (target: string, path: string) => fs.symlink(fsPath(target), fsPath(path))
-export const lutimes = (path: string, atime: Date, mtimeS: number) => fs.lutimes(fsPath(path), atime, mtimeS)
+export const lutimes = (path: string, atime: Date, mtime: number | Date) =>
+  fs.lutimes(fsPath(path), atime, mtime)
 export const realpath = async (path: string) => textOf(await fs.realpath(fsPath(path), 'buffer'))
 export const readlink = async (path: string) => textOf(await fs.readlink(fsPath(path), 'buffer'))
 

@@ -154,7 +154,7 @@ export class TransferService implements Listener {
     signal: AbortSignal,
     onStarted: OnStarted,
   ): Promise<TransferResult> {
-    const task = await SendTreeTask.open(options, this.#common('send'))
+    const task = await SendTreeTask.open(options, this.#common('send'), signal)
     return await this.#run('send', task, options, signal, onStarted)
   }
 

@@ -51,3 +51,10 @@ t.test('globs that cannot be', async t => {
     t.throws(() => pathFilter([glob], []), { code: 'WEIR_BAD_ARGUMENT' })
   t.throws(() => pathFilter(Array(101).fill('a'), []), { code: 'WEIR_BAD_ARGUMENT' })
 })
+
+t.test('a glob that no path can match is refused', async t => {
+  for (const glob of ['', '/', '.', '../x', 'a//x', 'a/../x', 'a/./x']) {
+    t.throws(() => pathFilter([glob], []), { code: 'WEIR_BAD_ARGUMENT' }, glob)
+  }
+  t.same(chosen(['./a.tmp', './d/b.txt']), without('a.tmp', 'd/b.txt'))
+})

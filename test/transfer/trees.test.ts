@@ -1,8 +1,23 @@
 /** Trees between real hosts: what arrives is equal, and what is there does not move. */
-import { mkdirSync, readdirSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  lutimesSync,
+  mkdirSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { Folder } from '../../lib/transfer/file/folder.js'
+import { LocalTree } from '../../lib/transfer/file/local-tree.js'
+import { OpenFolders } from '../../lib/transfer/file/open-folders.js'
+import { TreeSource } from '../../lib/transfer/file/tree-source.js'
 import { isPartialName } from '../../lib/transfer/protocol/names.js'
+import { TreeLayout, WantedFiles } from '../../lib/transfer/protocol/tree-layout.js'
 import { scratch } from '../support/daemon-process.js'
 import { linesOf, makeOddTree } from '../support/odd-tree.js'
 import { realHost } from './real-host.js'
@@ -114,4 +129,100 @@ t.test('a lost connection: the files that are there do not move again', async t 
   if (cuts > 0) t.ok(tree!.movedFiles < 40, 'the last attempt moved the rest')
   t.same(linesOf(join(inbox, 't')), linesOf(from))
   t.same(readdirSync(join(inbox, 't')).filter(isPartialName), [])
+})
+
+t.test('times before 1970', async t => {
+  const { from, inbox, send } = await twoHosts(t)
+  const time = new Date(-5_000_123)
+  mkdirSync(join(from, 'd'))
+  writeFileSync(join(from, 'd', 'short'), 'x')
+  writeFileSync(join(from, 'long'), Buffer.alloc(3_000_000, 'x'))
+  symlinkSync('long', join(from, 'link'))
+  for (const name of ['d/short', 'd', 'long']) utimesSync(join(from, name), time, time)
+  lutimesSync(join(from, 'link'), time, time)
+  await send()
+  t.same(linesOf(join(inbox, 'tree')), linesOf(from))
+  t.equal(Math.round(statSync(join(inbox, 'tree', 'd')).mtimeMs), -5_000_123)
+  t.match(await send(), { tree: { movedFiles: 0 } })
+})
+
+t.test('a file that is gone, or that a link has replaced, is named', async t => {
+  const folder = await scratch(t)
+  mkdirSync(join(folder, 'd'))
+  for (const name of ['gone', 'link', 'there']) writeFileSync(join(folder, 'd', name), name)
+  const tree = await LocalTree.walk([{ path: folder, name: 'top' }])
+  for (const name of ['gone', 'link']) rmSync(join(folder, 'd', name))
+  symlinkSync('there', join(folder, 'd', 'link'))
+  const read = async (name: string) => {
+    const number = tree.list.entries.findIndex(entry => entry.name === name) + 1
+    const wanted = new WantedFiles(tree.list.entries.length)
+    wanted.add(number)
+    const source = new TreeSource(new TreeLayout(tree.list, wanted), file => tree.openFile(file))
+    await source.read(new Uint8Array(source.size), 0)
+  }
+  await read('there')
+  await t.rejects(read('gone'), {
+    code: 'WEIR_TRANSFER_FAILED',
+    message: 'cannot read top/d/gone: there is no such file',
+  })
+  await t.rejects(read('link'), { code: 'WEIR_TRANSFER_FAILED', message: /^top\/d\/link was modified/ })
+})
+
+t.test('a listing is cancelled at once', async t => {
+  const { from, send, a, b } = await twoHosts(t)
+  for (let i = 0; i < 100; i++) writeFileSync(join(from, `f${i}`), '')
+  const controller = new AbortController()
+  let asked = 0
+  const admits = () => {
+    if (++asked === 3) controller.abort()
+    return true
+  }
+  const { signal } = controller
+  await t.rejects(LocalTree.walk([{ path: from, name: 'tree' }], { admits, signal }), {
+    code: 'WEIR_CANCELLED',
+  })
+  t.equal(asked, 3)
+  const what = { roots: [{ path: from, name: 'tree' }], host: b.address }
+  await t.rejects(
+    a.transfers.sendTree(what, signal, () => {}),
+    { code: 'WEIR_CANCELLED', message: /listed/ },
+  )
+  t.match(await send(), { tree: { files: 100 } })
+})
+
+t.test('a folder that an earlier transfer made read-only takes files again', async t => {
+  const { from, inbox, send } = await twoHosts(t)
+  mkdirSync(join(from, 'd'))
+  writeFileSync(join(from, 'd', 'a'), 'a')
+  chmodSync(join(from, 'd'), 0o555)
+  await send()
+  chmodSync(join(from, 'd'), 0o755)
+  writeFileSync(join(from, 'd', 'b'), 'b')
+  chmodSync(join(from, 'd'), 0o555)
+  await send()
+  t.same(linesOf(join(inbox, 'tree')), linesOf(from))
+  // Root may write there anyway, so the mode is looked at while the folder is open.
+  const { list } = await LocalTree.walk([{ path: from, name: 'tree' }])
+  const folders = new OpenFolders(await Folder.open(inbox), list, true)
+  await folders.use(2, async () => {
+    t.equal(statSync(join(inbox, 'tree', 'd')).mode & 0o777, 0o755)
+  })
+  await folders.close()
+  chmodSync(join(from, 'd'), 0o755)
+})
+
+t.test("the inbox's own list, by a link that leads to the inbox", async t => {
+  const { from, inbox, send } = await twoHosts(t)
+  symlinkSync('.', join(from, 'self'))
+  await send({}, '')
+  rmSync(join(from, 'self'))
+  writeFileSync(join(from, '.weir-delivered'), 'forged')
+  for (const directory of ['', 'self', 'self/self']) {
+    await t.rejects(send({ directory, overwrite: true }, ''), {
+      code: 'WEIR_REJECTED',
+      message: /own list/,
+    })
+  }
+  t.match(await send({ directory: 'self/below' }, ''), { path: /weir-delivered/ }, 'elsewhere it is a file')
+  t.same(readdirSync(inbox).sort(), ['below', 'self'])
 })

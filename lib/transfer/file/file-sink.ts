@@ -6,6 +6,7 @@ import type { Offer } from '../protocol/messages.js'
 import type { Identity } from './delivered-journal.js'
 import type { FileSink } from './file.js'
 import { readFully } from './file-source.js'
+import { fileTime } from './file-time.js'
 import type { Folder } from './folder.js'
 import { checkPlace, giveName } from './give-name.js'
 import { dataRuns } from './holes.js'
@@ -90,7 +91,7 @@ export class LocalSink implements FileSink {
     const handle = this.#open()
     await this.#extend(handle)
     await handle.chmod(offer.mode & 0o777)
-    await handle.utimes(new Date(), offer.mtimeMs / 1000)
+    await handle.utimes(new Date(), fileTime(offer.mtimeMs))
     await handle.sync()
     const file = await handle.stat()
     await onWhole(file)

@@ -26,11 +26,15 @@ import {
 } from '../../fs-by-text.js'
 import { TransferFailure } from '../protocol/failure.js'
 import { liesIn } from '../protocol/names.js'
+import { fileTime } from './file-time.js'
 
 const DESCRIPTORS = '/proc/self/fd'
 const hasDescriptors = existsSync(DESCRIPTORS)
 /** Linux: a descriptor that stands for a place only, so the folder need not be readable. Node.js does not name the flag. */
 const O_PATH = 0o10000000
+
+/** To make and remove names in a folder. */
+const OWNER_WRITES = 0o300
 
 export class Folder {
   /** Real path, as it was when the folder was opened. */
@@ -135,7 +139,7 @@ export class Folder {
 
   async makeLink(name: string, target: string, mtimeMs: number): Promise<void> {
     await symlink(target, await this.#at(name))
-    await lutimes(await this.#at(name), new Date(), mtimeMs / 1000)
+    await lutimes(await this.#at(name), new Date(), fileTime(mtimeMs))
   }
 
   /** What the symbolic link of that name says. */
@@ -148,9 +152,15 @@ export class Folder {
     return await this.enterOwn('.')
   }
 
+  /** Its owner may make names in it from now on, whatever its mode was. */
+  async makeWritable(): Promise<void> {
+    const { mode } = await this.#handle.stat()
+    if ((mode & OWNER_WRITES) !== OWNER_WRITES) await this.#handle.chmod((mode & 0o777) | OWNER_WRITES)
+  }
+
   async setModeAndTime(mode: number, mtimeMs: number): Promise<void> {
     await this.#handle.chmod(mode)
-    await this.#handle.utimes(new Date(), mtimeMs / 1000)
+    await this.#handle.utimes(new Date(), fileTime(mtimeMs))
   }
 
   async freeBytes(): Promise<number> {

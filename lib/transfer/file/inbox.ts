@@ -63,7 +63,7 @@ export class Inbox implements FileStore, TreeFolders {
     const enter = (makes: boolean) => this.#inTurn(() => this.#enterFor(components, makes))
     return {
       shownPath: components.join('/'),
-      isInbox: components.length === 0,
+      isInbox: folder => folder.path === this.folder,
       arrivals: this.#arrivals,
       enter,
     }

@@ -21,6 +21,8 @@ export interface TreeRoot {
 }
 
 interface WalkOptions {
+  /** Ends the walk with WEIR_CANCELLED. */
+  signal: AbortSignal
   /** Leaves symbolic links out that lead out of the tree. Without it they are an error. */
   skipsLinks: boolean
   /** Whether a file that was named, or a path below a folder that was named, is listed. Of a folder that is not, nothing is. */
@@ -33,6 +35,8 @@ interface Found {
   stat: Stats
 }
 
+const NEVER = new AbortController().signal
+
 export class LocalTree {
   readonly list = new TreeList()
   /** Sockets, pipes and devices, and links that were left out. */
@@ -43,9 +47,9 @@ export class LocalTree {
   /** Numbers of files that have several names, by device and inode. */
   readonly #inodes = new Map<string, number>()
 
-  /** Throws WEIR_NO_FILE for what cannot be read. */
+  /** Throws WEIR_NO_FILE for what cannot be read, and WEIR_CANCELLED. */
   static async walk(roots: readonly TreeRoot[], options: Partial<WalkOptions> = {}): Promise<LocalTree> {
-    const tree = new LocalTree({ skipsLinks: false, admits: () => true, ...options })
+    const tree = new LocalTree({ signal: NEVER, skipsLinks: false, admits: () => true, ...options })
     for (const root of roots) await tree.#addRoot(root)
     tree.list.close()
     tree.#inodes.clear()
@@ -82,17 +86,33 @@ export class LocalTree {
     else if (this.#options.admits(found.name, false)) await this.#add(found, 0, '', 0)
   }
 
+  async #namesIn(path: string): Promise<string[]> {
+    const names: string[] = []
+    for await (const { name } of entriesOf(path)) {
+      this.#checkGoesOn()
+      names.push(name)
+    }
+    return names
+  }
+
+  #checkGoesOn(): void {
+    if (this.#options.signal.aborted)
+      throw new WeirError('WEIR_CANCELLED', 'cancelled while its files were listed')
+  }
+
   /** In the order of their names, so that the same tree is the same list. */
   async #addContents(path: string, parent: number, below: string, depth: number): Promise<void> {
     const found: Found[] = []
-    const names = await readable(path, namesIn(path))
+    const names = await readable(path, this.#namesIn(path))
     await forEachAtOnce(names, async name => {
       if (isPartialName(name)) return
+      this.#checkGoesOn()
       const own = join(path, name)
       found.push({ name, path: own, stat: await readable(own, lstat(own)) })
     })
     found.sort((a, b) => Buffer.compare(bytesOf(a.name), bytesOf(b.name)))
     for (const one of found) {
+      this.#checkGoesOn()
       const own = below + one.name
       if (!this.#options.admits(own, one.stat.isDirectory())) continue
       await this.#add(one, parent, `${own}/`, depth)
@@ -144,16 +164,11 @@ export class LocalTree {
   }
 }
 
-async function namesIn(path: string): Promise<string[]> {
-  const names: string[] = []
-  for await (const { name } of entriesOf(path)) names.push(name)
-  return names
-}
-
 async function readable<T>(path: string, result: Promise<T>): Promise<T> {
   try {
     return await result
   } catch (cause) {
+    if (cause instanceof WeirError) throw cause
     throw new WeirError('WEIR_NO_FILE', `cannot read ${showBytes(path)}: ${whyNotRead(cause)}`, { cause })
   }
 }

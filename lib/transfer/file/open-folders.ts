@@ -18,7 +18,7 @@ export class OpenFolders {
 
   /**
    * @param root the folder that the tree is in; closed with the others
-   * @param makes whether folders that are missing are made
+   * @param makes whether folders that are missing are made, and those that are there made writable for their owner
    */
   constructor(root: Folder, list: TreeList, makes: boolean) {
     this.#root = root
@@ -58,8 +58,12 @@ export class OpenFolders {
   async #enter(number: number): Promise<Folder> {
     const { name, parent } = this.#list.of(number)
     return await this.use(parent, async above => {
-      if (this.#makes) await above.makeFolderIfMissing(name)
-      return await above.enterOwn(name)
+      if (!this.#makes) return await above.enterOwn(name)
+      await above.makeFolderIfMissing(name)
+      const folder = await above.enterOwn(name)
+      // An earlier transfer may have given it a mode without that. One that the system refuses shows when something is made in it.
+      await folder.makeWritable().catch(() => {})
+      return folder
     })
   }
 

@@ -43,6 +43,14 @@ function globOf(glob: string): Matches {
   const forFolders = glob.endsWith('/')
   const bare = forFolders ? glob.slice(0, -1) : glob
   const hasSlash = bare.includes('/')
+  if (
+    bare
+      .replace(/^\.?\//, '')
+      .split('/')
+      .some(part => part === '' || part === '.' || part === '..')
+  ) {
+    throw new WeirError('WEIR_BAD_ARGUMENT', `${glob} matches nothing: write a glob without //, . and ..`)
+  }
   const matches = picomatch(bare.replace(/^\//, ''), { dot: true })
   return (path, isFolder) => {
     if (forFolders && !isFolder) return false

@@ -7,9 +7,9 @@ import type { Folder } from './folder.js'
 export interface TreePlace {
   /** Path of the folder that users see, '' = the inbox itself. */
   readonly shownPath: string
-  /** The folder is the inbox, which has a list of its own. */
-  readonly isInbox: boolean
   readonly arrivals: Arrivals
+  /** The folder is the inbox, which has a list of its own. A link in the inbox may lead to it. */
+  isInbox(folder: Folder): boolean
   /** Opens it; where it is missing, makes it or returns null. */
   enter(makes: boolean): Promise<Folder | null>
 }

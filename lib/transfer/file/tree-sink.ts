@@ -14,6 +14,7 @@ import { type Arrivals, openPartial } from './arrivals.js'
 import { forEachAtOnce } from './at-once.js'
 import type { FileSink } from './file.js'
 import { OPEN_MODE } from './file-sink.js'
+import { fileTime } from './file-time.js'
 import type { Folder } from './folder.js'
 import { checkPlace, giveName } from './give-name.js'
 import { dataRuns } from './holes.js'
@@ -188,7 +189,7 @@ async function writeWhole(
   try {
     await writeBytes(handle, bytes, entry)
     await handle.chmod(entry.mode & 0o777)
-    await handle.utimes(new Date(), entry.mtimeMs / 1000)
+    await handle.utimes(new Date(), fileTime(entry.mtimeMs))
     await handle.sync()
     const file = await handle.stat()
     await giveName(folder, partial, { name: entry.name, overwrite })

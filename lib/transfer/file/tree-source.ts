@@ -40,6 +40,16 @@ export class TreeSource implements FileSource {
   }
 
   async #readPiece(into: Uint8Array, piece: Piece): Promise<void> {
+    try {
+      await this.#readOf(into, piece)
+    } catch (error) {
+      // Somebody has put a link in its place.
+      if ((error as NodeJS.ErrnoException).code === 'ELOOP') throw this.#changed(piece.number)
+      throw TransferFailure.from(error, `cannot read ${this.#layout.list.pathOf(piece.number)}`)
+    }
+  }
+
+  async #readOf(into: Uint8Array, piece: Piece): Promise<void> {
     const { number, offset, at, length } = piece
     const { size } = this.#layout.list.of(number)
     const bytes = into.subarray(at, at + length)

@@ -11,6 +11,7 @@ import { TreeLayout, WantedFiles } from '../protocol/tree-layout.js'
 import type { TreeList } from '../protocol/tree-list.js'
 import { forEachAtOnce } from './at-once.js'
 import type { FileSink, FileStore } from './file.js'
+import type { Folder } from './folder.js'
 import { OpenFolders } from './open-folders.js'
 import type { TreePlace } from './tree-place.js'
 import { TreeSink } from './tree-sink.js'
@@ -39,9 +40,7 @@ export class TreeStore implements FileStore {
 
   /** Finds out which files are wanted. Throws EXISTS if something would have to be replaced. */
   async choose(): Promise<void> {
-    if (this.#place.isInbox)
-      for (const { name, parent } of this.#list.entries) if (parent === 0) checkNotList(name)
-    const root = await this.#place.enter(false)
+    const root = await this.#enter(false)
     if (root === null) return this.#wantAll()
     const folders = new OpenFolders(root, this.#list, false)
     try {
@@ -64,7 +63,7 @@ export class TreeStore implements FileStore {
       )
     }
     const { arrivals, shownPath } = this.#place
-    const root = (await this.#place.enter(true))!
+    const root = (await this.#enter(true))!
     const folders = new OpenFolders(root, this.#list, true)
     try {
       const free = await root.freeBytes()
@@ -85,6 +84,19 @@ export class TreeStore implements FileStore {
       return await TreeSink.open(config)
     } catch (error) {
       await folders.close()
+      throw error
+    }
+  }
+
+  /** Each time it may be another folder: links can change meanwhile. */
+  async #enter(makes: boolean): Promise<Folder | null> {
+    const root = await this.#place.enter(makes)
+    if (root === null || !this.#place.isInbox(root)) return root
+    try {
+      for (const { name, parent } of this.#list.entries) if (parent === 0) checkNotList(name)
+      return root
+    } catch (error) {
+      await root.close()
       throw error
     }
   }

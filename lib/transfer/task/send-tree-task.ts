@@ -27,14 +27,15 @@ export class SendTreeTask implements Task {
   readonly #options: SendTreeOptions
   readonly #tree: LocalTree
 
-  /** Throws WEIR_NO_FILE, WEIR_UNREACHABLE, WEIR_REJECTED or WEIR_BAD_ARGUMENT. */
-  static async open(options: SendTreeOptions, common: Common): Promise<SendTreeTask> {
+  /** Throws WEIR_NO_FILE, WEIR_UNREACHABLE, WEIR_REJECTED, WEIR_BAD_ARGUMENT, and WEIR_CANCELLED after `signal`. */
+  static async open(options: SendTreeOptions, common: Common, signal: AbortSignal): Promise<SendTreeTask> {
     digestFor(options.digest)
     const { host, port = 0, roots, skipLinks: skipsLinks = false, exclude = [], include = [] } = options
     const admits = pathFilter(exclude, include)
     const remote = await resolveHost(host, common.verbs.address)
     const config = { ...common, remote, udpPort: port || undefined, peer: peerName(host, port) }
-    return new SendTreeTask(options, config, await LocalTree.walk(roots, { skipsLinks, admits }))
+    const tree = await LocalTree.walk(roots, { skipsLinks, admits, signal })
+    return new SendTreeTask(options, config, tree)
   }
 
   private constructor(options: SendTreeOptions, config: ActiveSessionConfig & Common, tree: LocalTree) {
