@@ -16,6 +16,9 @@ export const unlink = (path: string) => fs.unlink(fsPath(path))
 export const rename = (from: string, to: string) => fs.rename(fsPath(from), fsPath(to))
 export const link = (from: string, to: string) => fs.link(fsPath(from), fsPath(to))
 export const symlink = (target: string, path: string) => fs.symlink(fsPath(target), fsPath(path))
+export const chmod = (path: string, mode: number) => fs.chmod(fsPath(path), mode)
+export const utimes = (path: string, atime: Date, mtime: number | Date) =>
+  fs.utimes(fsPath(path), atime, mtime)
 export const lutimes = (path: string, atime: Date, mtime: number | Date) =>
   fs.lutimes(fsPath(path), atime, mtime)
 export const realpath = async (path: string) => textOf(await fs.realpath(fsPath(path), 'buffer'))

@@ -1,6 +1,7 @@
 /** Trees between real hosts: what arrives is equal, and what is there does not move. */
 import {
   chmodSync,
+  chownSync,
   lutimesSync,
   mkdirSync,
   readdirSync,
@@ -225,4 +226,22 @@ t.test("the inbox's own list, by a link that leads to the inbox", async t => {
   }
   t.match(await send({ directory: 'self/below' }, ''), { path: /weir-delivered/ }, 'elsewhere it is a file')
   t.same(readdirSync(inbox).sort(), ['below', 'self'])
+})
+
+t.test('a folder that its owner may not read', async t => {
+  const folder = await scratch(t)
+  const path = join(folder, 'shut')
+  mkdirSync(path, 0o000)
+  if (process.getuid?.() === 0) {
+    for (const of of [folder, path]) chownSync(of, 65_534, 65_534)
+    process.seteuid!(65_534)
+    t.teardown(() => process.seteuid!(0))
+  }
+  const above = await Folder.open(folder)
+  const shut = await above.enterOwn('shut')
+  await shut.setModeAndTime(0o111, 1_000_000)
+  t.match(statSync(path), { mode: 0o40111, mtimeMs: 1_000_000 })
+  await shut.makeWritable()
+  t.equal(statSync(path).mode & 0o777, 0o311)
+  for (const open of [shut, above]) await open.close()
 })

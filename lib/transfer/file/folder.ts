@@ -8,6 +8,7 @@ import { constants, existsSync, type Stats } from 'node:fs'
 import type { FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import {
+  chmod,
   type Entry,
   entriesOf,
   link,
@@ -23,6 +24,7 @@ import {
   statfs,
   symlink,
   unlink,
+  utimes,
 } from '../../fs-by-text.js'
 import { TransferFailure } from '../protocol/failure.js'
 import { liesIn } from '../protocol/names.js'
@@ -155,12 +157,13 @@ export class Folder {
   /** Its owner may make names in it from now on, whatever its mode was. */
   async makeWritable(): Promise<void> {
     const { mode } = await this.#handle.stat()
-    if ((mode & OWNER_WRITES) !== OWNER_WRITES) await this.#handle.chmod((mode & 0o777) | OWNER_WRITES)
+    if ((mode & OWNER_WRITES) !== OWNER_WRITES) await chmod(await this.#own(), (mode & 0o777) | OWNER_WRITES)
   }
 
   async setModeAndTime(mode: number, mtimeMs: number): Promise<void> {
-    await this.#handle.chmod(mode)
-    await this.#handle.utimes(new Date(), fileTime(mtimeMs))
+    const own = await this.#own()
+    await chmod(own, mode)
+    await utimes(own, new Date(), fileTime(mtimeMs))
   }
 
   async freeBytes(): Promise<number> {
@@ -179,6 +182,11 @@ export class Folder {
 
   async close(): Promise<void> {
     await this.#handle.close()
+  }
+
+  /** For calls that refuse a descriptor which stands for a place only. */
+  async #own(): Promise<string> {
+    return this.#byDescriptor ? `${DESCRIPTORS}/${this.#handle.fd}` : await this.#at('.')
   }
 
   async #at(name: string): Promise<string> {

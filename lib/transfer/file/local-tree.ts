@@ -97,7 +97,7 @@ export class LocalTree {
 
   #checkGoesOn(): void {
     if (this.#options.signal.aborted)
-      throw new WeirError('WEIR_CANCELLED', 'cancelled while its files were listed')
+      throw new WeirError('WEIR_CANCELLED', 'the transfer was cancelled while its files were listed')
   }
 
   /** In the order of their names, so that the same tree is the same list. */

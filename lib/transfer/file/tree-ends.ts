@@ -28,10 +28,14 @@ export async function settleFolders(list: TreeList, folders: OpenFolders): Promi
   for (let number = list.entries.length; number > 0; number--) {
     const { kind, mode, mtimeMs } = list.of(number)
     if (kind !== 'FOLDER') continue
-    await folders.use(number, async folder => {
-      await folder.setModeAndTime(mode & 0o777, mtimeMs)
-      await folder.sync()
-    })
+    try {
+      await folders.use(number, async folder => {
+        await folder.setModeAndTime(mode & 0o777, mtimeMs)
+        await folder.sync()
+      })
+    } catch (error) {
+      throw TransferFailure.from(error, `cannot set mode and time of the folder ${list.pathOf(number)}`)
+    }
   }
   await folders.use(0, folder => folder.sync())
 }
