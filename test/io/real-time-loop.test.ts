@@ -114,3 +114,66 @@ t.test('a single look that takes long, by an interrupt say, costs no spinning', 
   const { spins } = await afterOneWake(n => (n % 10 === 5 ? 100_000 : 2_000))
   t.ok(spins > SPIN_NS / 100_000, `it looked ${spins} times`)
 })
+
+/** The sleeps of a loop while its driven one is so patient: those that an arrival ends, and those that none does, ns. */
+async function sleepsOf(
+  patienceNs: Nanos,
+  busyPoll = false,
+): Promise<{ waiter: QuietWaiter; deaf: Nanos[] }> {
+  const waiter = new QuietWaiter(() => 0)
+  const deaf: Nanos[] = []
+  const { wait } = Atomics
+  Atomics.wait = ((_array: Int32Array, _index: number, _value: number, ms: number) => {
+    const ns = Math.round(1e6 * ms)
+    deaf.push(ns)
+    waiter.now += ns
+    return 'timed-out'
+  }) as typeof Atomics.wait
+  let rounds = 0
+  const driven = {
+    round: () => {
+      rounds++
+      return false
+    },
+    nextDeadline: () => NEVER,
+    patienceNs: () => patienceNs,
+  }
+  const clock = () => {
+    waiter.now += TURN_NS
+    return waiter.now
+  }
+  const onError = (error: unknown) => t.fail(String(error))
+  const loop = new RealTimeLoop(driven, { clock, spinNs: SPIN_NS, busyPoll, waiter, onError })
+  try {
+    loop.start()
+    for (let turns = 0; turns < 200 && waiter.armed === 0; turns++) await new Promise(setImmediate)
+  } finally {
+    loop.close()
+    Atomics.wait = wait
+  }
+  t.equal(rounds, 1)
+  return { waiter, deaf }
+}
+
+t.test('a patient driven one: neither spinning nor naps that each arrival ends', async t => {
+  for (const [patienceNs, sleepNs] of [
+    [400_000, 400_000],
+    [50_000_000, 1_000_000],
+  ] as const) {
+    const { waiter, deaf } = await sleepsOf(patienceNs)
+    t.ok(deaf.length > 0)
+    t.same([...new Set(deaf)], [sleepNs])
+    t.equal(waiter.naps, 0)
+    t.ok(waiter.spins <= deaf.length + 2, `${waiter.spins} looks`)
+    t.equal(waiter.armed, 1, 'it leaves the waiting to the waiter in the end')
+  }
+})
+
+t.test('sleeps that Linux cannot keep, and a loop that polls: as without patience', async t => {
+  const short = await sleepsOf(59_000)
+  t.same(short.deaf, [])
+  t.ok(short.waiter.naps > 0)
+  const polling = await sleepsOf(400_000, true)
+  t.same(polling.deaf, [])
+  t.equal(polling.waiter.naps, 0)
+})
