@@ -270,13 +270,22 @@ export const CONFLICTS: readonly ConflictRow[] = [
     holds: ({ cc, start }) => cc !== undefined && start === 'line-rate' && lacksLossReaction(cc),
   },
   {
+    // The start decides where `patched` is not given.
     group: 'cc',
-    options: ['recovery'],
+    options: ['hyperAfter', 'hyperSteps', 'hyperBelowLow'],
+    when: 'patched is not given and flows begin carefully',
+    mend: 'patched to false',
+    holds: ({ cc, start }, name) =>
+      cc?.options?.[name] !== undefined && start === 'careful' && isPatchedByStart(cc),
+  },
+  {
+    group: 'cc',
+    options: ['recovery', 'minRate', 'intervalMost'],
     when: 'cc is rocc and no switch has rocc',
     mend: 'rocc: {} of a switch',
     only: 'files',
-    holds: ({ cc, ratingSwitches }) =>
-      cc?.options?.recovery !== undefined && ratingSwitches === 0 && ccTakesFairRates(cc.name),
+    holds: ({ cc, ratingSwitches }, name) =>
+      cc?.options?.[name] !== undefined && ratingSwitches === 0 && ccTakesFairRates(cc.name),
   },
   {
     // A daemon answers whatever its peers ask for, and other RoCEv2 hosts unasked.
@@ -399,6 +408,11 @@ function noTelemetry({ names = [] }: Modes): string {
   return acksCollect({ names } as Modes)
     ? `cc is ${name}, whose acknowledgements alone collect telemetry`
     : `cc is ${name}, which uses no telemetry`
+}
+
+/** Whether flows that begin carefully are patched because nothing was said. */
+function isPatchedByStart({ name, options = {} }: GivenController): boolean {
+  return options.patched === undefined && ccOptions(name).some(spec => spec.name === 'patched')
 }
 
 /** One that is off by default is refused with the options of the controller. */

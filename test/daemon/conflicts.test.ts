@@ -110,6 +110,11 @@ const EXAMPLES: Readonly<Record<string, Example>> = {
     typed: ['--cc', 'hpcc', '--cc-option', 'lossBeta=0.5', '--start', 'line-rate'],
     file: 'cc: {name: hpcc, lossBeta: 0.5}',
   },
+  'cc: patched is not given and flows begin carefully': {
+    name: 'hyperAfter',
+    typed: ['--cc', 'timely', '--cc-option', 'hyperAfter=3'],
+    file: 'cc: {name: timely, hyperAfter: 3}\ntransport: {start: careful}',
+  },
   'cc: cc is rocc and no switch has rocc': { name: 'recovery', file: 'cc: {name: rocc, recovery: 3}' },
   'transport: no flow has a cc that asks for CNPs, such as dcqcn': {
     name: 'cnpPriority',

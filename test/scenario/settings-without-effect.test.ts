@@ -116,6 +116,36 @@ t.test('the reaction to losses that flows which begin at line rate do not have',
   }
 })
 
+t.test('bounds on fair rates that no switch sends', async t => {
+  const why = /has no effect while cc is rocc and no switch has rocc/
+  checkProblems(t, BASE, [
+    ['switches: [s1]\ncc: {name: rocc, ¦minRate: 1Mbps}', [why]],
+    ['switches: [s1]\ncc: {name: rocc, ¦intervalMost: 1ms}', [why]],
+  ])
+  for (const right of [
+    'switches: {s1: {rocc: {}}}\ncc: {name: rocc, minRate: 1Mbps, intervalMost: 1ms}',
+    // Other controllers have a minRate of their own.
+    'switches: [s1]\ncc: {name: timely, minRate: 1Mbps}',
+  ]) {
+    t.doesNotThrow(() => parseScenario(BASE + right, 'x.yaml'), right)
+  }
+})
+
+t.test('HAI of TIMELY in flows that begin carefully, which are patched', async t => {
+  const why = /has no effect while patched is not given and flows begin carefully.*set patched to false/
+  const careful = 'switches: [s1]\ntransport: {start: careful}\n'
+  checkProblems(t, BASE, [
+    [`${careful}cc: {name: timely, ¦hyperSteps: 3}`, [why]],
+    [`${careful}cc: {name: timely, ¦hyperBelowLow: true}`, [why]],
+  ])
+  for (const right of [
+    `${careful}cc: {name: timely, patched: false, hyperSteps: 3}`,
+    'switches: [s1]\ncc: {name: timely, hyperSteps: 3, hyperBelowLow: true}',
+  ]) {
+    t.doesNotThrow(() => parseScenario(BASE + right, 'x.yaml'), right)
+  }
+})
+
 t.test('hosts as hops in virtual time, which have no queue of their own', async t => {
   const scenario = parseScenario(`${BASE}switches: [s1]\ntelemetry: {hostHop: true}`, 'x.yaml')
   t.throws(() => new VirtualRun(scenario), {

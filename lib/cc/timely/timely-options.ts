@@ -83,7 +83,7 @@ export const TIMELY_OPTIONS: readonly OptionSpec[] = [
     min: 1,
     max: 1000,
     default: 5,
-    doc: 'hyperactive increase (HAI) begins with the so manieth event in a row with a gradient of 0 or less (section 4.3)',
+    doc: 'hyperactive increase (HAI) begins with the event of this number in a row with a gradient of 0 or less (section 4.3)',
     idle: [{ while: { patched: true } }],
   },
   {
