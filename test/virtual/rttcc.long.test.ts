@@ -47,8 +47,8 @@ t.test('a thousand flows that begin at line rate become equal, and their queue g
   t.comment(`${dropsOf(early!)} drops by ${EARLY_MS} ms, ${dropsOf(after!)} by ${UNTIL_MS} ms`)
   t.comment(`Jain's index ${jain}, ${used} of the link used, ${queueBytes} bytes wait in the end`)
   t.equal(dropsOf(after!), dropsOf(early!), 'nothing is dropped once the first windows are through')
-  t.ok(jain > 0.9, `Jain's index ${jain}`)
-  t.ok(Math.min(...moved) > (0.25 * sum) / FLOWS, 'none starves')
+  t.ok(jain > 0.95, `Jain's index ${jain}`)
+  t.ok(Math.min(...moved) > (0.5 * sum) / FLOWS, 'none starves')
   t.ok(used > 0.9, `${used} of the link`)
   // T + queue + step x log2(1000) = 6.5 T of delay: half a MB; on its way there, less than a tenth of the buffer.
   t.ok(queueBytes < 3.3e6, `${queueBytes} bytes wait`)
