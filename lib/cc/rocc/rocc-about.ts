@@ -6,6 +6,6 @@ export const ROCC_ABOUT: About = {
   switches: 'work out fair rates (`rocc`)',
   host: '',
   loss: 'a loss leaves lossBeta of what was in flight as a window, at most once in a round trip; a timeout leaves one packet, and slow start follows; also in flows that begin at line rate',
-  plainNetworks: { works: true, how: 'only losses slow it down' },
+  plainNetworks: { works: true, how: 'only losses slow it down; many flows drop more than with cubic' },
   foreignPeers: { works: true, how: 'as receivers' },
 }
