@@ -25,6 +25,4 @@ export interface Node {
    * `frame.departNs` the time at which its last bit has left. The caller owns the frame.
    */
   pollTransmit(now: Nanos): Frame | null
-  /** How long a frame that has arrived may wait for `onFrame`, so that several come together. Default: not at all. */
-  patienceNs?(now: Nanos): Nanos
 }

@@ -27,7 +27,6 @@ import type { Flow } from './flow/flow.js'
 import { FlowTable } from './flow/flow-table.js'
 import { PacketSizes } from './flow/packet-sizes.js'
 import { PathLengths } from './flow/path-lengths.js'
-import { Patience } from './flow/patience.js'
 import { PathSelector } from './paths/path-selector.js'
 import { Feedback } from './rx/feedback.js'
 import { type RxEvents, RxPipeline } from './rx/rx-pipeline.js'
@@ -95,7 +94,6 @@ export class Nic implements Node, Verbs, RxEvents {
   readonly #isDirty: Uint8Array
   #dispatching = false
   readonly #completion = new Completion()
-  readonly #patience = new Patience()
   /** The priority of the packets of a run that have not been handed out. */
   #runPriority = 0
   /** When the host's link is free again, or a frame is to be asked for again. */
@@ -295,10 +293,6 @@ export class Nic implements Node, Verbs, RxEvents {
     const due = this.#datagrams === null ? send : Math.min(send, this.#datagrams.nextTimeout())
     const ready = due === NEVER ? NEVER : Math.max(due, this.#linkBusyUntil)
     return Math.min(ready, this.pfc.nextTimeout(), this.#timers.firstTime(), this.#connections.nextTimeout())
-  }
-
-  patienceNs(now: Nanos): Nanos {
-    return this.#patience.ns(now)
   }
 
   pollTransmit(now: Nanos): Frame | null {
@@ -553,7 +547,6 @@ export class Nic implements Node, Verbs, RxEvents {
     this.#choosePath(now, flow)
     this.#scheduler.update(flow, now)
     this.#setTimer(now, flow)
-    this.#patience.note(flow.roundTripNs)
     if (flow.completions.pending > 0 || ending.hasNews || ending.endsNs !== NEVER) this.#markDirty(flow)
   }
 

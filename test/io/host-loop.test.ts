@@ -5,7 +5,7 @@ import type { Node } from '../../lib/frame/node.js'
 import { HostLoop } from '../../lib/io/loop/host-loop.js'
 import { type Port, PortCounters } from '../../lib/io/port.js'
 import { VxlanPort } from '../../lib/io/ports/vxlan-port.js'
-import { type Nanos, NEVER, SECOND } from '../../lib/time/nanos.js'
+import { type Nanos, NEVER } from '../../lib/time/nanos.js'
 import * as bth from '../../lib/wire/ib/bth.js'
 import { Opcode } from '../../lib/wire/ib/opcode.js'
 import { udpFrame4, until } from './helpers.js'
@@ -430,28 +430,4 @@ t.test('after close no round runs', async t => {
   await new Promise(resolve => setTimeout(resolve, 20))
   t.equal(loop.rounds, 0)
   await Promise.all([a.close(), b.close()])
-})
-
-t.test('it is as patient as its node, but no longer than sixteen packets take to arrive', async t => {
-  const pool = new FramePool(80)
-  const port = new FullPort(pool, 0)
-  const node: Node = {
-    onFrame: (_now, _port, frame) => pool.give(frame),
-    onTimeout() {},
-    nextTimeout: () => NEVER,
-    pollTransmit: () => null,
-    patienceNs: () => 625_000,
-  }
-  const loop = new HostLoop({ node, port })
-  /** @param gapNs between two of ten packets */
-  const patience = (gapNs: number) => {
-    for (const atNs of [SECOND, SECOND + 10 * gapNs]) {
-      port.waiting = 10
-      loop.round(atNs)
-    }
-    return loop.patienceNs(SECOND)
-  }
-  t.equal(patience(87_000), 625_000, 'packets of 1 KiB at 100 Mbit/s')
-  t.equal(patience(8_700), 16 * 8_700, 'at 1 Gbit/s')
-  t.end()
 })

@@ -32,8 +32,6 @@ interface HostLoopOptions {
 const RECEIVED_FRAMES = 64
 /** Most packets sent in one round, but for the rest of a run. */
 const SENT_FRAMES = 128
-/** Packets that are to arrive while the loop is patient. */
-const GATHERED_PACKETS = 16
 /**
  * Rounds for which deadlines wait until all arrived frames are taken in. A deadline means silence, and the
  * packet that would break the silence may be behind other frames. This number of rounds empties any receive
@@ -53,9 +51,6 @@ export class HostLoop implements Driven {
   readonly #intake: Intake | null
   /** Acknowledgements, which leave behind the other frames of their round, SENT_FRAMES at most. */
   readonly #behind: Frame[] = []
-  /** When a round last took in frames, and the time from one packet to the next before it. */
-  #tookNs: Nanos = 0
-  #gapNs: Nanos = 0
   /** Consecutive rounds that did not take in all arrived frames. */
   #fullRounds = 0
 
@@ -133,10 +128,6 @@ export class HostLoop implements Driven {
       if (received === packets && this.#loop.polls) answered = this.#send(now)
     }
     this.#intake?.took(bytes, this.#port.waitingBytes())
-    if (received > 0) {
-      this.#gapNs = (begun - this.#tookNs) / received
-      this.#tookNs = begun
-    }
     this.#keepDeadlines(now, received >= RECEIVED_FRAMES)
     const sent = this.#send(now)
     if (this.#intake?.wantsEnd) this.#intake.end(this.now())
@@ -176,11 +167,6 @@ export class HostLoop implements Driven {
     this.#fullRounds = moreWaits ? this.#fullRounds + 1 : 0
     if (this.#fullRounds % DEADLINES_PUT_OFF_ROUNDS !== 0) return
     if (this.#node.nextTimeout() <= now) this.#node.onTimeout(now)
-  }
-
-  /** No longer than so few packets take to arrive as any socket has room for. */
-  patienceNs(now: Nanos): Nanos {
-    return Math.min(this.#node.patienceNs?.(now) ?? 0, GATHERED_PACKETS * this.#gapNs)
   }
 
   nextDeadline(): Nanos {

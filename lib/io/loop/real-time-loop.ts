@@ -1,4 +1,4 @@
-import { MILLISECOND, type Nanos, NEVER } from '../../time/nanos.js'
+import { type Nanos, NEVER } from '../../time/nanos.js'
 import type { Waiter } from '../waiter.js'
 import { monotonicNs } from './clock.js'
 
@@ -8,8 +8,6 @@ export interface Driven {
   round(now: Nanos): boolean
   /** When the next round is due if nothing happens before, or NEVER. */
   nextDeadline(): Nanos
-  /** How long something that has arrived may wait for its round, so that more comes with it. Default: not at all. */
-  patienceNs?(now: Nanos): Nanos
 }
 
 interface RealTimeLoopOptions {
@@ -58,12 +56,6 @@ const LINGER_NS: Nanos = 2_000_000
  */
 const CONTENDED_NS: Nanos = 30_000
 const CONCEDE_NS: Nanos = 20_000_000
-/**
- * Where its driven one is patient the loop neither spins nor lets arrivals wake it, as long as some come: it looks for them this often.
- * Linux wakes a thread some 60 us late, so it sleeps no shorter than that. It costs some 50 us of CPU time to sleep and wake.
- */
-const PATIENCE_LEAST_NS: Nanos = 60_000
-const PATIENCE_MOST_NS: Nanos = 1 * MILLISECOND
 /** Slow yields in a row that count. A single one may be due to an interrupt or garbage collection. */
 const CONTENDED_LOOKS = 2
 /**
@@ -100,8 +92,6 @@ export class RealTimeLoop {
   #concedeUntil: Nanos = 0
   /** Until when the loop sleeps in the waiter on its own thread. */
   #lingerUntil: Nanos = 0
-  /** What the driven one said last. */
-  #patienceNs: Nanos = 0
   /** Number of rounds so far. */
   rounds = 0
 
@@ -213,8 +203,6 @@ export class RealTimeLoop {
     this.#woken = false
     this.rounds++
     if (this.#driven.round(now)) this.#woken = true
-    this.#patienceNs = this.#driven.patienceNs?.(now) ?? 0
-    if (this.#isPatient) this.#spinUntil = 0
   }
 
   /** Decides how to wait for the next round. */
@@ -238,10 +226,6 @@ export class RealTimeLoop {
     if (this.#waiter !== null) this.#lingerUntil = now + this.#spinNs + LINGER_NS
   }
 
-  get #isPatient(): boolean {
-    return this.#patienceNs >= PATIENCE_LEAST_NS
-  }
-
   #spins(now: Nanos): boolean {
     return now < this.#spinUntil || this.#pollers > 0
   }
@@ -250,11 +234,6 @@ export class RealTimeLoop {
    * Sleeps for a part of the time to the deadline. Then the next turn of the event loop polls the sockets.
    */
   #napUntil(deadline: Nanos, now: Nanos): Nanos {
-    if (this.#isPatient) {
-      const ns = Math.min(deadline - now, this.#patienceNs, PATIENCE_MOST_NS)
-      Atomics.wait(this.#nap, 0, 0, ns / 1e6)
-      return this.#clock()
-    }
     const hasCore = this.#spinNs > 0 && now >= this.#concedeUntil
     const ns = Math.min(deadline - now, hasCore ? SHORT_NAP_NS : NAP_MOST_NS)
     // Without a waiter the thread wakes some 60 us late, by Linux's timer slack. To spin for that long would

@@ -116,16 +116,6 @@ export class Flow implements QpObserver {
     this.stats.feedbackRefused = refusedTexts
   }
 
-  /**
-   * A round trip that this end has measured: the peer's probes show one, and so do acknowledgements to the end that asked for the
-   * connection. 0 = none: the handshake alone includes the time that an application takes.
-   */
-  get roundTripNs(): Nanos {
-    const { roundTripNs } = this.receiver
-    if (roundTripNs !== NEVER) return roundTripNs
-    return this.handshake.active && this.stats.ackedBytes > 0 ? this.stats.rttNs : 0
-  }
-
   get qp(): QueuePair {
     return this.#qp
   }

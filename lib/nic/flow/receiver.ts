@@ -13,9 +13,6 @@ const NO_PART = -1
 /** A peer that says nothing of itself gets one CNP at most in so much time (Zhu et al., SIGCOMM 2015, section 3.1: N). */
 const PLAIN_CNP_INTERVAL_NS: Nanos = 50 * MICROSECOND
 
-/** Probes behind the first one of a row that show a round trip. */
-const PROBES_IN_ROW = 3
-
 /** What a flow owes its peer for what the peer has sent, beside the queue pair's acknowledgements. */
 export class Receiver {
   /** Telemetry that waits to be sent back. */
@@ -30,10 +27,6 @@ export class Receiver {
   /** When the last CNP left, and when the next one is due because a mark has come since. */
   #cnpNs: Nanos = Number.NEGATIVE_INFINITY
   #cnpDueNs: Nanos = NEVER
-  /** Probes that arrived one behind the other, after the first of them, and when that was. */
-  #probesInRow = 0
-  #rowBeganNs: Nanos = 0
-  #roundTripNs: Nanos = NEVER
   /** The newest request that has arrived, -1 = none yet. */
   #arrivedPsn = -1
   #arrivedNs: Nanos = 0
@@ -42,8 +35,7 @@ export class Receiver {
   #pathAnswers: PathAnswers | null = null
   #notifyKind = 0
   #notifyPsn = 0
-  /** -2 = no probe has arrived. */
-  #answerSequence = -2
+  #answerSequence = 0
   #unechoedResponses = 0
   #answerAsked = false
   #marked = false
@@ -86,11 +78,6 @@ export class Receiver {
   /** Acknowledgements tell how the packet arrived. */
   get stamps(): boolean {
     return this.#stamps || this.#tellsHops
-  }
-
-  /** The round trip that the peer's probes have shown; NEVER = none has. */
-  get roundTripNs(): Nanos {
-    return this.#roundTripNs
   }
 
   /** A request has arrived and was taken. @param hopLimit with which it came */
@@ -224,20 +211,8 @@ export class Receiver {
     return true
   }
 
-  /**
-   * A probe of the peer's has arrived. The peer sends the next one when the answer to the last has come, so the time between two is a
-   * round trip, and more if the peer was late.
-   */
-  onProbe(now: Nanos, sequence: number): void {
-    if (sequence === this.#answerSequence + 1) this.#probesInRow++
-    else {
-      this.#probesInRow = 0
-      this.#rowBeganNs = now
-    }
+  onProbe(sequence: number): void {
     this.#answerSequence = sequence
-    // A host that was late with one probe is early with the next: the mean of several says more than the least.
-    if (this.#probesInRow >= PROBES_IN_ROW)
-      this.#roundTripNs = Math.min(this.#roundTripNs, (now - this.#rowBeganNs) / this.#probesInRow)
   }
 
   onPathProbe(frame: Frame): void {

@@ -89,7 +89,7 @@ export class Feedback {
     switch (opcode) {
       case Opcode.PROBE:
         if (flow.receiver.control !== null && frame.shim >= 0) this.#newInt(now, flow, frame)
-        flow.receiver.onProbe(now, bth.psn(frame.view, frame.bth))
+        flow.receiver.onProbe(bth.psn(frame.view, frame.bth))
         this.#control.push(flow, Control.ANSWER)
         return true
       case Opcode.NOTIFY:
