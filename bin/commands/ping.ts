@@ -9,6 +9,7 @@ import { LatencyRecorder } from '../../lib/perf/latency.js'
 import { SECOND } from '../../lib/time/nanos.js'
 import { formatDuration } from '../../lib/units/units.js'
 import { cancelOnSignal } from '../cancel-on-signal.js'
+import { untilAborted } from '../until-aborted.js'
 import { commandOf } from './names.js'
 import { ADDRESS, OWN_IO, OWN_UDP_PORT, openOwnHost } from './own-host.js'
 import { addValueOptions, valuesOf } from './value-options.js'
@@ -158,15 +159,10 @@ async function pings(
   times: LatencyRecorder,
   { signal, onPing }: { signal: AbortSignal; onPing: (n: number, ns: number) => void },
 ): Promise<void> {
-  const ended = new Promise<null>(resolve =>
-    signal.addEventListener('abort', () => resolve(null), { once: true }),
-  )
   for (let n = 1; n <= count && !signal.aborted; n++) {
     const due = performance.now() + intervalNs / 1e6
-    const answer = client.ping(verify)
     // A ping that is under way when the command ends has no outcome.
-    answer.catch(() => {})
-    const ns = await Promise.race([answer, ended])
+    const ns = await untilAborted(client.ping(verify), signal)
     if (ns === null) return
     times.record(ns)
     onPing(n, ns)
