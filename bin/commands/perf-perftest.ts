@@ -213,7 +213,12 @@ function show(test: Test, { json, histogram }: PerftestValues, report: PerfRepor
 async function serve(host: OwnHost, test: Test, values: PerftestValues, signal: AbortSignal): Promise<void> {
   const { op, json, perftestPort: port = PERFTEST_PORT } = values
   const exact = sizeOf(test, values)
-  const size = test === 'lat' && op === 'write' ? exact : Math.max(exact, LISTENING_BYTES)
+  const isExact = test === 'lat' && op === 'write'
+  if (!isExact && values.sizeBytes !== undefined && values.sizeBytes <= LISTENING_BYTES)
+    throw bad(
+      `--size has no effect on a listening end up to ${LISTENING_BYTES >> 20} MiB: its clients choose it, except those of ib_write_lat`,
+    )
+  const size = isExact ? exact : Math.max(exact, LISTENING_BYTES)
   const onLeft = (left: Left) => process.stdout.write(json ? `${leftJson(left)}\n` : leftLine(left))
   const server = await PerftestServer.listen(host, { test, op: op as PerftestOp, size, port }, onLeft)
   if (!json) {

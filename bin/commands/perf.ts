@@ -10,7 +10,7 @@ import {
 } from '../../lib/client/daemon-client.js'
 import { WeirError } from '../../lib/errors.js'
 import { OPS } from '../../lib/interop/perftest/tests.js'
-import type { CommandOption } from '../../lib/options/option.js'
+import type { CommandOption, IdleRule } from '../../lib/options/option.js'
 import { DEPTH, DURATION, ITERATIONS, OP, PATH_MTU, QPS, SIZE, WARMUP } from '../../lib/perf/perf-options.js'
 import { cancelOnSignal } from '../cancel-on-signal.js'
 import { addCongestionFlags, ccOption } from './congestion-flags.js'
@@ -112,7 +112,7 @@ function optionsOf(test: Test) {
     PEER_PORT,
     ...PERFTEST_OPTIONS,
     flag('histogram', 'print the distribution of the times', {
-      idle: [{ while: { json: true }, why: '--json prints it anyway', mend: 'no --json' }],
+      idle: [{ while: { json: true }, why: '--json prints it anyway', mend: 'no --json' }, HISTOGRAM_IDLE],
     }),
     flag('json', 'print the outcome as JSON'),
   ]
@@ -134,6 +134,9 @@ interface PerfValues {
   busyPoll?: boolean
   port?: number
 }
+
+/** A listening end has no times: its clients measure. */
+const HISTOGRAM_IDLE: IdleRule = { ...CLIENTS_ONLY, why: 'the other end measures' }
 
 /** Sizes of perftest's `-a`: 2 B to 8 MiB. */
 const ALL_SIZES = Array.from({ length: 23 }, (_, i) => 2 << i)
@@ -159,7 +162,11 @@ function testCommand(test: Test): Command {
   addValueOptions(command, optionsOf(test))
   withSocketOption(command)
   addCongestionFlags(command)
-  return command.action((host: string | undefined, flags: PerfFlags) => runPerf(test, host, flags))
+  return command.action((host: string | undefined, flags: PerfFlags) => {
+    if (flags.perftest && command.getOptionValueSource('socket') === 'cli')
+      throw bad('--socket has no effect with --perftest: no daemon takes part')
+    return runPerf(test, host, flags)
+  })
 }
 
 async function runPerf(test: Test, host: string | undefined, flags: PerfFlags): Promise<void> {
@@ -167,6 +174,7 @@ async function runPerf(test: Test, host: string | undefined, flags: PerfFlags): 
     const { telemetry = [], paths = [], ccOption } = flags
     if (telemetry.length + paths.length > 0)
       throw bad("--telemetry and --paths have no effect with --perftest: perftest's hosts do neither")
+    checkCcOption(flags)
     await runPerftest(test, host, valuesOf(optionsOf(test), flags) as PerftestValues, ccOption)
     return
   }
@@ -250,12 +258,16 @@ function congestionOf(
   cc = '',
   { ccOption = [], telemetry = [], paths = [] }: PerfFlags,
 ): Pick<PerfRequest, 'congestionControl' | 'options' | 'telemetry' | 'paths'> {
-  if (cc === '' && ccOption.length > 0) throw bad('--cc-option is of a congestion control: name it by --cc')
+  checkCcOption({ cc, ccOption })
   const options = Object.entries(cc === '' ? {} : parseCcOptions(cc, ccOption))
   parseTelemetrySettings(telemetry)
   parsePathSettings(paths)
   const numbers = Object.fromEntries(options.map(([name, value]) => [name, Number(value)]))
   return { congestionControl: cc, options: numbers, telemetry, paths }
+}
+
+function checkCcOption({ cc = '', ccOption = [] }: Pick<PerfFlags, 'cc' | 'ccOption'>): void {
+  if (cc === '' && ccOption.length > 0) throw bad('--cc-option is of a congestion control: name it by --cc')
 }
 
 function bad(text: string): WeirError {

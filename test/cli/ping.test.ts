@@ -95,6 +95,13 @@ t.test('what is refused, and how it is said', async t => {
     [`perf lat ${nobody} --perftest --op atomic --size 16`, /an atomic has 8 bytes/],
     [`perf bw ${nobody} --perftest --telemetry hostHop=false`, /--telemetry and --paths have no effect/],
     ['perf bw --perftest', /name the host of the server, or --listen/],
+    [`perf bw ${nobody} --perftest --cc-option minRate=1Mbps`, /--cc-option is of a congestion control/],
+    [`perf bw ${nobody} --perftest --socket /tmp/x`, /--socket has no effect/],
+    ['perf bw --listen --perftest --histogram', /--histogram has no effect/],
+    [
+      `perf bw --listen --perftest --size 4KiB --address ${here}`,
+      /--size has no effect on a listening end up to 8 MiB/,
+    ],
     ['perf bw', /name the host to measure to/],
     [
       `perf bw ${nobody} --perftest --address ${here}`,
