@@ -82,11 +82,17 @@ export class PerftestServer {
     const remote = socket.remoteAddress?.split('%', 1)[0]
     if (remote === undefined || this.#sessions.size === CLIENTS_MAX) {
       socket.destroy()
+      if (remote !== undefined) this.#turnAway(remote)
       return
     }
     this.#open.add(socket)
     socket.once('close', () => this.#open.delete(socket))
     void this.#serve(new TcpExchange(socket, remote), false)
+  }
+
+  #turnAway(remote: string): void {
+    const text = `turned away: ${CLIENTS_MAX} clients are here, as many as may`
+    this.#onLeft({ remote, version: null, report: null, error: new WeirError('WEIR_FULL', text) })
   }
 
   async #accept(): Promise<void> {
@@ -102,8 +108,10 @@ export class PerftestServer {
         session => session.awaitsConnection && session.remote === connection.remote,
       )
       if (waits !== undefined) waits.take(connection)
-      else if (this.#sessions.size === CLIENTS_MAX) void connection.disconnect()
-      else void this.#serveByManager(connection)
+      else if (this.#sessions.size === CLIENTS_MAX) {
+        void connection.disconnect()
+        this.#turnAway(connection.remote)
+      } else void this.#serveByManager(connection)
     }
   }
 

@@ -174,6 +174,26 @@ t.test('two hosts', async t => {
     socket.destroy()
   })
 
+  t.test('a client for which no place is left is turned away, and the outcome says so', async t => {
+    const at = await serving(t, b)
+    const places = await Promise.all(Array.from({ length: 16 }, () => dial(at)))
+    // Each has its place once the server answers.
+    for (const { socket, read } of places) {
+      socket.write(Buffer.from(VERSION, 'hex'))
+      await read(16)
+    }
+    const { socket, read } = await dial(at)
+    t.equal(await read(16), '')
+    t.match((await at.left()).error, { code: 'WEIR_FULL', message: /turned away: 16 clients are here/ })
+    socket.destroy()
+    for (const place of places) {
+      place.socket.destroy()
+      t.match((await at.left()).error, { code: 'WEIR_CONNECTION_LOST' })
+    }
+    t.equal((await runClient(a, b.about.address, options({}))).messages, 20)
+    await at.left()
+  })
+
   for (const byManager of [false, true]) {
     t.test(
       `Weir's own client measures everything${byManager ? ', by the connection manager' : ''}`,
