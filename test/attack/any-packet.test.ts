@@ -14,18 +14,21 @@ import { connected, makePair } from '../nic/pair.js'
 import { isLong } from '../support/long.js'
 import { drawnSeed, fixedSeed } from '../support/seeds.js'
 import { sendAny } from './any-packet.js'
-import { HonestWork, ROGUE, RogueEnd } from './mad-peer.js'
+import { DatagramTarget, HonestWork, ROGUE, RogueEnd } from './mad-peer.js'
 
 const PACKETS = isLong ? 1_000_000 : 25_000
 /** Packets between two rounds of honest work. */
 const BURST = 200
 const HEAP_GROWTH_MAX = 16e6
 const FREE_QPN = 0x123456
+const QKEY = 0x0bad_cafe
 
 /** Packets that the NIC has dropped, refused, or handed to its connection manager: each by one counter. */
-function accounted({ counters: { rx, cm } }: Nic): number {
+function accounted({ counters: { rx, cm, datagram } }: Nic): number {
   const { frames: _frames, ...drops } = rx
-  return Object.values(drops).reduce((sum, count) => sum + count, 0) + cm.received
+  const { sent: _sent, ...datagrams } = datagram
+  const counts = [...Object.values(drops), ...Object.values(datagrams)]
+  return counts.reduce((sum, count) => sum + count, 0) + cm.received
 }
 
 const gc = () => {
@@ -44,6 +47,7 @@ t.test(`${PACKETS} packets of a mad peer harm no connection`, async t => {
   const honest = left.connection!.id
   const flow = pair.a.table.find(honest)!
   const work = new HonestWork(pair, left, right)
+  const target = new DatagramTarget(pair, QKEY)
   const uncounted = new Map<string, number>()
   let [sent, heapBefore] = [0, 0]
   // From then on the port is known that the peer sends from.
@@ -51,8 +55,12 @@ t.test(`${PACKETS} packets of a mad peer harm no connection`, async t => {
   t.ok(work.finish())
   const packet = () => {
     const own = random.below(4) === 0
-    const qpn = own ? rogue.qpn : [honest, honest, 0, 1, 1, FREE_QPN, random.below(1 << 24)][random.below(7)]!
-    const opcode = random.below(256)
+    const others = [honest, honest, 0, 1, 1, FREE_QPN, random.below(1 << 24), target.pair.id, target.pair.id]
+    const qpn = own ? rogue.qpn : others[random.below(others.length)]!
+    // Half of what a datagram queue pair gets is a datagram, and most know its Q_Key.
+    const isDatagram = qpn === target.pair.id && random.below(2) === 0
+    const opcode = isDatagram ? Opcode.UD_SEND_ONLY + random.below(2) : random.below(256)
+    const known = isDatagram && random.below(4) > 0 ? { qkey: QKEY } : {}
     const expected = own ? (pair.a.table.find(qpn)?.qp.nextReceiveSeq ?? 0) : flow.qp.nextReceiveSeq
     const psn = (expected + [0, 0, -1, 1, random.u32()][random.below(5)]!) & 0xffffff
     const forged = !own && random.below(3) === 0
@@ -61,7 +69,7 @@ t.test(`${PACKETS} packets of a mad peer harm no connection`, async t => {
     const from = forged ? pair.b.address : ROGUE
     const rightIcrc = random.below(4) !== 0
     const before = accounted(pair.a)
-    sendAny(pair, pair.a, { from, sourcePort, opcode, qpn, psn, rightIcrc }, random)
+    sendAny(pair, pair.a, { from, sourcePort, opcode, qpn, psn, rightIcrc, ...known }, random)
     sent++
     // Its own queue pair counts by itself. A switch speaks in the name of the peer, without its port.
     const ofSwitch = opcode === Opcode.DIRECT_NOTIFY || opcode === Opcode.FAIR_RATE
@@ -84,6 +92,9 @@ t.test(`${PACKETS} packets of a mad peer harm no connection`, async t => {
   t.same([...uncounted], [], 'each packet has its counter, and only one')
   t.ok(rogue.ends > 10, `its own connection ended ${rogue.ends} times`)
   t.same([left.closed, right.closed], [0, 0])
+  const { received, droppedOpcode, droppedQkey, droppedNoRoom } = pair.a.counters.datagram
+  t.ok(Math.min(received, droppedOpcode, droppedQkey, droppedNoRoom) > 0, 'datagrams end in all ways')
+  t.ok(target.isGuarded, 'no datagram is written outside its receive')
   t.ok(pair.a.table.count <= 3 + 64, `${pair.a.table.count} connections`)
   const growth = gc() - heapBefore
   t.ok(growth < HEAP_GROWTH_MAX, `the heap has grown by ${growth} bytes since a fifth of them`)

@@ -24,11 +24,13 @@ interface AnyPacket {
   psn: number
   /** One of four packets has a wrong one. */
   rightIcrc: boolean
+  /** Where a DETH has its Q_Key, if not random. */
+  qkey?: number
 }
 
 /** Writes the packet into a frame as it comes from a wire: what `packet` does not say is random. */
 function writeAny(frame: Frame, to: HostAddress, packet: AnyPacket, random: Random): void {
-  const { from, sourcePort, opcode, qpn, psn } = packet
+  const { from, sourcePort, opcode, qpn, psn, qkey } = packet
   const at = beginFrame(frame, prepareHeaders({ from, to, fromMac: MAC, toMac: MAC }, sourcePort))
   const forManagement = qpn === deth.QPN_GSI && random.below(2) === 0
   // Some are shorter than their opcode's headers.
@@ -43,6 +45,8 @@ function writeAny(frame: Frame, to: HostAddress, packet: AnyPacket, random: Rand
   frame.view.setUint8(at, opcode)
   frame.view.setUint32(at + 4, ((frame.view.getUint8(at + 4) << 24) | qpn) >>> 0)
   bth.setPsn(frame.view, at, psn)
+  if (qkey !== undefined && extended >= deth.BYTES)
+    deth.write(frame.view, at + bth.BYTES, qkey, random.below(1 << 24))
   if (forManagement) writeManagement(frame, at + bth.BYTES, random)
   completeHeaders(frame, random.below(16) === 0 ? udp.PORT_INT : udp.PORT_ROCE)
   if (packet.rightIcrc) icrc.write(frame)
