@@ -90,10 +90,16 @@ export class Sidr {
     this.#services.delete(port)
   }
 
+  /** The queue pair has ended: its ports answer no more, as its number may be another one's soon. */
+  forget(qpn: number): void {
+    for (const [port, service] of this.#services) if (service.qpn === qpn) this.#services.delete(port)
+  }
+
   /** Asks a host. Throws WEIR_BAD_ARGUMENT, and WEIR_FULL while too many questions are under way. */
   ask(now: Nanos, question: DatagramQuestion): void {
     const { remote, port, privateData = NOTHING, udpPort = this.#options.udpPort } = question
     within('port', port, 1, 65_535)
+    within('udpPort', udpPort, 1, 65_534)
     within('privateData.length', privateData.length, 0, REQUEST_BYTES_MAX)
     const local = this.#options.addresses.find(({ family }) => family === remote.family)
     if (local === undefined)

@@ -266,7 +266,7 @@ export class Host {
 
   /**
    * Tells whoever asks for that port (RDMA_PS_UDP of librdmacm, 1 to 65535) the QPN and Q_Key of the queue pair, until
-   * `unserveDatagrams`. Throws WEIR_BAD_STATE if the port is taken.
+   * `unserveDatagrams` or until the queue pair ends. Throws WEIR_BAD_STATE if the port is taken.
    *
    * @param privateData at most 136 bytes for who asks
    */

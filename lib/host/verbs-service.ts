@@ -150,7 +150,8 @@ export class VerbsService implements Service, HostedEvents {
     else this.#accepted(id)
   }
 
-  datagramsClosed({ id, bell }: HostedDatagrams): void {
+  datagramsClosed({ id, bell, connection }: HostedDatagrams): void {
+    this.#opened.nic.sidr.forget(connection!.id)
     if (this.#datagrams.delete(id)) this.#byBell[bell] = null
     this.#tell({ type: 'closed', id, error: null })
   }

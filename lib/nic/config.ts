@@ -411,7 +411,7 @@ function checkOwnModes({ telemetry = {}, cc, paths = {} }: ConnectOptions, setti
   throw new WeirError('WEIR_BAD_ARGUMENT', text)
 }
 
-function checkTransport(
+export function checkTransport(
   name: Parameters<typeof transportOption>[0],
   value: unknown,
   as: string = name,

@@ -91,8 +91,14 @@ t.test('a program asks a port for QPN and Q_Key, and its datagram is answered', 
   )
   await there.unserveDatagrams(7174)
   await rejects(t, here.resolveDatagrams(ADDRESSES[1], 7174), 'WEIR_REJECTED')
+  for (const udpPort of [0, 65_535, 70_000])
+    await rejects(t, here.resolveDatagrams(ADDRESSES[1], 7174, { udpPort }), 'WEIR_BAD_ARGUMENT')
+  await there.serveDatagrams(7174, server)
   await server.close()
   t.equal(await server.closed, null)
+  // A port of a queue pair that has ended answers nobody, and is free.
+  await rejects(t, here.resolveDatagrams(ADDRESSES[1], 7174), 'WEIR_REJECTED')
+  await there.serveDatagrams(7174, await there.createDatagramPair({ qkey: QKEY }))
 })
 
 t.test('four pieces are one message at either end; a program may sleep until its peer solicits', async t => {

@@ -110,6 +110,35 @@ t.test('whatever does not fit is dropped and counted, and the sender does not le
   t.equal(right.done[0]!.byteLength, 100)
 })
 
+t.test('a receive whose memory is gone fails, and the next one takes the datagram', async t => {
+  const { pair, left, right, to } = world()
+  const data = memoryOf(pair.a, pattern(1, 50))
+  const target = { address: to.id, qpn: right.pair.id, qkey: QKEY }
+  const other = memoryOf(pair.b, Buffer.alloc(500))
+  right.pair.postReceive({ id: 9, region: other, offset: 0, length: 500 })
+  pair.b.memory.deregister(right.memory)
+  send(pair, left, data, { to: target })
+  pair.settle()
+  t.same(
+    right.done.map(({ id, status }) => [id, workStatusName(status)]),
+    [...Array.from({ length: RECEIVES }, (_, id) => [id, 'LOC_PROT_ERR']), [9, 'SUCCESS']],
+  )
+  t.ok(other.buffer!.subarray(grh.BYTES, grh.BYTES + 50).equals(data.buffer!))
+  send(pair, left, data, { to: target })
+  pair.settle()
+  t.equal(pair.b.counters.datagram.droppedNoReceive, 1)
+})
+
+t.test('a path MTU is one of the five, and at most the host has it', async t => {
+  const { pair, left } = world({ a: { pathMtu: 1024 } })
+  for (const pathMtu of [0, -1, 257, 1.5, Number.NaN, 8192, '1024' as unknown as number])
+    refusal(() => pair.a.createDatagramPair(0, left, { qkey: QKEY, pathMtu }), 'WEIR_BAD_ARGUMENT')
+  t.same(
+    [256, 4096].map(pathMtu => pair.a.createDatagramPair(0, left, { qkey: QKEY, pathMtu }).qp.pathMtu),
+    [256, 1024],
+  )
+})
+
 t.test('a Q_Key whose highest bit is set stands for that of the sending queue pair (IBA 10.2.5)', async t => {
   const { pair, left, right, to } = world()
   const data = memoryOf(pair.a, pattern(1, 8))

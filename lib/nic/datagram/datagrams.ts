@@ -5,7 +5,7 @@ import { DEFAULT_DOMAIN } from '../../qp/memory/memory.js'
 import { Completion, CompletionQueue } from '../../qp/queues/completion-queue.js'
 import { MICROSECOND, type Nanos, NEVER, serialisationNs } from '../../time/nanos.js'
 import type { HostAddress } from '../../wire/net/address.js'
-import type { NicSettings } from '../config.js'
+import { checkTransport, type NicSettings } from '../config.js'
 import type { FlowTable } from '../flow/flow-table.js'
 import type { HostHeaders } from '../tx/host-headers.js'
 import type { PfcReceiver } from '../tx/pfc-receiver.js'
@@ -58,6 +58,7 @@ export class Datagrams {
         'WEIR_UNSUPPORTED',
         'datagram queue pair: a host with a key takes only packets of connections that prove it',
       )
+    if (pathMtu !== undefined) checkTransport('pathMtu', pathMtu)
     if (this.#pairs.size >= PAIRS_MAX)
       throw new WeirError('WEIR_FULL', `all ${PAIRS_MAX} datagram queue pairs of this host are in use`)
     const config = {

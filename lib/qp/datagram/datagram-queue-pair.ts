@@ -40,7 +40,7 @@ export class DatagramCounters {
   droppedQkey = 0
   /** No receive was posted. */
   droppedNoReceive = 0
-  /** The receive had no room for the GRH and the payload, or its memory may not be written any more. */
+  /** The receive had no room for the GRH and the payload. */
   droppedNoRoom = 0
 }
 
@@ -154,8 +154,16 @@ export class DatagramQueuePair {
     if (!isSend || bth.version(view, at) !== 0 || (bth.partitionKey(view, at) & 0x7fff) !== 0x7fff)
       counters.droppedOpcode++
     else if (deth.qkey(view, at + bth.BYTES) !== this.qkey) counters.droppedQkey++
-    else if (this.#receives.count === 0) counters.droppedNoReceive++
+    else if (!this.#hasReceive()) counters.droppedNoReceive++
     else this.#receive(frame, opcode === Opcode.UD_SEND_ONLY_WITH_IMM)
+  }
+
+  /** Receives whose memory may not be written any more have failed: those behind them are good for datagrams. */
+  #hasReceive(): boolean {
+    const receives = this.#receives
+    while (receives.count > 0 && !receives.head.region!.allows(Access.LOCAL_WRITE))
+      receives.failHead(WorkStatus.LOC_PROT_ERR)
+    return receives.count > 0
   }
 
   /** A datagram without room is dropped, as Linux does: whoever knows the Q_Key could otherwise use up the receives, or end the queue pair. */
@@ -163,7 +171,7 @@ export class DatagramQueuePair {
     const { view, bth: at, payloadLength } = frame
     const { region, offset, length } = this.#receives.head
     const bytes = grh.BYTES + payloadLength
-    if (bytes > length || !region!.allows(Access.LOCAL_WRITE)) {
+    if (bytes > length) {
       this.counters.droppedNoRoom++
       return
     }
