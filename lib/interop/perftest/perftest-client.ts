@@ -60,13 +60,18 @@ export async function runClient(host: Host, remote: string, options: ClientOptio
   const exchange = byManager
     ? await talkTo(host, remote, port, signal)
     : new TcpExchange(await dial(host.about.address, remote, port, signal), remote)
-  const cancel = () => void exchange.close()
+  const client = new Client(host, remote, exchange, options)
+  const cancel = () => {
+    void exchange.close()
+    // The server ends its queue pairs without a word: these would go on until their retries or their keep-alive fail.
+    client.end().catch(() => {})
+  }
   signal.addEventListener('abort', cancel, { once: true })
   try {
-    return await new Client(host, remote, exchange, options).run()
+    return await client.run()
   } catch (error) {
     if (!signal.aborted) throw error
-    throw new WeirError('WEIR_CANCELLED', 'the measurement was cancelled', { cause: signal.reason })
+    throw cancelled(signal)
   } finally {
     signal.removeEventListener('abort', cancel)
     await exchange.close()
@@ -105,9 +110,14 @@ class Client {
       await this.#tell(measured)
       return { ...measured, ...agreed, pathMtu: connection.pathMtu, stats }
     } finally {
-      await Promise.all(this.#pairs.map(({ connection }) => connection.disconnect()))
+      await this.end()
       await this.#host.deregister(memory.region)
     }
+  }
+
+  /** Ends the queue pairs, and so what waits for their work. */
+  async end(): Promise<void> {
+    await Promise.all(this.#pairs.map(({ connection }) => connection.disconnect()))
   }
 
   /** Without the connection manager: the keys are what the ends need to connect. */
@@ -223,18 +233,21 @@ async function dial(
   port: number,
   signal: AbortSignal,
 ): Promise<Socket> {
+  // A socket whose signal is aborted already would connect all the same, and keep the process.
+  if (signal.aborted) throw cancelled(signal)
   const socket = connectTcp({ host: remote, port, localAddress, signal })
   await new Promise<void>((resolve, reject) => {
     socket.once('connect', resolve)
     socket.once('error', cause => {
       const { code } = cause as NodeJS.ErrnoException
-      const text = signal.aborted
-        ? 'the measurement was cancelled'
-        : `${remote} does not answer at TCP port ${port} (${code}): is a server of perftest running there? With -R it needs --rdma-cm here`
-      const cancelled = { cause: signal.aborted ? signal.reason : cause }
-      reject(new WeirError(signal.aborted ? 'WEIR_CANCELLED' : 'WEIR_UNREACHABLE', text, cancelled))
+      const text = `${remote} does not answer at TCP port ${port} (${code}): is a server of perftest running there? With -R it needs --rdma-cm here`
+      reject(signal.aborted ? cancelled(signal) : new WeirError('WEIR_UNREACHABLE', text, { cause }))
     })
   })
   socket.removeAllListeners('error')
   return socket
+}
+
+function cancelled(signal: AbortSignal): WeirError {
+  return new WeirError('WEIR_CANCELLED', 'the measurement was cancelled', { cause: signal.reason })
 }

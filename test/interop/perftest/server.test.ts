@@ -3,12 +3,14 @@ import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { WeirError } from '../../../lib/errors.js'
-import type { Host } from '../../../lib/index.js'
+import { Completion, type Host } from '../../../lib/index.js'
+import { KEYS_TEXT_BYTES, keysText, readKeysText } from '../../../lib/interop/perftest/messages.js'
 import { type ClientOptions, runClient } from '../../../lib/interop/perftest/perftest-client.js'
 import { PerftestServer } from '../../../lib/interop/perftest/perftest-server.js'
 import type { Left } from '../../../lib/interop/perftest/session.js'
 import { OPS } from '../../../lib/interop/perftest/tests.js'
-import { open } from '../../host/hosts.js'
+import { HostAddress } from '../../../lib/wire/net/address.js'
+import { memory, open } from '../../host/hosts.js'
 import { CLIENT_KEYS, CLIENT_SAID, SERVER_SAID } from './captured.js'
 
 const PORT = 18_515
@@ -254,6 +256,83 @@ t.test('two hosts', async t => {
     t.same(said.slice(0, 3), CLIENT_SAID.slice(0, 3))
     for (const i of [3, 4, 5, 6]) t.equal(said[i]!.length, CLIENT_SAID[i]!.length, `message ${i}`)
     server.close()
+  })
+
+  t.test('a client that is cancelled before it dials does not dial', async t => {
+    let dialled = 0
+    const server = createServer(socket => {
+      dialled++
+      socket.destroy()
+    })
+    server.listen(PORT, b.about.address)
+    await once(server, 'listening')
+    const ended = new AbortController()
+    ended.abort('SIGINT')
+    const run = runClient(a, b.about.address, options({ signal: ended.signal }))
+    await t.rejects(run, { code: 'WEIR_CANCELLED' })
+    // A connection that was begun has arrived before a later one.
+    const later = connect(PORT, b.about.address)
+    await once(later, 'close')
+    t.equal(dialled, 1)
+    server.close()
+  })
+
+  t.test('a client that is cancelled amid the data ends, though its peer lives and says nothing', async t => {
+    const pair = await b.createQueuePair(a.about.address, {})
+    const { gid } = HostAddress.parse(b.about.address)
+    const keys = keysText({ outReads: 1, qpn: pair.qpn, psn: pair.psn, rkey: 1, address: 0, gid })
+    const { region } = await memory(b, 4096)
+    let [at, connected] = [0, false]
+    const server = createServer(socket => {
+      socket.on('error', () => {})
+      socket.on('data', async bytes => {
+        if (at < 4) return socket.write(Buffer.from(SERVER_SAID[at++]!, 'hex'))
+        if (bytes.length < KEYS_TEXT_BYTES) return
+        if (!connected) {
+          connected = true
+          const { qpn, psn } = readKeysText(bytes)
+          await pair.connect({ qpn, psn })
+          pair.connection.postReceive({ id: 1, region, offset: 0, length: 4096 })
+        }
+        socket.write(keys)
+      })
+    })
+    server.listen(PORT, b.about.address)
+    await once(server, 'listening')
+    const ended = new AbortController()
+    const run = runClient(a, b.about.address, options({ test: 'lat', op: 'send', signal: ended.signal }))
+    run.catch(() => {})
+    const completion = new Completion()
+    t.ok(await pair.connection.next(completion), 'its message has come, and is not answered')
+    ended.abort('SIGINT')
+    await t.rejects(run, { code: 'WEIR_CANCELLED' })
+    server.close()
+    await pair.close()
+  })
+
+  t.test('a server whose queue pair is elsewhere, or that leaves before it has one', async t => {
+    // It answers as the captured one, whose queue pair is at its own address, and leaves after so many messages.
+    const answering = async (messages: number) => {
+      const server = createServer(socket => {
+        let at = 0
+        socket.on('error', () => {})
+        socket.on('data', () => {
+          if (at === messages) socket.destroy()
+          else socket.write(Buffer.from(SERVER_SAID[at++]!, 'hex'))
+        })
+      })
+      server.listen(PORT, b.about.address)
+      await once(server, 'listening')
+      return server
+    }
+    for (const [messages, error] of [
+      [5, { code: 'WEIR_PROTOCOL', message: /the queue pair of .* is at 10\.99\.0\.1/ }],
+      [4, { code: 'WEIR_CONNECTION_LOST' }],
+    ] as const) {
+      const server = await answering(messages)
+      await t.rejects(runClient(a, b.about.address, options({})), error)
+      server.close()
+    }
   })
 
   t.test('nobody listens, and a server that falls silent or leaves', async t => {
