@@ -7,17 +7,22 @@ import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { build, type Plugin } from 'esbuild'
 import { packageFile } from '../lib/package-file.js'
+import { makeNamesConstant } from './constant-names.js'
 import { isEsbuildHere } from './esbuild-program.js'
 import { makeNamesPlain, withPlainNames } from './plain-names.js'
 import { writeUnbundled } from './unbundled.js'
 
-/**
- * The program, and the threads that it starts. Each file is in the folder of the file that names it as in
- * `new URL('./host-thread.js', import.meta.url)`.
- */
-const ENTRIES = {
+/** The program. A command loads only what it uses: the rest is in other files. */
+const PROGRAM = {
   weir: 'bin/weir.ts',
   'command-line': 'bin/command-line.ts',
+}
+
+/**
+ * The threads that it starts, which move the packets. Each is one file, because V8 loads what another file exports at each use, and is
+ * in the folder of the file that names it as in `new URL('./host-thread.js', import.meta.url)`.
+ */
+const THREADS = {
   'host-thread': 'lib/daemon/host-thread.ts',
   'verbs-thread': 'lib/host/verbs-thread.ts',
   'veth-worker': 'switch-emu/veth/veth-worker.ts',
@@ -45,13 +50,19 @@ const REQUIRE = `import { createRequire as requireFrom } from 'node:module'
 const require = requireFrom(import.meta.url)`
 
 async function bundle(): Promise<void> {
+  const inputs = new Set([...(await bundled(PROGRAM, true)), ...(await bundled(THREADS, false))])
+  makeNamesConstant(folder)
+  writeFileSync(join(folder, 'licenses.txt'), licenses([...inputs]))
+}
+
+/** Writes the files of some entries. Returns the paths of all modules in them. */
+async function bundled(entryPoints: Record<string, string>, splitting: boolean): Promise<string[]> {
   const { metafile } = await build({
-    entryPoints: ENTRIES,
+    entryPoints,
     absWorkingDir: root,
     outdir: folder,
     bundle: true,
-    // A command loads only what it uses. The rest is in other files.
-    splitting: true,
+    splitting,
     format: 'esm',
     platform: 'node',
     target: 'node20.15',
@@ -63,7 +74,7 @@ async function bundle(): Promise<void> {
     metafile: true,
     logLevel: 'warning',
   })
-  writeFileSync(join(folder, 'licenses.txt'), licenses(Object.keys(metafile.inputs)))
+  return Object.keys(metafile.inputs)
 }
 
 /** The licenses of the packages in the bundle. Most licenses require a copy in each distribution. */

@@ -77,6 +77,7 @@ export function updateByTable(state: number, view: DataView, at: number, end: nu
       table[0x100 + ((f >>> 16) & 0xff)]! ^
       table[f >>> 24]!
   }
+  for (; i + 4 <= end; i += 4) c = updateByWord(c, view.getInt32(i, true))
   for (; i < end; i++) c = (c >>> 8) ^ table[(c ^ view.getUint8(i)) & 0xff]!
   return c
 }
