@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path'
 import { WeirError } from '../lib/errors.js'
 import { packageFile } from '../lib/package-file.js'
 import { compareRuns, isCompared, type NamedFigure } from './support/against.js'
+import { benchmarkModule } from './support/benchmark-module.js'
 
 interface Benchmark {
   what: string
@@ -17,10 +18,12 @@ interface BenchmarkModule {
   comparedFigures?: (result: never) => NamedFigure[]
 }
 
+const root = dirname(packageFile('package.json'))
+
 const BENCHMARKS: Record<string, Benchmark> = {
   cc: {
     what: '[NAME…] [--against DIR] [--rounds 3]: what an acknowledgement costs a congestion controller',
-    load: () => import('./cc.js'),
+    load: () => bundled('cc'),
   },
   'compare-ns3': {
     what: 'RESULT.json…: results of weir run beside those of an independent simulator',
@@ -60,7 +63,7 @@ const BENCHMARKS: Record<string, Benchmark> = {
   },
   micro: {
     what: '[PART OF A NAME] [--against DIR] [--rounds 3]: nanoseconds of codecs, checksums, containers, and of two NICs joined in memory',
-    load: () => import('./micro.js'),
+    load: () => bundled('micro'),
   },
   rocc: {
     what: '[FLOWS]: how fast the fair rates of RoCC settle, 2, 10 and 100 flows at 40 and 100 Gbit/s, in virtual time',
@@ -96,7 +99,7 @@ const BENCHMARKS: Record<string, Benchmark> = {
   },
   'switch-core': {
     what: '[--frames N] [--against DIR] [--rounds 3]: frames per second through one switch, without I/O',
-    load: () => import('./switch-core.js'),
+    load: () => bundled('switch-core'),
   },
 }
 
@@ -128,6 +131,10 @@ if (benchmark === undefined) {
   }
 }
 
+async function bundled(name: string): Promise<BenchmarkModule> {
+  return (await import(benchmarkModule(root, name))) as BenchmarkModule
+}
+
 /** With `--against` the processes of both checkouts alternate, or the benchmark alternates by itself. */
 async function measure(name: string, { run, comparedFigures }: BenchmarkModule): Promise<unknown> {
   if (comparedFigures !== undefined && isCompared(args)) return await compareRuns(name, comparedFigures, args)
@@ -145,7 +152,7 @@ function isForUser(error: unknown): error is Error {
 
 /** Writes the figures, too, to `bench/results`, in a file named by the time. */
 function keep(name: string, outcome: unknown): void {
-  const folder = join(dirname(packageFile('package.json')), 'bench', 'results')
+  const folder = join(root, 'bench', 'results')
   mkdirSync(folder, { recursive: true })
   const stamp = new Date().toISOString().replace(/\.\d+|[-:]/g, '')
   writeFileSync(join(folder, `${name}-${stamp}.json`), `${JSON.stringify(outcome, null, 2)}\n`)

@@ -28,8 +28,17 @@ const THREADS = {
   'veth-worker': 'switch-emu/veth/veth-worker.ts',
 }
 
+/** Benchmarks of what their own process does: they measure what users run. */
+const BENCHMARKS = {
+  cc: 'bench/cc.ts',
+  micro: 'bench/micro.ts',
+  'switch-core': 'bench/switch-core.ts',
+}
+
 const root = dirname(packageFile('package.json'))
 const folder = join(root, 'dist', 'weir')
+/** Where `bench/support/benchmark-module.ts` looks. */
+const benchmarks = join(root, 'dist', 'bench', 'bundled')
 
 /** What runs outside of tests. */
 const COMPILED = ['lib', 'switch-emu', 'bin', 'bench']
@@ -50,17 +59,23 @@ const REQUIRE = `import { createRequire as requireFrom } from 'node:module'
 const require = requireFrom(import.meta.url)`
 
 async function bundle(): Promise<void> {
-  const inputs = new Set([...(await bundled(PROGRAM, true)), ...(await bundled(THREADS, false))])
-  makeNamesConstant(folder)
-  writeFileSync(join(folder, 'licenses.txt'), licenses([...inputs]))
+  const program = await bundled(folder, PROGRAM, true)
+  const threads = await bundled(folder, THREADS, false)
+  writeFileSync(join(folder, 'licenses.txt'), licenses([...new Set([...program, ...threads])]))
+  await bundled(benchmarks, BENCHMARKS, false)
+  for (const written of [folder, benchmarks]) makeNamesConstant(written)
 }
 
 /** Writes the files of some entries. Returns the paths of all modules in them. */
-async function bundled(entryPoints: Record<string, string>, splitting: boolean): Promise<string[]> {
+async function bundled(
+  outdir: string,
+  entryPoints: Record<string, string>,
+  splitting: boolean,
+): Promise<string[]> {
   const { metafile } = await build({
     entryPoints,
     absWorkingDir: root,
-    outdir: folder,
+    outdir,
     bundle: true,
     splitting,
     format: 'esm',
@@ -93,7 +108,7 @@ function licenseOf(path: string): string {
 }
 
 for (const part of COMPILED) makeNamesPlain(join(root, 'dist', part))
-rmSync(folder, { recursive: true, force: true })
+for (const old of [folder, benchmarks]) rmSync(old, { recursive: true, force: true })
 if (await isEsbuildHere()) await bundle()
 else {
   writeUnbundled(folder)

@@ -55,7 +55,8 @@ function assignedNames(source: ts.SourceFile): Set<string> {
   }
   const visit = (node: ts.Node): void => {
     if (ts.isBinaryExpression(node) && isAssignment(node.operatorToken.kind)) {
-      if (!ts.isPropertyAccessExpression(node.left) && !ts.isElementAccessExpression(node.left)) addAll(node.left)
+      if (!ts.isPropertyAccessExpression(node.left) && !ts.isElementAccessExpression(node.left))
+        addAll(node.left)
     } else if (ts.isPrefixUnaryExpression(node) || ts.isPostfixUnaryExpression(node)) {
       if (STEPS.has(node.operator)) addAll(node.operand)
     } else if (ts.isForInStatement(node) || ts.isForOfStatement(node)) {
@@ -67,7 +68,10 @@ function assignedNames(source: ts.SourceFile): Set<string> {
   return names
 }
 
-const STEPS: ReadonlySet<ts.SyntaxKind> = new Set([ts.SyntaxKind.PlusPlusToken, ts.SyntaxKind.MinusMinusToken])
+const STEPS: ReadonlySet<ts.SyntaxKind> = new Set([
+  ts.SyntaxKind.PlusPlusToken,
+  ts.SyntaxKind.MinusMinusToken,
+])
 
 function isAssignment(operator: ts.SyntaxKind): boolean {
   return operator >= ts.SyntaxKind.FirstAssignment && operator <= ts.SyntaxKind.LastAssignment

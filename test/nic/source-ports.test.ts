@@ -76,7 +76,7 @@ function connectTwo(portsA: number[], portsB: number[]): Map<number, number> {
   for (const flow of a.table.flows) {
     if (flow === null) continue
     const other = b.table.flows.find(other => other?.qp.remoteQpn === flow.qpn)
-    ports.set(flow.path.headers.readUInt16BE(34), other?.path.headers.readUInt16BE(34) ?? 0)
+    ports.set(flow.path.headers.view.getUint16(34), other?.path.headers.view.getUint16(34) ?? 0)
   }
   return ports
 }

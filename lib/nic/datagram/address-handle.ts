@@ -1,4 +1,5 @@
 import { WeirError } from '../../errors.js'
+import type { PreparedHeaders } from '../../frame/prepared-headers.js'
 import type { HostAddress } from '../../wire/net/address.js'
 import type { NicSettings } from '../config.js'
 import type { HostHeaders } from '../tx/host-headers.js'
@@ -23,8 +24,8 @@ export class AddressHandle {
   /** UDP port there; 0 for this host's. */
   readonly udpPort: number
   readonly #settings: NicSettings
-  readonly #make: () => Buffer
-  #headers: Buffer
+  readonly #make: () => PreparedHeaders
+  #headers: PreparedHeaders
   #mac: unknown
 
   /** Throws WEIR_BAD_ARGUMENT, and WEIR_UNSUPPORTED for a multicast or broadcast address. */
@@ -51,7 +52,7 @@ export class AddressHandle {
   }
 
   /** The MAC address of the peer may become known, or change. */
-  get headers(): Buffer {
+  get headers(): PreparedHeaders {
     const { macOfPeer } = this.#settings
     if (macOfPeer !== undefined) {
       const mac = macOfPeer(this.remote)

@@ -1,7 +1,8 @@
 import type { PathSettings } from '../../cc/path-options.js'
+import { PreparedHeaders } from '../../frame/prepared-headers.js'
 import type { FlowPaths } from './flow-paths.js'
 
-const NO_HEADERS = Buffer.alloc(0)
+const NO_HEADERS = new PreparedHeaders(0)
 
 /** The path of a flow's packets: the ports by which the network hashes them, their class, and the headers with both. */
 export class FlowPath {
@@ -12,10 +13,10 @@ export class FlowPath {
   #keptPort = 0
   #dscp = 0
   #priority = 0
-  #headers: Buffer = NO_HEADERS
-  #subscribedHeaders: Buffer = NO_HEADERS
+  #headers: PreparedHeaders = NO_HEADERS
+  #subscribedHeaders: PreparedHeaders = NO_HEADERS
   #cnpPriority = -1
-  #cnpHeaders: Buffer = NO_HEADERS
+  #cnpHeaders: PreparedHeaders = NO_HEADERS
   #selection: FlowPaths | null = null
   #switchesPassed = 0
 
@@ -54,17 +55,17 @@ export class FlowPath {
   }
 
   /** Ethernet, IP and UDP headers as the next packet needs them, except lengths, UDP destination port and checksum. */
-  get headers(): Buffer {
+  get headers(): PreparedHeaders {
     return this.#headers
   }
 
   /** The same headers with the DSCP that asks switches for direct answers. */
-  get subscribedHeaders(): Buffer {
+  get subscribedHeaders(): PreparedHeaders {
     return this.#subscribedHeaders
   }
 
   /** Headers of the flow's congestion notification packets, and the priority by which a switch pauses them. */
-  get cnpHeaders(): Buffer {
+  get cnpHeaders(): PreparedHeaders {
     return this.#cnpPriority < 0 ? this.#headers : this.#cnpHeaders
   }
 
@@ -90,7 +91,7 @@ export class FlowPath {
   }
 
   /** @param headers those of the flow's packets; @param subscribed with the DSCP that asks for direct answers, null = none do */
-  take(sourcePort: number, dscp: number, headers: Buffer, subscribed: Buffer | null): void {
+  take(sourcePort: number, dscp: number, headers: PreparedHeaders, subscribed: PreparedHeaders | null): void {
     this.#sourcePort = sourcePort
     this.#dscp = dscp
     this.#headers = headers
@@ -98,7 +99,7 @@ export class FlowPath {
   }
 
   /** Congestion notification packets have a priority of their own. */
-  notifyBy(priority: number, headers: Buffer): void {
+  notifyBy(priority: number, headers: PreparedHeaders): void {
     this.#cnpPriority = priority
     this.#cnpHeaders = headers
   }

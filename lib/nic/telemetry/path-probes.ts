@@ -1,5 +1,6 @@
 import { PathLoad } from '../../cc/hpcc/path-load.js'
 import { PATHS_MAX } from '../../cc/path-settings.js'
+import type { PreparedHeaders } from '../../frame/prepared-headers.js'
 import { type Nanos, NEVER } from '../../time/nanos.js'
 import type { HopRecords } from '../../wire/telemetry/hop-records.js'
 import type { ConnectionStats } from '../types.js'
@@ -16,7 +17,7 @@ const DEAD_AFTER = 3
 export class ProbedPath {
   readonly sourcePort: number
   /** Ethernet, IP and UDP headers of its probes. */
-  readonly headers: Buffer
+  readonly headers: PreparedHeaders
   readonly load = new PathLoad()
   readonly plausibility: FlowPlausibility
   /** It answered the last probe that was sent. */
@@ -26,7 +27,7 @@ export class ProbedPath {
   /** Probes in a row that it has not answered. */
   missed = 0
 
-  constructor(sourcePort: number, headers: Buffer, stats: ConnectionStats, loadMax: number) {
+  constructor(sourcePort: number, headers: PreparedHeaders, stats: ConnectionStats, loadMax: number) {
     this.sourcePort = sourcePort
     this.headers = headers
     this.plausibility = new FlowPlausibility(stats, loadMax)

@@ -1,5 +1,6 @@
 /** The headers before the BTH: prepared once per peer, then copied and completed for each packet. */
 import type { Frame } from '../../frame/frame.js'
+import { PreparedHeaders } from '../../frame/prepared-headers.js'
 import type { HostAddress } from '../../wire/net/address.js'
 import * as ethernet from '../../wire/net/ethernet.js'
 import * as ipv4 from '../../wire/net/ipv4.js'
@@ -23,12 +24,12 @@ interface Endpoints {
  *
  * @param dscp 0 to 63; @param marks packets are ECN-capable: switches mark them instead of dropping them
  */
-export function prepareHeaders(ends: Endpoints, sourcePort: number, dscp = 0, marks = true): Buffer {
+export function prepareHeaders(ends: Endpoints, sourcePort: number, dscp = 0, marks = true): PreparedHeaders {
   const trafficClass = (dscp << 2) | (marks ? ipv4.ECN_ECT0 : 0)
   const v4 = ends.from.family === 4
   const l4 = ethernet.BYTES + (v4 ? ipv4.BYTES : ipv6.BYTES)
-  const headers = Buffer.allocUnsafe(l4 + udp.BYTES).fill(0)
-  const view = new DataView(headers.buffer, headers.byteOffset, headers.byteLength)
+  const headers = new PreparedHeaders(l4 + udp.BYTES)
+  const { view } = headers
   const type = v4 ? ethernet.TYPE_IPV4 : ethernet.TYPE_IPV6
   ethernet.write(view, 0, ends.toMac, ends.fromMac, type)
   if (v4) {
@@ -60,11 +61,12 @@ export function prepareHeaders(ends: Endpoints, sourcePort: number, dscp = 0, ma
 }
 
 /** Puts prepared headers into the frame and sets its offsets; returns the first byte behind them. */
-export function beginFrame(frame: Frame, headers: Buffer): number {
-  frame.bytes.set(headers, 0)
+export function beginFrame(frame: Frame, headers: PreparedHeaders): number {
+  const { length } = headers
+  headers.copyInto(frame)
   frame.l3 = ethernet.BYTES
-  frame.l4 = headers.length - udp.BYTES
-  return headers.length
+  frame.l4 = length - udp.BYTES
+  return length
 }
 
 /** Completes the headers once the frame's `wireLength` is final. */

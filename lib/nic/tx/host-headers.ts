@@ -1,3 +1,4 @@
+import type { PreparedHeaders } from '../../frame/prepared-headers.js'
 import * as mad from '../../wire/cm/mad.js'
 import type { HostAddress } from '../../wire/net/address.js'
 import type { NicSettings } from '../config.js'
@@ -12,7 +13,7 @@ export class HostHeaders {
   readonly #settings: NicSettings
   readonly #sourcePorts: SourcePorts
   /** For management datagrams, by peer; starts over when there are too many. */
-  readonly #management = new Map<string, Buffer>()
+  readonly #management = new Map<string, PreparedHeaders>()
 
   constructor(settings: NicSettings, sourcePorts: SourcePorts) {
     this.#settings = settings
@@ -48,7 +49,7 @@ export class HostHeaders {
    * Headers of a flow, whose UDP source port is its entropy; if packets cannot leave from that port, the nearest that
    * they can. @param marks packets are ECN-capable
    */
-  forFlow(to: HostAddress, sourcePort: number, dscp: number, marks = true): Buffer {
+  forFlow(to: HostAddress, sourcePort: number, dscp: number, marks = true): PreparedHeaders {
     const { address: from, mac, peerMac, macOfPeer } = this.#settings
     const toMac = macOfPeer?.(to) ?? peerMac
     const port = this.#sourcePorts.nearest(sourcePort)
@@ -56,7 +57,7 @@ export class HostHeaders {
   }
 
   /** Headers of datagrams between the hosts' QPs 1: in the NIC's own priority. */
-  forManagement(to: HostAddress): Buffer {
+  forManagement(to: HostAddress): PreparedHeaders {
     const { priority, dscpOfPriority, macOfPeer } = this.#settings
     const key = to.toString()
     // A peer's MAC may become known, or change, between two datagrams.

@@ -1,6 +1,7 @@
 import type { Frame } from '../../frame/frame.js'
 import type { FramePool } from '../../frame/frame-pool.js'
 import { FrameRun } from '../../frame/frame-run.js'
+import type { PreparedHeaders } from '../../frame/prepared-headers.js'
 import type { DatagramQueuePair } from '../../qp/datagram/datagram-queue-pair.js'
 import { TxKind } from '../../qp/queue-pair.js'
 import { wrapPsn } from '../../qp/queues/psn.js'
@@ -179,7 +180,7 @@ export class TxPipeline {
    * links, whether or not those of data do.
    * @param headers of that path
    */
-  pathProbe(flow: Flow, headers: Buffer, sequence: number): Frame | null {
+  pathProbe(flow: Flow, headers: PreparedHeaders, sequence: number): Frame | null {
     const frame = this.#begin(flow, headers)
     if (frame === null) return null
     const { format: ofData, slots } = flow.sender.telemetry
@@ -406,7 +407,7 @@ export class TxPipeline {
   }
 
   /** A management datagram to QP 1: UD SEND_ONLY with the well-known Q_Key (IBA 13.5). */
-  managementDatagram(headers: Buffer, mad: Uint8Array, psn: number, udpPort: number): Frame | null {
+  managementDatagram(headers: PreparedHeaders, mad: Uint8Array, psn: number, udpPort: number): Frame | null {
     const frame = this.#take()
     if (frame === null) return null
     frame.udpPort = udpPort
@@ -428,7 +429,7 @@ export class TxPipeline {
   }
 
   /** The next datagram of a queue pair. Null: its work has failed, or no frame is free. @param udpPort 0: this host's */
-  datagram(headers: Buffer, udpPort: number, qp: DatagramQueuePair): Frame | null {
+  datagram(headers: PreparedHeaders, udpPort: number, qp: DatagramQueuePair): Frame | null {
     const frame = this.#take()
     if (frame === null) return null
     frame.alone = true
@@ -460,7 +461,7 @@ export class TxPipeline {
   }
 
   /** A frame with the flow's headers; `payload` is where the transport begins. */
-  #begin(flow: Flow, headers: Buffer = flow.path.headers): Frame | null {
+  #begin(flow: Flow, headers: PreparedHeaders = flow.path.headers): Frame | null {
     const frame = this.#take()
     if (frame === null) return null
     if (flow.peer.withoutIcrc) this.#withIcrc = false

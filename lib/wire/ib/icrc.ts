@@ -22,6 +22,7 @@ import * as udp from '../net/udp.js'
 import * as intShim from '../telemetry/int-shim.js'
 import * as telemetry from '../telemetry/telemetry.js'
 import * as bth from './bth.js'
+import { BYTES_MAX, KnownHeaders } from './known-headers.js'
 
 export { implementation } from '../bytes/crc32.js'
 
@@ -34,6 +35,8 @@ const scratchView = new DataView(scratch.buffer)
 /** The state after eight 0xff bytes, which replace the LRH of InfiniBand. */
 const AFTER_PREFIX = crc32.updateByTable(crc32.START, new DataView(new Uint8Array(8).fill(0xff).buffer), 0, 8)
 
+const known = new KnownHeaders()
+
 /** Returns the correct ICRC of the frame, an unsigned 32-bit number. The frame must be materialised. */
 export function compute(frame: Frame): number {
   return computeSigned(frame) >>> 0
@@ -41,7 +44,34 @@ export function compute(frame: Frame): number {
 
 /** The same as a signed number, for which V8 allocates no object. */
 function computeSigned(frame: Frame): number {
-  return computeWith(frame, maskHeaders(frame))
+  const { view, bth: at } = frame
+  const state = crc32.updateByWord(stateAtSequence(frame), view.getInt32(at + bth.SEQUENCE, true))
+  return ~takeRest(state, frame, at + bth.BYTES, packetEnd(frame) - BYTES)
+}
+
+/** The state before the word with the PSN, which is the last of the BTH. */
+function stateAtSequence(frame: Frame): number {
+  const { view, l3, l4, bth: at } = frame
+  const udpEnd = ipEnd(frame) + udp.BYTES
+  if (udpEnd - l3 > BYTES_MAX || isForeign(frame)) {
+    return crc32.updateByTable(AFTER_PREFIX, scratchView, 0, maskHeaders(frame) - bth.SEQUENCE_BYTES)
+  }
+  let state = stateAtUdpEnd(frame, udpEnd - l3)
+  if (shimCounts(frame)) state = crc32.updateByTable(state, view, l4 + udp.BYTES, at)
+  state = crc32.updateByWord(state, view.getInt32(at, true))
+  // The byte with FECN and BECN counts as ones.
+  return crc32.updateByWord(state, view.getInt32(at + bth.CONGESTION, true) | 0xff)
+}
+
+/** The state behind IP and UDP. @param bytes of these two */
+function stateAtUdpEnd(frame: Frame, bytes: number): number {
+  const { view, l3 } = frame
+  const entry = known.entryOf(view, l3, bytes)
+  if (known.isKnown(entry, view, l3, bytes)) return known.stateOf(entry)
+  maskHeaders(frame)
+  const state = crc32.updateByTable(AFTER_PREFIX, scratchView, 0, bytes)
+  known.learn(entry, view, l3, bytes, state)
+  return state
 }
 
 /** Writes the ICRC into the last four bytes of the IP packet. Does nothing if these are not materialised. */
@@ -63,8 +93,7 @@ export class RunWriter {
 
   /** The next packets are like this one, which is materialised. Its payload follows its BTH. */
   begin(head: Frame): void {
-    const masked = maskHeaders(head)
-    this.#state = crc32.updateByTable(AFTER_PREFIX, scratchView, 0, masked - bth.SEQUENCE_BYTES)
+    this.#state = stateAtSequence(head)
   }
 
   /** Writes the ICRC of packet `i` of the run. */
@@ -118,7 +147,8 @@ export function verifyWithZeroId(frame: Frame): boolean {
   if (!isPresent(frame)) return true
   const masked = maskHeaders(frame)
   if (isIpv4(frame)) scratchView.setUint16(4, 0)
-  return computeWith(frame, masked) === readSigned(frame)
+  const state = crc32.updateByTable(AFTER_PREFIX, scratchView, 0, masked)
+  return ~takeRest(state, frame, frame.bth + bth.BYTES, packetEnd(frame) - BYTES) === readSigned(frame)
 }
 
 /**
@@ -172,8 +202,7 @@ export function isOfId(frame: Frame, difference: number): boolean {
 export function verifyRun(frame: Frame, run: ReceivedRun, packets: number): boolean {
   const { view, at, packetBytes } = run
   const psnAt = frame.bth + bth.SEQUENCE - run.headerBytes
-  const masked = maskHeaders(frame)
-  const covered = crc32.updateByTable(AFTER_PREFIX, scratchView, 0, masked - bth.SEQUENCE_BYTES)
+  const covered = stateAtSequence(frame)
   const headers = crc32.updateByTable(0, view, at, at + psnAt)
   const each = crc32.shift(headers ^ covered, packetBytes - psnAt) ^ crc32.RESIDUE
   const state = crc32.updateByNative(0, run.firstBytes(packets))
@@ -204,16 +233,6 @@ function packetEnd(frame: Frame): number {
   return isIpv4(frame)
     ? frame.l3 + ipv4.totalLength(frame.view, frame.l3)
     : frame.l3 + ipv6.BYTES + ipv6.payloadLength(frame.view, frame.l3)
-}
-
-/**
- * Returns a signed number.
- *
- * @param masked bytes of headers in the scratch
- */
-function computeWith(frame: Frame, masked: number): number {
-  const state = crc32.updateByTable(AFTER_PREFIX, scratchView, 0, masked)
-  return ~takeRest(state, frame, frame.bth + bth.BYTES, packetEnd(frame) - BYTES)
 }
 
 /** Adds what follows the BTH: extended headers, payload, which may be outside the slot, and pad. */

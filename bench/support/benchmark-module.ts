@@ -1,0 +1,14 @@
+/**
+ * Where the code of a benchmark is. One that measures what its own process does is bundled, as the program `weir` is
+ * (`bin/bundle.ts`), so that it measures what users run. Without esbuild, and in older checkouts, there is no bundle.
+ */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+
+/** @param folder of a checkout that is built */
+export function benchmarkModule(folder: string, name: string): string {
+  const compiled = join(folder, 'dist', 'bench')
+  const bundled = join(compiled, 'bundled', `${name}.js`)
+  return pathToFileURL(existsSync(bundled) ? bundled : join(compiled, `${name}.js`)).href
+}
