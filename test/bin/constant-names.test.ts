@@ -12,7 +12,7 @@ const skip = !(await isEsbuildHere()) && 'the program of esbuild is not installe
 t.test('what is assigned once, at the top, of a module that is no package', async t => {
   const text = `#!/usr/bin/env node
 var before = 1
-// lib/a.ts
+// lib/log.ts
 var a = 1, b = () => a
 var text = \`
 var a = 1
@@ -27,7 +27,7 @@ var stepped = 3
 const c = 1
 // node_modules/p/index.js
 var packaged = 1
-// lib/b.ts
+// lib/errors.ts
 var A = class _A { $a = 1 }
 `
   const constant = text
