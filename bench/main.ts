@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { WeirError } from '../lib/errors.js'
 import { packageFile } from '../lib/package-file.js'
 import { compareRuns, isCompared, type NamedFigure } from './support/against.js'
-import { benchmarkModule } from './support/benchmark-module.js'
+import { bundledBenchmark } from './support/benchmark-module.js'
 
 interface Benchmark {
   what: string
@@ -23,7 +23,7 @@ const root = dirname(packageFile('package.json'))
 const BENCHMARKS: Record<string, Benchmark> = {
   cc: {
     what: '[NAME…] [--against DIR] [--rounds 3]: what an acknowledgement costs a congestion controller',
-    load: () => bundled('cc'),
+    load: () => bundledOr('cc', () => import('./cc.js')),
   },
   'compare-ns3': {
     what: 'RESULT.json…: results of weir run beside those of an independent simulator',
@@ -63,7 +63,7 @@ const BENCHMARKS: Record<string, Benchmark> = {
   },
   micro: {
     what: '[PART OF A NAME] [--against DIR] [--rounds 3]: nanoseconds of codecs, checksums, containers, and of two NICs joined in memory',
-    load: () => bundled('micro'),
+    load: () => bundledOr('micro', () => import('./micro.js')),
   },
   rocc: {
     what: '[FLOWS]: how fast the fair rates of RoCC settle, 2, 10 and 100 flows at 40 and 100 Gbit/s, in virtual time',
@@ -99,7 +99,7 @@ const BENCHMARKS: Record<string, Benchmark> = {
   },
   'switch-core': {
     what: '[--frames N] [--against DIR] [--rounds 3]: frames per second through one switch, without I/O',
-    load: () => bundled('switch-core'),
+    load: () => bundledOr('switch-core', () => import('./switch-core.js')),
   },
 }
 
@@ -131,8 +131,9 @@ if (benchmark === undefined) {
   }
 }
 
-async function bundled(name: string): Promise<BenchmarkModule> {
-  return (await import(benchmarkModule(root, name))) as BenchmarkModule
+async function bundledOr(name: string, compiled: Benchmark['load']): Promise<BenchmarkModule> {
+  const bundle = bundledBenchmark(root, name)
+  return bundle === null ? compiled() : ((await import(bundle)) as BenchmarkModule)
 }
 
 /** With `--against` the processes of both checkouts alternate, or the benchmark alternates by itself. */

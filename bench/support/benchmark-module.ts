@@ -8,7 +8,11 @@ import { pathToFileURL } from 'node:url'
 
 /** @param folder of a checkout that is built */
 export function benchmarkModule(folder: string, name: string): string {
-  const compiled = join(folder, 'dist', 'bench')
-  const bundled = join(compiled, 'bundled', `${name}.js`)
-  return pathToFileURL(existsSync(bundled) ? bundled : join(compiled, `${name}.js`)).href
+  return bundledBenchmark(folder, name) ?? pathToFileURL(join(folder, 'dist', 'bench', `${name}.js`)).href
+}
+
+/** Null: it is not bundled. */
+export function bundledBenchmark(folder: string, name: string): string | null {
+  const file = join(folder, 'dist', 'bench', 'bundled', `${name}.js`)
+  return existsSync(file) ? pathToFileURL(file).href : null
 }
