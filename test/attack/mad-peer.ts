@@ -1,5 +1,6 @@
 /** Ends of connections at a NIC that gets packets of a mad peer: that of the mad peer, and those of honest ones. */
-import type { DatagramHandler, DatagramPair } from '../../lib/nic/datagram/datagram-pair.js'
+import type { DatagramPair } from '../../lib/nic/paced/datagram-pair.js'
+import type { PacedHandler } from '../../lib/nic/paced/paced-pair.js'
 import type { Connection, ConnectionHandler } from '../../lib/nic/types.js'
 import { Access, type MemoryRegion } from '../../lib/qp/memory/memory.js'
 import { QpState } from '../../lib/qp/queue-pair.js'
@@ -60,7 +61,7 @@ export class RogueEnd implements ConnectionHandler {
 }
 
 /** A datagram queue pair at `a` that anyone may send to who knows its Q_Key: its receives are posted again, and what is around them stays. */
-export class DatagramTarget implements DatagramHandler {
+export class DatagramTarget implements PacedHandler {
   readonly pair: DatagramPair
   readonly #region: MemoryRegion
   readonly #sizes = [40, 100, 340, 600]
