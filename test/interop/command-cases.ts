@@ -102,17 +102,19 @@ function messagesOf({ op, test, qps, times }: Tool): number {
 }
 
 /** Options of `weir perf` in both roles. */
-function options({ op, test, io, times, bidirectional }: Tool): string[] {
-  const counts = times !== null && bidirectional ? ['--iters', String(times)] : []
-  return [
-    ...['perf', test, '--perftest', '--op', op, '--io', io, ...counts],
-    ...(bidirectional ? ['--bidirectional'] : []),
-  ]
+function options({ test, io, times, bidirectional }: Tool): string[] {
+  const both = ['--bidirectional', ...(times === null ? [] : ['--iters', String(times)])]
+  return ['perf', test, '--perftest', '--io', io, ...(bidirectional ? both : [])]
+}
+
+/** A listening end serves the clients of several operations, unless it does something itself. */
+function operation({ op, test, bidirectional }: Tool): string[] {
+  return bidirectional || (test === 'lat' && op === 'write') ? ['--op', op] : []
 }
 
 async function guestMeasures(guests: Guests, tool: Tool): Promise<Ran> {
   const { qps, seconds } = tool
-  const here = guests.command(seconds, ...options(tool), '--listen', '--address', HERE[4])
+  const here = guests.command(seconds, ...options(tool), ...operation(tool), '--listen', '--address', HERE[4])
   await here.listening
   const there = await guests.inGuest(`timeout ${seconds - 10} ${commandLine(tool)} ${HERE[4]}`, seconds)
   // It prints what it has served when the client has left.
@@ -132,7 +134,7 @@ async function weirMeasures(guests: Guests, tool: Tool): Promise<Ran> {
   )
   const here = await guests.command(
     seconds,
-    ...[...options(tool), GUEST[4], '--json'],
+    ...[...options(tool), '--op', tool.op, GUEST[4], '--json'],
     ...(times !== null && !bidirectional ? ['--iters', String(times)] : []),
     ...(qps > 1 ? ['--qps', String(qps)] : []),
     ...(byManager ? ['--rdma-cm'] : []),
