@@ -242,7 +242,7 @@ function reportOf(
   }
 }
 
-/** Of MiB/s, as perftest reports. */
+/** Bits per second of what perftest reports in MiB/s. */
 function bpsOf(mibPerSecond: number): number {
   return mibPerSecond * 2 ** 20 * 8
 }

@@ -67,7 +67,7 @@ function withRules<O extends CommandOption>(option: O, more: Partial<CommandOpti
   return { ...option, ...more } as CommandOption
 }
 
-/** Of a listening end of perftest, unless it sends as well. */
+/** A listening end of perftest that only answers. */
 const ONE_WAY = { listen: true, bidirectional: { given: false } } as const
 const LISTENS_FOR_ALL: IdleRule = {
   while: ONE_WAY,

@@ -71,7 +71,7 @@ const ROOMS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   ],
   'lib/io': [['waiter.ts', 'source-port.ts', 'interfaces'], ['port.ts'], ['linux'], ['ports', 'loop']],
   'lib/interop': [
-    ['conversation.ts', 'address-towards.ts', 'places.ts'],
+    ['conversation.ts', 'address-towards.ts', 'client-places.ts'],
     ['rping', 'perftest'],
   ],
   'lib/nic': [

@@ -5,8 +5,8 @@ import type { Host } from '../../host/host.js'
 import type { HostConnection } from '../../host/host-connection.js'
 import type { HostListener } from '../../host/host-listener.js'
 import type { DomainId } from '../../qp/memory/memory.js'
+import { ClientPlaces, noPlace } from '../client-places.js'
 import { Conversation, MessageMemory } from '../conversation.js'
-import { noPlace, Places } from '../places.js'
 import type { MessageExchange } from './message-exchange.js'
 import { type Left, type Listens, Session } from './session.js'
 import { TcpExchange } from './tcp-exchange.js'
@@ -20,11 +20,11 @@ export class PerftestServer {
   readonly #sockets: Server
   readonly #listener: HostListener
   readonly #domain: DomainId
-  readonly #places: Places<Session>
+  readonly #places: ClientPlaces<Session>
   readonly #open = new Set<Socket>()
 
   /**
-   * @param port of TCP and of the connection manager; `silentMs`: as Places
+   * @param port of TCP and of the connection manager; `silentMs`: as ClientPlaces
    *
    * Throws WEIR_BAD_ARGUMENT when the TCP port cannot be bound, and as `Host.listen` does.
    */
@@ -48,7 +48,7 @@ export class PerftestServer {
         sockets,
         listener,
         domain,
-        places: new Places(silentMs),
+        places: new ClientPlaces(silentMs),
       })
       void server.#accept()
       return server
@@ -67,7 +67,7 @@ export class PerftestServer {
       listener,
       domain,
       places,
-    }: { sockets: Server; listener: HostListener; domain: DomainId; places: Places<Session> },
+    }: { sockets: Server; listener: HostListener; domain: DomainId; places: ClientPlaces<Session> },
   ) {
     this.#host = host
     this.#listens = listens

@@ -5,8 +5,8 @@ import type { HostConnection } from '../../host/host-connection.js'
 import type { HostListener } from '../../host/host-listener.js'
 import { Access } from '../../qp/memory/memory.js'
 import { WorkOpcode } from '../../qp/queues/work.js'
+import { type Client, ClientPlaces, noPlace, SILENT_MS } from '../client-places.js'
 import { Conversation, MessageMemory } from '../conversation.js'
-import { type Client, noPlace, Places, SILENT_MS } from '../places.js'
 import { INFO_BYTES, PING_BYTES_MAX, readInfo } from './memory-info.js'
 import { RPING_PORT } from './ping-client.js'
 
@@ -44,9 +44,9 @@ export class PingServer {
   readonly #listener: HostListener
   readonly #host: Host
   readonly #onLeft: (left: PingedBy) => void
-  readonly #places: Places<Peer>
+  readonly #places: ClientPlaces<Peer>
 
-  /** Throws as `Host.listen` does. @param silentMs as Places */
+  /** Throws as `Host.listen` does. @param silentMs as ClientPlaces */
   static async listen(
     host: Host,
     onLeft: (left: PingedBy) => void,
@@ -54,7 +54,7 @@ export class PingServer {
     silentMs = SILENT_MS,
   ): Promise<PingServer> {
     const listener = await host.listen(port, { domain: 'own' })
-    const server = new PingServer(host, listener, onLeft, new Places(silentMs))
+    const server = new PingServer(host, listener, onLeft, new ClientPlaces(silentMs))
     void server.#accept()
     return server
   }
@@ -63,7 +63,7 @@ export class PingServer {
     host: Host,
     listener: HostListener,
     onLeft: (left: PingedBy) => void,
-    places: Places<Peer>,
+    places: ClientPlaces<Peer>,
   ) {
     this.#host = host
     this.#listener = listener

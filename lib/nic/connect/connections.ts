@@ -66,7 +66,7 @@ const CONFIRM_WITHIN_NS = 100 * MILLISECOND
 const GRANTED_LEAST = 512
 const REMOTE_ACCESS = Access.REMOTE_READ | Access.REMOTE_WRITE | Access.REMOTE_ATOMIC
 
-/** Of what a plain peer says of its patience so much is believed: 4.3 s, twice what librdmacm says. */
+/** A plain peer is believed to need 4.3 s at most for an answer: twice what librdmacm says. */
 const PLAIN_TIMEOUT_EXPONENT_MAX = 20
 
 const NO_BYTES = new Uint8Array(0)

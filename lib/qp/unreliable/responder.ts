@@ -36,7 +36,7 @@ export class UnreliableResponder {
   #goesOn = false
   /** PSN of its next packet. */
   #psn = 0
-  /** Of a WRITE: where its next packet goes, and the bytes to come. */
+  /** Where the next packet of a WRITE goes, and the bytes to come. */
   #region: MemoryRegion | null = null
   #offset = 0
   #leftBytes = 0

@@ -14,7 +14,7 @@ export interface Client {
   giveUp(why: WeirError): void
 }
 
-export class Places<Of extends Client> {
+export class ClientPlaces<Of extends Client> {
   readonly #silentMs: number
   readonly #clients = new Set<Of>()
 
@@ -47,7 +47,7 @@ export class Places<Of extends Client> {
     this.#clients.delete(client)
   }
 
-  /** Of the host with the most places the one that has been silent for longest; null: none for long enough. */
+  /** The host with the most places loses one: the client that has been silent for longest. Null: none for long enough. */
   #mostSilent(): Of | null {
     const from = performance.now() - this.#silentMs
     const counts = new Map<string, number>()
