@@ -21,6 +21,8 @@ interface Tool {
   byManager: boolean
   qps: number
   bidirectional: boolean
+  /** Unreliable connections. */
+  isUnreliable: boolean
   /** Null: as many as the program has by default. */
   times: number | null
   seconds: number
@@ -31,6 +33,7 @@ const USUAL: Omit<Tool, 'op' | 'test'> = {
   byManager: false,
   qps: 1,
   bidirectional: false,
+  isUnreliable: false,
   times: TIMES,
   seconds: LIMIT_SECONDS,
 }
@@ -53,16 +56,17 @@ function toolsUnder({ pathMtu, lossy }: Conditions): Tool[] {
     ...NAMES.flatMap(name => [tool(name), tool(name, { byManager: true })]),
     ...['ib_write_bw', 'ib_send_bw'].map(name => tool(name, { qps: 2 })),
     ...['ib_write_bw', 'ib_send_bw', 'ib_read_bw'].map(name => tool(name, { bidirectional: true })),
+    ...['ib_write_bw', 'ib_write_lat', 'ib_send_lat'].map(name => tool(name, { isUnreliable: true })),
     ...['packet', 'raw'].flatMap(io => OTHER_IO.map(name => tool(name, { io }))),
     ...['ib_write_bw', 'ib_atomic_bw'].map(name => tool(name, { times: null, seconds: 300 })),
   ]
 }
 
 function nameOf(
-  { op, test, io, byManager, qps, bidirectional, times }: Tool,
+  { op, test, io, byManager, qps, bidirectional, isUnreliable, times }: Tool,
   { pathMtu }: Conditions,
 ): string {
-  const options = [byManager && '-R', qps > 1 && `-q ${qps}`, bidirectional && '-b']
+  const options = [byManager && '-R', qps > 1 && `-q ${qps}`, bidirectional && '-b', isUnreliable && '-c UC']
   const words = [`ib_${op}_${test}`, ...options.filter(Boolean)].join(' ')
   const where = [io !== 'batch' && io, pathMtu !== 4096 && `MTU ${pathMtu}`]
   return [words, ...where.filter(Boolean), ...(times === null ? ['default messages'] : [])].join(', ')
@@ -87,12 +91,13 @@ export function commandCases(guests: Guests, conditions: Conditions): Case[] {
 }
 
 /** The guest's command line, but for the server's address. */
-function commandLine({ op, test, byManager, qps, bidirectional, times }: Tool): string {
+function commandLine({ op, test, byManager, qps, bidirectional, isUnreliable, times }: Tool): string {
   const options = [
     byManager ? '-R' : '-x 1',
     ...(times === null ? [] : [`-n ${times}`]),
     ...(qps > 1 ? [`-q ${qps}`] : []),
     ...(bidirectional ? ['-b'] : []),
+    ...(isUnreliable ? ['-c UC'] : []),
   ]
   return `ib_${op}_${test} -d rxe0 -F ${options.join(' ')}`
 }
@@ -102,9 +107,17 @@ function messagesOf({ op, test, qps, times }: Tool): number {
 }
 
 /** Options of `weir perf` in both roles. */
-function options({ test, io, times, bidirectional }: Tool): string[] {
+function options({ test, io, times, bidirectional, isUnreliable }: Tool): string[] {
   const both = ['--bidirectional', ...(times === null ? [] : ['--iters', String(times)])]
-  return ['perf', test, '--perftest', '--io', io, ...(bidirectional ? both : [])]
+  return [
+    'perf',
+    test,
+    '--perftest',
+    '--io',
+    io,
+    ...(bidirectional ? both : []),
+    ...(isUnreliable ? ['--connection', 'UC'] : []),
+  ]
 }
 
 /** A listening end serves the clients of several operations, unless it does something itself. */

@@ -77,6 +77,25 @@ function pingpong(guests: Guests, type: 'rc' | 'uc', connects: 'guest' | 'weir')
   }
 }
 
+/** rstream, which verifies what it gets. */
+function streams(guests: Guests, connects: 'guest' | 'weir'): () => Promise<Ran> {
+  const options = '-S 4096 -C 20 -I 4 -T v -T b'
+  return async () => {
+    if (connects === 'guest') {
+      const here = guests.weir(LIMIT_SECONDS, 'weir-rstream.js', HERE[4], 'listen')
+      await here.listening
+      const there = await guests.inGuest(`timeout 40 rstream -s ${HERE[4]} ${options}`, 50)
+      const { ok, text } = await here.ended
+      return { ok: ok && there.ok && /^custom +4k/m.test(there.text), text: there.text + text }
+    }
+    await guests.inGuest(`timeout 50 rstream ${options} >/tmp/s.log 2>&1 & sleep 2`)
+    const here = await guests.weir(LIMIT_SECONDS, 'weir-rstream.js', HERE[4], 'connect', `to=${GUEST[4]}`)
+      .ended
+    const there = await guests.inGuest('sleep 1; cat /tmp/s.log; kill $(pidof rstream) 2>/dev/null; true')
+    return { ok: here.ok && /^custom +4k/m.test(there.text), text: here.text + there.text }
+  }
+}
+
 /** Programs of datagrams: Weir's end, what the guest runs to listen and to connect, and what says that it has worked. */
 const DATAGRAMS = {
   udaddy: {
@@ -125,6 +144,7 @@ export function programCases(guests: Guests): Case[] {
     })),
     { name: 'ibv_rc_pingpong', of: pingpong.bind(null, guests, 'rc') },
     { name: 'ibv_uc_pingpong', of: pingpong.bind(null, guests, 'uc') },
+    { name: 'rstream', of: streams.bind(null, guests) },
     ...Object.keys(DATAGRAMS).map(name => ({
       name,
       of: datagrams.bind(null, guests, name as keyof typeof DATAGRAMS),

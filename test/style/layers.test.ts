@@ -72,7 +72,7 @@ const ROOMS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   'lib/io': [['waiter.ts', 'source-port.ts', 'interfaces'], ['port.ts'], ['linux'], ['ports', 'loop']],
   'lib/interop': [
     ['conversation.ts', 'address-towards.ts', 'client-places.ts'],
-    ['rping', 'perftest'],
+    ['rping', 'perftest', 'rsocket'],
   ],
   'lib/nic': [
     ['types.ts', 'nic-options.ts'],
