@@ -13,7 +13,7 @@
  */
 import { WeirError } from '../../errors.js'
 
-export const CONNECT_BYTES = 40
+const CONNECT_BYTES = 40
 /** An entry of the list of targets. */
 export const TARGET_BYTES = 16
 /** Entries of this end's list. */
@@ -32,7 +32,7 @@ export interface Target {
   length: number
 }
 
-export interface ConnectWords {
+interface ConnectWords {
   isBigEndian: boolean
   /** Messages that may be sent before more credits come. */
   credits: number
