@@ -7,12 +7,16 @@ export {
   type HostConnectOptions,
   type HostDatagramOptions,
   type HostOptions,
+  type HostQueuePairOptions,
   type HostRegion,
+  type HostUnreliableOptions,
 } from './host/host.js'
 export type { HostConnection } from './host/host-connection.js'
 export type { HostAddressHandle, HostDatagrams } from './host/host-datagrams.js'
 export type { HostListener, ListenOptions } from './host/host-listener.js'
 export type { HostQueuePair } from './host/host-queue-pair.js'
+export type { HostUnreliable } from './host/host-unreliable.js'
+export { StreamSocket } from './interop/rsocket/stream-socket.js'
 export type { ConnectionStats } from './nic/types.js'
 export { Access, type DomainId, type MemoryRegion } from './qp/memory/memory.js'
 export { Completion, ReceiveOpcode } from './qp/queues/completion-queue.js'

@@ -42,6 +42,11 @@ export async function openOwnHost({
   address: given,
   ...options
 }: OwnHostOptions): Promise<{ host: Host; remote: string }> {
+  if (towards?.startsWith('weir://'))
+    throw new WeirError(
+      'WEIR_BAD_ARGUMENT',
+      `${towards} names a daemon: give the host alone, and its UDP port of RoCEv2 by --port if it is not 4791`,
+    )
   const address = given ?? (towards === undefined ? LISTENS_AT : await addressFor(towards))
   const remote =
     towards === undefined ? '' : (await resolveHost(towards, HostAddress.parse(address))).toString()

@@ -113,7 +113,7 @@ function remarks(reports: readonly PerfReport[]): string {
   const what = last.test === 'bw' ? `${op}, ${qps} x ${depth} in flight` : `${op}, ${halfOrWhole(op)}`
   return (
     reports.map(unmeasured).join('') +
-    ` ${what}; io ${io}, MTU ${mtu}: packets of ${pathMtu} bytes, base RTT ${formatDuration(baseRttUs * 1000)}; ` +
+    ` ${what}; io ${io}, MTU ${mtu}: packets of ${pathMtu} bytes, base RTT ${baseRttUs === null ? 'unknown' : formatDuration(baseRttUs * 1000)}; ` +
     `CPU ${cpuText(last)}${reports.length > 1 ? ` at ${last.size} bytes` : ''}; retransmitted ${formatBytes(retransmitted)}\n` +
     ` controlled by ${controller}: ${controllerReason}\n`
   )

@@ -4,7 +4,15 @@ import { WeirError } from '../../lib/errors.js'
 import { type ClientResult, runClient } from '../../lib/interop/perftest/perftest-client.js'
 import { PerftestServer } from '../../lib/interop/perftest/perftest-server.js'
 import type { Left } from '../../lib/interop/perftest/session.js'
-import { ATOMIC_BYTES, PERFTEST_PORT, type PerftestOp, TESTS } from '../../lib/interop/perftest/tests.js'
+import {
+  ATOMIC_BYTES,
+  hasService,
+  PERFTEST_PORT,
+  type PerftestOp,
+  type PerftestService,
+  SERVICES,
+  TESTS,
+} from '../../lib/interop/perftest/tests.js'
 import type { CommandOption, IdleRule } from '../../lib/options/option.js'
 import { cancelOnSignal } from '../cancel-on-signal.js'
 import { columnsMost } from './fit.js'
@@ -44,6 +52,22 @@ export const PERFTEST_OPTIONS = [
     command: { flag: '--rdma-cm' },
   },
   {
+    name: 'connection',
+    kind: 'choice',
+    choices: SERVICES,
+    default: 'RC',
+    doc: 'service of the queue pairs (-c): reliable or unreliable connections. Both ends need the same; UC has write and send',
+    idle: [
+      PERFTEST_ONLY,
+      {
+        while: { rdmaCm: true },
+        why: 'the connection manager makes reliable connections',
+        mend: 'no --rdma-cm',
+      },
+    ],
+    command: { flag: '--connection <service>' },
+  },
+  {
     name: 'listen',
     kind: 'flag',
     doc: "be the server for perftest's clients until Ctrl-C",
@@ -72,6 +96,8 @@ export interface PerftestValues {
   pathMtu?: number
   qps?: number
   depth?: number
+  bidirectional?: boolean
+  connection?: string
   cc?: string
   port?: number
   rdmaCm?: boolean
@@ -98,6 +124,7 @@ export async function runPerftest(
   ccOption: readonly string[] = [],
 ): Promise<void> {
   const { listen, cc, address, io = OWN_IO.default, port } = values
+  checkService(values)
   if ((towards === undefined) === !listen)
     throw bad(
       listen ? `--listen names no host: leave out ${towards}` : 'name the host of the server, or --listen',
@@ -126,6 +153,11 @@ export async function runPerftest(
 
 type OwnHost = Awaited<ReturnType<typeof openOwnHost>>['host']
 
+function checkService({ op, connection = 'RC' }: PerftestValues): void {
+  if (!hasService(op as PerftestOp, connection as PerftestService))
+    throw bad(`--op ${op}: unreliable connections (--connection UC) have write and send`)
+}
+
 function sizeOf(test: Test, { op, sizeBytes }: PerftestValues): number {
   const { size } = TESTS[test][op as PerftestOp]
   if (op === 'atomic' && sizeBytes !== undefined && sizeBytes !== ATOMIC_BYTES)
@@ -148,6 +180,8 @@ async function measure(
     rdmaCm = false,
     pathMtu,
     perftestPort = PERFTEST_PORT,
+    connection = 'RC',
+    bidirectional = false,
   } = values
   const size = sizeOf(test, values)
   const usual = durationNs > 0 ? 0 : TESTS[test][op as PerftestOp].iterations
@@ -157,6 +191,8 @@ async function measure(
     op: op as PerftestOp,
     port: perftestPort,
     byManager: rdmaCm,
+    service: connection as PerftestService,
+    bidirectional,
     size,
     iterations,
     durationNs: iterations > 0 ? 0 : durationNs,
@@ -171,32 +207,44 @@ async function measure(
 function reportOf(
   test: Test,
   about: Pick<PerfReport, 'op' | 'host' | 'size' | 'qps' | 'depth'>,
-  { messages, seconds, peakBps, latency, pathMtu, stats }: ClientResult,
+  { messages, seconds, peakBps, latency, pathMtu, stats, remote }: ClientResult,
   { io, pathMtu: mtu }: { io: string; pathMtu: number },
 ): PerfReport {
   const bytes = messages * about.size
   return {
     test,
     ...about,
-    bidirectional: false,
+    bidirectional: remote !== null,
     seconds,
     messages,
     bytes,
-    goodputBps: (bytes * 8) / seconds,
-    peakBps,
+    goodputBps: (bytes * 8) / seconds + (remote === null ? 0 : bpsOf(remote.average)),
+    peakBps: peakBps + (remote === null ? 0 : bpsOf(remote.peak)),
     messagesPerSecond: messages / seconds,
     ...latencyOf(latency),
-    retransmittedBytes: stats.retransmittedBytes,
-    spuriousRetransmissions: stats.spuriousRetransmissions,
+    retransmittedBytes: stats?.retransmittedBytes ?? 0,
+    spuriousRetransmissions: stats?.spuriousRetransmissions ?? 0,
     cpuSecondsPerGB: null,
-    remote: null,
+    remote:
+      remote === null
+        ? null
+        : {
+            messages: remote.iterations,
+            bytes: remote.iterations * remote.size,
+            goodputBps: bpsOf(remote.average),
+          },
     pathMtu,
     mtu,
-    baseRttUs: Math.round(stats.baseRttNs) / 1000,
-    controller: stats.controller,
-    controllerReason: stats.controllerReason,
+    baseRttUs: stats === null ? null : Math.round(stats.baseRttNs) / 1000,
+    controller: stats?.controller ?? 'none',
+    controllerReason: stats?.controllerReason ?? 'nothing is acknowledged on an unreliable connection',
     io,
   }
+}
+
+/** Bits per second of what perftest reports in MiB/s. */
+function bpsOf(mibPerSecond: number): number {
+  return mibPerSecond * 2 ** 20 * 8
 }
 
 function show(test: Test, { json, histogram }: PerftestValues, report: PerfReport): void {
@@ -211,25 +259,47 @@ function show(test: Test, { json, histogram }: PerftestValues, report: PerfRepor
 }
 
 async function serve(host: OwnHost, test: Test, values: PerftestValues, signal: AbortSignal): Promise<void> {
-  const { op, json, perftestPort: port = PERFTEST_PORT } = values
+  const { op, json, perftestPort: port = PERFTEST_PORT, bidirectional, connection = 'RC' } = values
+  if (test === 'lat' && (op === 'read' || op === 'atomic'))
+    throw bad(`--op ${op} has no effect on a listening end: without --op it serves send, read and atomic`)
   const exact = sizeOf(test, values)
-  const isExact = test === 'lat' && op === 'write'
+  const isExact = (test === 'lat' && op === 'write') || bidirectional
   if (!isExact && values.sizeBytes !== undefined && values.sizeBytes <= LISTENING_BYTES)
     throw bad(
-      `--size has no effect on a listening end up to ${LISTENING_BYTES >> 20} MiB: its clients choose it, except those of ib_write_lat`,
+      `--size has no effect on a listening end up to ${LISTENING_BYTES >> 20} MiB: its clients choose it, except those of ib_write_lat and of -b`,
     )
   const size = isExact ? exact : Math.max(exact, LISTENING_BYTES)
+  const { iterations = TESTS[test][op as PerftestOp].iterations } = values
   const onLeft = (left: Left) => process.stdout.write(json ? `${leftJson(left)}\n` : leftLine(left))
-  const server = await PerftestServer.listen(host, { test, op: op as PerftestOp, size, port }, onLeft)
+  const server = await PerftestServer.listen(
+    host,
+    {
+      test,
+      op: op as PerftestOp,
+      size,
+      port,
+      service: connection as PerftestService,
+      ...(bidirectional && { sends: { iterations, size } }),
+    },
+    onLeft,
+  )
   if (!json) {
     const { address, io } = host.about
-    process.stdout.write(` listening for ib_${op}_${test} at ${address}, port ${port}; io ${io}\n`)
+    process.stdout.write(` listening for ${programOf(test, values)} at ${address}, port ${port}; io ${io}\n`)
   }
   await new Promise<void>(resolve => {
     if (signal.aborted) resolve()
     signal.addEventListener('abort', () => resolve(), { once: true })
   })
   await server.close()
+}
+
+/** Whose clients it serves. */
+function programOf(test: Test, { op, bidirectional, connection = 'RC' }: PerftestValues): string {
+  const service = connection === 'RC' ? '' : ` -c ${connection}`
+  if (bidirectional) return `ib_${op}_bw -b${service}`
+  if (test === 'bw') return `ib_*_bw${service}`
+  return op === 'write' ? `ib_write_lat${service}` : `ib_send_lat, ib_read_lat, ib_atomic_lat${service}`
 }
 
 function leftJson({ remote, version, report, error }: Left): string {

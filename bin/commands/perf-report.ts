@@ -41,7 +41,8 @@ export interface PerfReport {
   /** Payload of a full packet, and the longest IP packet of this host's interface. */
   pathMtu: number
   mtu: number
-  baseRttUs: number
+  /** Null: nothing measures it. */
+  baseRttUs: number | null
   /** The controller of what this end sends, and why it was chosen. */
   controller: string
   controllerReason: string

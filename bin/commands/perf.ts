@@ -67,6 +67,20 @@ function withRules<O extends CommandOption>(option: O, more: Partial<CommandOpti
   return { ...option, ...more } as CommandOption
 }
 
+/** A listening end of perftest that only answers. */
+const ONE_WAY = { listen: true, bidirectional: { given: false } } as const
+const LISTENS_FOR_ALL: IdleRule = {
+  while: ONE_WAY,
+  why: 'a listening end serves the clients of every operation',
+  mend: 'no --listen',
+}
+const ONE_WAY_CLIENTS_ONLY: IdleRule = { ...CLIENTS_ONLY, while: ONE_WAY }
+const BOTH_COUNT: IdleRule = {
+  while: { perftest: true, bidirectional: true },
+  why: 'both ends count messages',
+  mend: '--iters',
+}
+
 /** What differs between the two tests. */
 const TESTS = {
   bw: {
@@ -77,7 +91,10 @@ const TESTS = {
     more: [
       withRules(QPS, { idle: [CLIENTS_ONLY] }),
       withRules(DEPTH, { idle: [CLIENTS_ONLY] }),
-      flag('bidirectional', 'the other host sends too, as fast as it can', { idle: [DAEMONS_ONLY] }),
+      flag(
+        'bidirectional',
+        'the other host sends too, as fast as it can; with --perftest both ends need it (-b), and the same --iters',
+      ),
     ],
   },
   lat: {
@@ -92,16 +109,22 @@ const TESTS = {
 function optionsOf(test: Test) {
   const { operation, op, sizeBytes, more } = TESTS[test]
   return [
-    { ...OP, choices: OPS, doc: `${operation}; atomic with --perftest alone`, default: op },
+    {
+      ...OP,
+      choices: OPS,
+      doc: `${operation}; atomic with --perftest alone`,
+      default: op,
+      idle: test === 'bw' ? [LISTENS_FOR_ALL] : [],
+    },
     withRules(SIZE, {
       command: { ...SIZE.command, usual: `${sizeBytes}; with --perftest that of its program` },
     }),
     flag('all', 'all sizes from 2 bytes to 8 MiB, by powers of two', { idle: [DAEMONS_ONLY] }),
-    withRules(DURATION, { idle: [...DURATION.idle, CLIENTS_ONLY] }),
-    withRules(ITERATIONS, { idle: [CLIENTS_ONLY] }),
+    withRules(DURATION, { idle: [...DURATION.idle, CLIENTS_ONLY, ...(test === 'bw' ? [BOTH_COUNT] : [])] }),
     withRules(WARMUP, { idle: [...WARMUP.idle, DAEMONS_ONLY] }),
     withRules(PATH_MTU, { idle: [CLIENTS_ONLY] }),
     ...more,
+    withRules(ITERATIONS, { idle: [test === 'bw' ? ONE_WAY_CLIENTS_ONLY : CLIENTS_ONLY] }),
     ccOption('congestion control of what this end sends', { usual: "the daemon's" }),
     {
       ...flag('busyPoll', 'both daemons poll for packets without sleeping: a whole core each', {

@@ -6,10 +6,12 @@ import { PingClient, RPING_PORT } from '../../lib/interop/rping/ping-client.js'
 import { type PingedBy, PingServer } from '../../lib/interop/rping/ping-server.js'
 import type { CommandOption, IdleRule } from '../../lib/options/option.js'
 import { LatencyRecorder } from '../../lib/perf/latency.js'
+import { bands } from '../../lib/scenario/result/table.js'
 import { SECOND } from '../../lib/time/nanos.js'
 import { formatDuration } from '../../lib/units/units.js'
 import { cancelOnSignal } from '../cancel-on-signal.js'
 import { untilAborted } from '../until-aborted.js'
+import { columnsMost } from './fit.js'
 import { commandOf } from './names.js'
 import { ADDRESS, OWN_IO, OWN_UDP_PORT, openOwnHost } from './own-host.js'
 import { addValueOptions, valuesOf } from './value-options.js'
@@ -136,7 +138,7 @@ async function ping(towards: string, values: PingValues, signal: AbortSignal): P
       if (!signal.aborted) await client.close()
     } finally {
       if (json) process.stdout.write(`${JSON.stringify(report(), null, 2)}\n`)
-      else process.stdout.write(tableOf(report()))
+      else process.stdout.write(tableOf(report(), columnsMost(process.stdout)))
     }
   } finally {
     await host.close()
@@ -219,12 +221,17 @@ function reportOf(
 
 const COLUMNS = ['#bytes', '#pings', 't_min[usec]', 't_avg[usec]', '99% percentile[usec]', 't_max[usec]']
 
-function tableOf({ size, pings, rttUs }: PingReport): string {
+/** @param columns of the terminal; a wider row is folded into bands, as `weir perf` does */
+export function tableOf({ size, pings, rttUs }: PingReport, columns: number): string {
   const times =
     rttUs === null
       ? ['-', '-', '-', '-']
       : [rttUs.min, rttUs.mean, rttUs.p99, rttUs.max].map(us => us.toFixed(2))
-  const line = (cells: readonly string[]) =>
-    ` ${cells.map((cell, i) => cell.padEnd(Math.max(8, COLUMNS[i]!.length))).join('  ')}`.trimEnd()
-  return `${line(COLUMNS)}\n${line([String(size), String(pings), ...times])}\n`
+  const cells = [String(size), String(pings), ...times]
+  const widths = COLUMNS.map((name, i) => Math.max(8, name.length, cells[i]!.length))
+  const line = (texts: readonly string[], band: readonly number[]) =>
+    ` ${band.map(i => texts[i]!.padEnd(widths[i]!)).join('  ')}`.trimEnd()
+  return bands(widths, columns - 1)
+    .map(band => `${line(COLUMNS, band)}\n${line(cells, band)}\n`)
+    .join('')
 }

@@ -11,11 +11,13 @@ import type { HostParts } from './host-parts.js'
  * | `nic` | rx and tx pipelines (lib/nic) |
  * | `qp` | queue pairs, of all connections together (lib/qp/context/counters.ts) |
  * | `datagram` | datagram queue pairs, all together (lib/qp/datagram/datagram-queue-pair.ts) |
+ * | `unreliable` | unreliable connections, all together (lib/qp/unreliable/counters.ts) |
  * | `cm` | the connection manager (lib/cm/counters.ts) |
  */
 export function dropCounts({ nic, port }: HostParts): Record<string, number> {
-  const { rx, tx, pause, feedback, cm, datagram, defects } = nic.counters
+  const { rx, tx, pause, feedback, cm, datagram, unreliable, defects } = nic.counters
   const { sent: _datagramsSent, received: _datagrams, ...datagramDrops } = datagram
+  const { sent: _packetsSent, received: _messages, ...unreliableDrops } = unreliable
   const { frames: _received, ...refused } = rx
   const { sent: _sent, repeated: _repeated, received: _taken, ...cmDrops } = cm
   const { drops, rxErrors } = port.counters
@@ -33,6 +35,7 @@ export function dropCounts({ nic, port }: HostParts): Record<string, number> {
     ...under('qp', nic.dropTotals.sum(nic.table.flows)),
     ...under('cm', cmDrops),
     ...under('datagram', datagramDrops),
+    ...under('unreliable', unreliableDrops),
   }
 }
 

@@ -53,7 +53,7 @@ export class HostDatagrams extends HostEnd {
 
   /** Ends it. Work that has not completed completes with WR_FLUSH_ERR. */
   async close(): Promise<void> {
-    if (!this.isClosed) await this.host.call('closeDatagrams', { id: this.id })
+    if (!this.isClosed) await this.host.call('closePaced', { id: this.id })
     await this.closed
   }
 

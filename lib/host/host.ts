@@ -5,9 +5,10 @@
 import type { DatagramService } from '../cm/sidr.js'
 import type { NicOptions } from '../daemon/open-nic.js'
 import { WeirError } from '../errors.js'
-import type { AddressOptions } from '../nic/datagram/address-handle.js'
-import type { DatagramOptions } from '../nic/datagram/datagram-pair.js'
-import type { ConnectOptions, UnconnectedQueuePair } from '../nic/types.js'
+import type { AddressOptions } from '../nic/paced/address-handle.js'
+import type { DatagramOptions } from '../nic/paced/datagram-pair.js'
+import type { UnreliableOptions } from '../nic/paced/unreliable-pair.js'
+import type { ConnectOptions, QueuePairPeer, UnconnectedQueuePair } from '../nic/types.js'
 import { DEFAULT_DOMAIN, type DomainId, MemoryRegion } from '../qp/memory/memory.js'
 import type { ReceiveWork } from '../qp/queues/work.js'
 import { errorOf } from '../thread/error-record.js'
@@ -19,10 +20,12 @@ import { type HostAddressHandle, HostDatagrams } from './host-datagrams.js'
 import type { HostEnd, HostOfEnd } from './host-end.js'
 import { HostListener, type ListenOptions } from './host-listener.js'
 import { HostQueuePair } from './host-queue-pair.js'
+import { HostUnreliable } from './host-unreliable.js'
 import type {
   EstablishedConnection,
   FromVerbs,
   MadeDatagramPair,
+  MadeUnreliable,
   ResolveOptions,
   ToVerbs,
   VerbsAbout,
@@ -54,6 +57,22 @@ export interface HostConnectOptions extends ConnectOptions {
   signal?: AbortSignal
 }
 
+/** Options of a reliable queue pair for a program without the connection manager. */
+export interface HostQueuePairOptions extends Omit<HostConnectOptions, 'privateData' | 'signal' | 'patient'> {
+  /** Reliable connected, the default. */
+  type?: 'rc'
+}
+
+/** Options of an unreliable connected queue pair. */
+export interface HostUnreliableOptions extends UnreliableOptions {
+  /** Unreliable connected. */
+  type: 'uc'
+  /** Receives to post before the peer can send. At most as many as a queue has places. */
+  receives?: readonly ReceiveWork[]
+  /** Protection domain, from `newDomain`. Default: the host's, 0. */
+  domain?: DomainId
+}
+
 /** Options of a datagram queue pair. */
 export interface HostDatagramOptions extends DatagramOptions {
   /** Protection domain, from `newDomain`. Default: the host's, 0. */
@@ -69,7 +88,7 @@ export class Host {
   readonly #doorbell: Doorbell
   readonly #queueDepth: number
   readonly #regions = new Map<number, MemoryRegion>()
-  /** Connections and datagram queue pairs. */
+  /** Connections, reliable or not, and datagram queue pairs. */
   readonly #connections = new Map<number, HostEnd>()
   readonly #listeners = new Map<number, HostListener>()
   #lastId = 0
@@ -199,13 +218,27 @@ export class Host {
    * Makes a queue pair for a program at another host that does without the connection manager. Path MTU and the other options are
    * for both ends to agree on. Throws WEIR_UNSUPPORTED on a host with a secret, else as `connect`.
    *
+   * With `type: 'uc'` it is an unreliable connection: SEND and RDMA_WRITE alone, nothing is acknowledged or retransmitted, and of a message
+   * of which a packet is lost nothing arrives. All of them, and datagrams, together take at most a quarter of the line rate.
+   *
    * @param remote a literal address
    */
+  createQueuePair(remote: string, options?: HostQueuePairOptions): Promise<HostQueuePair>
+  createQueuePair(remote: string, options: HostUnreliableOptions): Promise<HostQueuePair<HostUnreliable>>
   async createQueuePair(
     remote: string,
-    options: Omit<HostConnectOptions, 'privateData' | 'signal' | 'patient'> = {},
-  ): Promise<HostQueuePair> {
-    const { receives = [], domain = DEFAULT_DOMAIN, ...rest } = options
+    options: HostQueuePairOptions | HostUnreliableOptions = {},
+  ): Promise<HostQueuePair | HostQueuePair<HostUnreliable>> {
+    const { type = 'rc' } = options
+    if (type !== 'rc' && type !== 'uc')
+      throw new WeirError('WEIR_BAD_ARGUMENT', `createQueuePair: type is rc or uc, not ${type}`)
+    return options.type === 'uc'
+      ? await this.#createUnreliable(remote, options)
+      : await this.#createReliable(remote, options)
+  }
+
+  async #createReliable(remote: string, options: HostQueuePairOptions): Promise<HostQueuePair> {
+    const { receives = [], domain = DEFAULT_DOMAIN, type: _, ...rest } = options
     const connection = this.#newConnection('createQueuePair', receives, domain)
     const { id } = connection
     try {
@@ -213,13 +246,37 @@ export class Host {
       const made = (await this.#call('createQueuePair', body)) as UnconnectedQueuePair
       return new HostQueuePair(made, connection, {
         connect: async peer => {
-          if (typeof peer !== 'object' || peer === null)
-            throw new WeirError('WEIR_BAD_ARGUMENT', 'connect: { qpn, psn } of the other end are missing')
-          const { qpn, psn } = peer
+          const { qpn, psn } = checkedPeer(peer)
           const answer = await this.#call('connectQueuePair', { id, peer: { qpn, psn } })
           connection.onEstablished(answer as EstablishedConnection)
         },
         close: () => connection.disconnect(),
+      })
+    } catch (error) {
+      this.#connections.delete(id)
+      throw error
+    }
+  }
+
+  async #createUnreliable(
+    remote: string,
+    options: HostUnreliableOptions,
+  ): Promise<HostQueuePair<HostUnreliable>> {
+    const { receives = [], domain = DEFAULT_DOMAIN, type: _, ...rest } = options
+    this.#checkDomain('createQueuePair', domain)
+    const id = ++this.#lastId
+    const end = new HostUnreliable(id, Queues.make(this.#queueDepth), this.#face, domain)
+    this.#postReceives('createQueuePair', end, receives)
+    this.#connections.set(id, end)
+    try {
+      const body = { id, remote, options: rest, queues: end.shared, domain }
+      const made = (await this.#call('createUnreliable', body)) as MadeUnreliable
+      end.onMade(made)
+      return new HostQueuePair(made, end, {
+        connect: async peer => {
+          await this.#call('connectUnreliable', { id, qpn: checkedPeer(peer).qpn })
+        },
+        close: () => end.disconnect(),
       })
     } catch (error) {
       this.#connections.delete(id)
@@ -295,12 +352,16 @@ export class Host {
   #newConnection(what: string, receives: readonly ReceiveWork[], domain: DomainId): HostConnection {
     this.#checkDomain(what, domain)
     const connection = new HostConnection(++this.#lastId, Queues.make(this.#queueDepth), this.#face, domain)
-    for (const receive of receives) {
-      if (connection.postReceive(receive)) continue
-      throw new WeirError('WEIR_FULL', `${what}: a queue has ${this.#queueDepth} places for receives`)
-    }
+    this.#postReceives(what, connection, receives)
     this.#connections.set(connection.id, connection)
     return connection
+  }
+
+  #postReceives(what: string, end: HostConnection | HostUnreliable, receives: readonly ReceiveWork[]): void {
+    for (const receive of receives) {
+      if (end.postReceive(receive)) continue
+      throw new WeirError('WEIR_FULL', `${what}: a queue has ${this.#queueDepth} places for receives`)
+    }
   }
 
   /**
@@ -405,6 +466,11 @@ export class Host {
     if (this.#closed !== null) throw new WeirError('WEIR_BAD_STATE', `${kind}: the host is closed`)
     return await this.#thread.call(kind, body, context)
   }
+}
+
+function checkedPeer(peer: QueuePairPeer): QueuePairPeer {
+  if (typeof peer === 'object' && peer !== null) return peer
+  throw new WeirError('WEIR_BAD_ARGUMENT', 'connect: { qpn, psn } of the other end are missing')
 }
 
 /** The NIC as a service of the caller's thread. It is loaded only where it is needed. */

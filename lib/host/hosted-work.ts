@@ -97,7 +97,7 @@ export class HostedWork<Taker extends WorkTaker> {
 
   /** For messages. */
   get toWhom(): string {
-    return 'a datagram queue pair'
+    return 'a queue pair'
   }
 
   /** Puts a completion into the shared queue. */

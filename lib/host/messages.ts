@@ -1,7 +1,8 @@
 /** Messages between an application's Host and the thread of its NIC. */
 import type { NicOptions } from '../daemon/open-nic.js'
-import type { AddressOptions } from '../nic/datagram/address-handle.js'
-import type { DatagramOptions } from '../nic/datagram/datagram-pair.js'
+import type { AddressOptions } from '../nic/paced/address-handle.js'
+import type { DatagramOptions } from '../nic/paced/datagram-pair.js'
+import type { UnreliableOptions } from '../nic/paced/unreliable-pair.js'
 import type { ConnectOptions, QueuePairPeer } from '../nic/types.js'
 import type { DomainId } from '../qp/memory/memory.js'
 import type { ErrorRecord } from '../thread/error-record.js'
@@ -50,7 +51,16 @@ export interface VerbsCalls {
   }
   connectQueuePair: { id: number; peer: QueuePairPeer }
   createDatagramPair: { id: number; options: DatagramOptions; queues: SharedQueues; domain: DomainId }
-  closeDatagrams: { id: number }
+  createUnreliable: {
+    id: number
+    remote: string
+    options: UnreliableOptions
+    queues: SharedQueues
+    domain: DomainId
+  }
+  connectUnreliable: { id: number; qpn: number }
+  /** Ends a datagram queue pair, or an unreliable connection. */
+  closePaced: { id: number }
   /** Returns the number of the address handle. */
   createAddress: { remote: string; options: AddressOptions }
   destroyAddress: { id: number }
@@ -78,6 +88,16 @@ export interface MadeDatagramPair {
   bell: number
   qpn: number
   qkey: number
+  pathMtu: number
+}
+
+/** An unreliable connection of the NIC, before it is connected. */
+export interface MadeUnreliable {
+  bell: number
+  qpn: number
+  /** First PSN that it sends with. */
+  psn: number
+  remote: string
   pathMtu: number
 }
 

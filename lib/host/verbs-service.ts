@@ -2,6 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { DatagramService } from '../cm/sidr.js'
 import { closeNic, type OpenedNic, openNic } from '../daemon/open-nic.js'
 import { WeirError } from '../errors.js'
+import { DatagramPair } from '../nic/paced/datagram-pair.js'
+import type { PacedPair } from '../nic/paced/paced-pair.js'
+import { UnreliablePair } from '../nic/paced/unreliable-pair.js'
 import type { DomainId, MemoryRegion } from '../qp/memory/memory.js'
 import { recordOf } from '../thread/error-record.js'
 import type { CallContext } from '../thread/messages.js'
@@ -11,10 +14,18 @@ import { HostAddress } from '../wire/net/address.js'
 import { BELLS_MAX, Doorbell } from './doorbell.js'
 import { DoorbellWaiter } from './doorbell-waiter.js'
 import { HostedConnection, type HostedEvents } from './hosted-connection.js'
-import { HostedDatagrams } from './hosted-datagrams.js'
+
 import { HostedListener } from './hosted-listener.js'
+import { HostedPaced } from './hosted-paced.js'
 import { GONE } from './hosted-work.js'
-import type { FromVerbs, MadeDatagramPair, VerbsAbout, VerbsCalls, VerbsStart } from './messages.js'
+import type {
+  FromVerbs,
+  MadeDatagramPair,
+  MadeUnreliable,
+  VerbsAbout,
+  VerbsCalls,
+  VerbsStart,
+} from './messages.js'
 import { Queues } from './queues.js'
 
 /** How long connections may take to end when the host is closed. */
@@ -35,8 +46,8 @@ export class VerbsService implements Service, HostedEvents {
   readonly #opened: OpenedNic
   readonly #events: ServiceEvents
   readonly #doorbell: Doorbell
-  /** Connections and datagram queue pairs by their number at the doorbell. */
-  readonly #byBell: (HostedConnection | HostedDatagrams | null)[] = new Array(BELLS_MAX).fill(null)
+  /** Queue pairs by their number at the doorbell. */
+  readonly #byBell: (HostedConnection | HostedPaced | null)[] = new Array(BELLS_MAX).fill(null)
   /**
    * Time of the current round. The function that handles a connection that rang is made once and not in each
    * round.
@@ -44,7 +55,8 @@ export class VerbsService implements Service, HostedEvents {
   #now: Nanos = 0
   readonly #takeOf = (bell: number): void => this.#byBell[bell]?.take(this.#now)
   readonly #byId = new Map<number, HostedConnection>()
-  readonly #datagrams = new Map<number, HostedDatagrams>()
+  /** Datagram queue pairs and unreliable connections. */
+  readonly #paced = new Map<number, HostedPaced>()
   readonly #connecting = new Map<number, Waiting>()
   /** Ids of queue pairs that programs connect by means of their own. */
   readonly #pairs = new Set<number>()
@@ -100,7 +112,7 @@ export class VerbsService implements Service, HostedEvents {
     const { loop } = this.#opened
     for (const port of this.#listeners.keys()) this.#unlisten(port)
     for (const { connection } of this.#byId.values()) connection?.disconnect(loop.now())
-    for (const { connection } of [...this.#datagrams.values()]) connection?.disconnect(loop.now())
+    for (const { connection } of [...this.#paced.values()]) connection?.disconnect(loop.now())
     loop.wake()
     for (let ms = 0; this.#byId.size > 0 && ms < GRACE_MS; ms += LOOK_EVERY_MS) await sleep(LOOK_EVERY_MS)
     await closeNic(this.#opened)
@@ -150,9 +162,9 @@ export class VerbsService implements Service, HostedEvents {
     else this.#accepted(id)
   }
 
-  datagramsClosed({ id, bell, connection }: HostedDatagrams): void {
+  pacedClosed({ id, bell, connection }: HostedPaced): void {
     this.#opened.nic.sidr.forget(connection!.id)
-    if (this.#datagrams.delete(id)) this.#byBell[bell] = null
+    if (this.#paced.delete(id)) this.#byBell[bell] = null
     this.#tell({ type: 'closed', id, error: null })
   }
 
@@ -177,14 +189,18 @@ export class VerbsService implements Service, HostedEvents {
     createQueuePair: body => this.#createQueuePair(body),
     connectQueuePair: body => this.#connectQueuePair(body),
     createDatagramPair: body => this.#createDatagramPair(body),
-    closeDatagrams: ({ id }) => this.#datagrams.get(id)?.connection?.disconnect(this.#opened.loop.now()),
+    createUnreliable: body => this.#createUnreliable(body),
+    connectUnreliable: ({ id, qpn }) => this.#connectUnreliable(id, qpn),
+    closePaced: ({ id }) => this.#paced.get(id)?.connection?.disconnect(this.#opened.loop.now()),
     createAddress: ({ remote, options }) =>
       this.#opened.nic.createAddress(HostAddress.parse(remote), options).id,
     destroyAddress: ({ id }) => this.#opened.nic.destroyAddress(id),
     serveDatagrams: ({ port, id, privateData }) => {
-      const qp = this.#datagrams.get(id)?.connection?.qp
-      if (qp === undefined) throw new WeirError('WEIR_BAD_STATE', 'the datagram queue pair is closed')
-      this.#opened.nic.sidr.serve(port, { qpn: qp.qpn, qkey: qp.qkey, privateData })
+      const pair = this.#paced.get(id)?.connection
+      if (!(pair instanceof DatagramPair))
+        throw new WeirError('WEIR_BAD_STATE', 'the datagram queue pair is closed')
+      const { qpn, qkey } = pair.qp
+      this.#opened.nic.sidr.serve(port, { qpn, qkey, privateData })
     },
     unserveDatagrams: ({ port }) => this.#opened.nic.sidr.unserve(port),
     resolveDatagrams: body => this.#resolveDatagrams(body),
@@ -252,16 +268,44 @@ export class VerbsService implements Service, HostedEvents {
 
   #createDatagramPair({ id, options, queues, domain }: VerbsCalls['createDatagramPair']): MadeDatagramPair {
     const { nic, loop } = this.#opened
-    const hosted = new HostedDatagrams(id, this.#regionOf, this, domain)
-    hosted.open(new Queues(queues))
-    hosted.bell = this.#freeBell()
+    const hosted = this.#makePaced(id, queues, domain)
     const pair = nic.createDatagramPair(loop.now(), hosted, options)
-    hosted.connection = pair
-    this.#byBell[hosted.bell] = hosted
-    this.#datagrams.set(id, hosted)
-    hosted.take(loop.now())
+    this.#show(hosted, pair)
     const { qpn, qkey, pathMtu } = pair.qp
     return { bell: hosted.bell, qpn, qkey, pathMtu }
+  }
+
+  #createUnreliable({ id, remote, options, queues, domain }: VerbsCalls['createUnreliable']): MadeUnreliable {
+    const { nic, loop } = this.#opened
+    const hosted = this.#makePaced(id, queues, domain)
+    const pair = nic.createUnreliablePair(loop.now(), HostAddress.parse(remote), hosted, options)
+    this.#show(hosted, pair)
+    const { qpn, psn, pathMtu } = pair.qp
+    return { bell: hosted.bell, qpn, psn, pathMtu, remote: pair.to.remote.toString() }
+  }
+
+  #connectUnreliable(id: number, qpn: number): void {
+    const hosted = this.#paced.get(id)
+    if (!(hosted?.connection instanceof UnreliablePair))
+      throw new WeirError('WEIR_BAD_STATE', 'the queue pair is closed')
+    hosted.connection.connect(qpn)
+    // Sends may have been posted before.
+    hosted.take(this.#opened.loop.now())
+  }
+
+  #makePaced(id: number, queues: VerbsCalls['createDatagramPair']['queues'], domain: DomainId): HostedPaced {
+    const hosted = new HostedPaced(id, this.#regionOf, this, domain)
+    hosted.open(new Queues(queues))
+    hosted.bell = this.#freeBell()
+    return hosted
+  }
+
+  /** It takes work from now on. */
+  #show(hosted: HostedPaced, pair: PacedPair): void {
+    hosted.connection = pair
+    this.#byBell[hosted.bell] = hosted
+    this.#paced.set(hosted.id, hosted)
+    hosted.take(this.#opened.loop.now())
   }
 
   #resolveDatagrams({ remote, port, options }: VerbsCalls['resolveDatagrams']): Promise<unknown> {

@@ -10,6 +10,7 @@ import { TxKind } from '../qp/queue-pair.js'
 import { Completion } from '../qp/queues/completion-queue.js'
 import { ReadRoom } from '../qp/queues/read-room.js'
 import { workStatusText } from '../qp/queues/work-status.js'
+import { UnreliableCounters } from '../qp/unreliable/counters.js'
 import { DeadlineHeap } from '../time/deadline-heap.js'
 import { type Nanos, NEVER, serialisationNs } from '../time/nanos.js'
 import { formatDuration } from '../units/units.js'
@@ -18,15 +19,17 @@ import type { HopRecords } from '../wire/telemetry/hop-records.js'
 import { type NicConfig, type NicSettings, nicSettings } from './config.js'
 import { Connections } from './connect/connections.js'
 import { FlowStart } from './connect/flow-start.js'
-import type { AddressHandle, AddressOptions } from './datagram/address-handle.js'
-import type { DatagramHandler, DatagramOptions, DatagramPair } from './datagram/datagram-pair.js'
-import { Datagrams } from './datagram/datagrams.js'
 import type { BaseRttProbe } from './feedback/base-rtt-probe.js'
 import { DropTotals } from './flow/drop-totals.js'
 import type { Flow } from './flow/flow.js'
 import { FlowTable } from './flow/flow-table.js'
 import { PacketSizes } from './flow/packet-sizes.js'
 import { PathLengths } from './flow/path-lengths.js'
+import type { AddressHandle, AddressOptions } from './paced/address-handle.js'
+import type { DatagramOptions, DatagramPair } from './paced/datagram-pair.js'
+import type { PacedHandler } from './paced/paced-pair.js'
+import { PacedPairs } from './paced/paced-pairs.js'
+import type { UnreliableOptions, UnreliablePair } from './paced/unreliable-pair.js'
 import { PathSelector } from './paths/path-selector.js'
 import { Feedback } from './rx/feedback.js'
 import { type RxEvents, RxPipeline } from './rx/rx-pipeline.js'
@@ -47,7 +50,7 @@ import type {
   Verbs,
 } from './types.js'
 
-const NO_DATAGRAMS = new DatagramCounters()
+const NO_PACED = { datagram: new DatagramCounters(), unreliable: new UnreliableCounters() }
 const MEMORY_REGIONS_MAX = 1 << 16
 /** How long to wait before trying again when no frame was free, ns. */
 const NO_FRAME_RETRY_NS = 1000
@@ -80,8 +83,8 @@ export class Nic implements Node, Verbs, RxEvents {
   readonly #rx: RxPipeline
   readonly #scheduler: Scheduler
   readonly #connections: Connections
-  /** Made with the first datagram queue pair. */
-  #datagrams: Datagrams | null = null
+  /** Made with the first queue pair that nobody acknowledges. */
+  #paced: PacedPairs | null = null
   /** One entry a flow: the earliest deadline of its queue pair, controller and probe. */
   readonly #timers = new DeadlineHeap()
   #timerCount = 0
@@ -144,14 +147,16 @@ export class Nic implements Node, Verbs, RxEvents {
     feedback: Feedback['counters']
     cm: Connections['counters']
     datagram: DatagramCounters
+    unreliable: UnreliableCounters
     defects: number
   } {
     const { counters: feedback } = this.#feedback
     const { counters: cm } = this.#connections
     const { counters: rx } = this.#rx
     const { counters: tx } = this.#tx
-    const datagram = this.#datagrams?.counters ?? NO_DATAGRAMS
-    return { rx, tx, pause: this.pfc.counters, feedback, cm, datagram, defects: this.#defects }
+    const { datagram, unreliable } = this.#paced ?? NO_PACED
+    const pause = this.pfc.counters
+    return { rx, tx, pause, feedback, cm, datagram, unreliable, defects: this.#defects }
   }
 
   // ---- Verbs
@@ -190,19 +195,29 @@ export class Nic implements Node, Verbs, RxEvents {
     this.#dispatch(now)
   }
 
-  /** As Datagrams. */
-  createDatagramPair(now: Nanos, handler: DatagramHandler, options: DatagramOptions): DatagramPair {
-    return this.#withDatagrams().create(now, handler, options)
+  /** As PacedPairs. */
+  createDatagramPair(now: Nanos, handler: PacedHandler, options: DatagramOptions): DatagramPair {
+    return this.#withPaced().createDatagram(now, handler, options)
   }
 
-  /** As Datagrams. */
+  /** As PacedPairs. */
+  createUnreliablePair(
+    now: Nanos,
+    remote: HostAddress,
+    handler: PacedHandler,
+    options: UnreliableOptions,
+  ): UnreliablePair {
+    return this.#withPaced().createUnreliable(now, remote, handler, options)
+  }
+
+  /** As PacedPairs. */
   createAddress(remote: HostAddress, options: AddressOptions = {}): AddressHandle {
-    return this.#withDatagrams().createAddress(remote, options)
+    return this.#withPaced().createAddress(remote, options)
   }
 
-  /** As Datagrams. */
+  /** As PacedPairs. */
   destroyAddress(id: number): void {
-    this.#datagrams?.destroyAddress(id)
+    this.#paced?.destroyAddress(id)
   }
 
   /** Ports of datagrams, by which programs learn QPN and Q_Key (RDMA_PS_UDP). */
@@ -210,9 +225,9 @@ export class Nic implements Node, Verbs, RxEvents {
     return this.#connections.sidr
   }
 
-  #withDatagrams(): Datagrams {
-    this.#datagrams ??= new Datagrams(this)
-    return this.#datagrams
+  #withPaced(): PacedPairs {
+    this.#paced ??= new PacedPairs(this)
+    return this.#paced
   }
 
   // ---- For programs that have both ends
@@ -290,7 +305,7 @@ export class Nic implements Node, Verbs, RxEvents {
   nextTimeout(): Nanos {
     const send =
       this.#goesOn() || this.#hasControl() || this.readRoom.calls ? 0 : this.#scheduler.nextTimeout(0)
-    const due = this.#datagrams === null ? send : Math.min(send, this.#datagrams.nextTimeout())
+    const due = this.#paced === null ? send : Math.min(send, this.#paced.nextTimeout())
     const ready = due === NEVER ? NEVER : Math.max(due, this.#linkBusyUntil)
     return Math.min(ready, this.pfc.nextTimeout(), this.#timers.firstTime(), this.#connections.nextTimeout())
   }
@@ -325,7 +340,7 @@ export class Nic implements Node, Verbs, RxEvents {
     const first = others ?? this.#nextControl(now)
     if (first !== null) return first
     // Their pace leaves most of the link to connections, and none of these may keep them from their turn.
-    return this.#datagrams?.poll(now, this.#tx) ?? this.#nextScheduled(now)
+    return this.#paced?.poll(now, this.#tx) ?? this.#nextScheduled(now)
   }
 
   #nextScheduled(now: Nanos): Frame | null {
@@ -498,12 +513,12 @@ export class Nic implements Node, Verbs, RxEvents {
     if (this.#paths.onAnswer(now, flow, sequence, hops)) this.flowChanged(now, flow)
   }
 
-  onDatagram(now: Nanos, frame: Frame, qpn: number): boolean {
-    return this.#datagrams?.onPacket(now, frame, qpn) ?? false
+  onUnacknowledged(now: Nanos, frame: Frame, qpn: number): boolean {
+    return this.#paced?.onPacket(now, frame, qpn) ?? false
   }
 
-  hasDatagrams(qpn: number): boolean {
-    return this.#datagrams?.has(qpn) ?? false
+  hasUnacknowledged(qpn: number): boolean {
+    return this.#paced?.has(qpn) ?? false
   }
 
   onFlowChanged(now: Nanos, flow: Flow): void {

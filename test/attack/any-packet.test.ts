@@ -14,7 +14,7 @@ import { connected, makePair } from '../nic/pair.js'
 import { isLong } from '../support/long.js'
 import { drawnSeed, fixedSeed } from '../support/seeds.js'
 import { sendAny } from './any-packet.js'
-import { DatagramTarget, HonestWork, ROGUE, RogueEnd } from './mad-peer.js'
+import { GuardedTarget, HonestWork, ROGUE, ROGUE_QPN, RogueEnd } from './mad-peer.js'
 
 const PACKETS = isLong ? 1_000_000 : 25_000
 /** Packets between two rounds of honest work. */
@@ -47,7 +47,12 @@ t.test(`${PACKETS} packets of a mad peer harm no connection`, async t => {
   const honest = left.connection!.id
   const flow = pair.a.table.find(honest)!
   const work = new HonestWork(pair, left, right)
-  const target = new DatagramTarget(pair, QKEY)
+  const { a, network } = pair
+  const target = new GuardedTarget(pair, by => a.createDatagramPair(network.now, by, { qkey: QKEY }))
+  const unreliable = new GuardedTarget(pair, by =>
+    a.createUnreliablePair(network.now, ROGUE, by, { pathMtu: 256 }),
+  )
+  unreliable.pair.connect(ROGUE_QPN)
   const uncounted = new Map<string, number>()
   let [sent, heapBefore] = [0, 0]
   // From then on the port is known that the peer sends from.
@@ -55,11 +60,14 @@ t.test(`${PACKETS} packets of a mad peer harm no connection`, async t => {
   t.ok(work.finish())
   const packet = () => {
     const own = random.below(4) === 0
-    const others = [honest, honest, 0, 1, 1, FREE_QPN, random.below(1 << 24), target.pair.id, target.pair.id]
+    const paced = [target.pair.id, target.pair.id, unreliable.pair.id]
+    const others = [honest, honest, 0, 1, 1, FREE_QPN, random.below(1 << 24), ...paced]
     const qpn = own ? rogue.qpn : others[random.below(others.length)]!
     // Half of what a datagram queue pair gets is a datagram, and most know its Q_Key.
     const isDatagram = qpn === target.pair.id && random.below(2) === 0
-    const opcode = isDatagram ? Opcode.UD_SEND_ONLY + random.below(2) : random.below(256)
+    const isUnreliable = qpn === unreliable.pair.id && random.below(2) === 0
+    const service = isUnreliable ? Opcode.UC_SEND_FIRST + random.below(12) : random.below(256)
+    const opcode = isDatagram ? Opcode.UD_SEND_ONLY + random.below(2) : service
     const known = isDatagram && random.below(4) > 0 ? { qkey: QKEY } : {}
     const expected = own ? (pair.a.table.find(qpn)?.qp.nextReceiveSeq ?? 0) : flow.qp.nextReceiveSeq
     const psn = (expected + [0, 0, -1, 1, random.u32()][random.below(5)]!) & 0xffffff
@@ -71,9 +79,9 @@ t.test(`${PACKETS} packets of a mad peer harm no connection`, async t => {
     const before = accounted(pair.a)
     sendAny(pair, pair.a, { from, sourcePort, opcode, qpn, psn, rightIcrc, ...known }, random)
     sent++
-    // Its own queue pair counts by itself. A switch speaks in the name of the peer, without its port.
+    // Its own queue pair counts by itself, and an unreliable one counts whole messages. A switch speaks in the name of the peer, without its port.
     const ofSwitch = opcode === Opcode.DIRECT_NOTIFY || opcode === Opcode.FAIR_RATE
-    if (own || (forged && ofSwitch) || accounted(pair.a) === before + 1) return
+    if (own || qpn === unreliable.pair.id || (forged && ofSwitch) || accounted(pair.a) === before + 1) return
     uncounted.set(`0x${opcode.toString(16)} to ${qpn}`, accounted(pair.a) - before)
   }
   while (sent < PACKETS) {
@@ -94,7 +102,10 @@ t.test(`${PACKETS} packets of a mad peer harm no connection`, async t => {
   t.same([left.closed, right.closed], [0, 0])
   const { received, droppedOpcode, droppedQkey, droppedNoRoom } = pair.a.counters.datagram
   t.ok(Math.min(received, droppedOpcode, droppedQkey, droppedNoRoom) > 0, 'datagrams end in all ways')
-  t.ok(target.isGuarded, 'no datagram is written outside its receive')
+  const { unreliable: uc } = pair.a.counters
+  const ways = [uc.received, uc.droppedOpcode, uc.droppedSequence, uc.droppedLength, uc.droppedAccess]
+  t.ok(Math.min(...ways, uc.droppedNoRoom) > 0, `unreliable messages end in all ways: ${ways}`)
+  t.ok(target.isGuarded && unreliable.isGuarded, 'nothing is written outside its receive')
   t.ok(pair.a.table.count <= 3 + 64, `${pair.a.table.count} connections`)
   const growth = gc() - heapBefore
   t.ok(growth < HEAP_GROWTH_MAX, `the heap has grown by ${growth} bytes since a fifth of them`)

@@ -1,5 +1,5 @@
 /** Ends of connections at a NIC that gets packets of a mad peer: that of the mad peer, and those of honest ones. */
-import type { DatagramHandler, DatagramPair } from '../../lib/nic/datagram/datagram-pair.js'
+import type { PacedHandler, PacedPair } from '../../lib/nic/paced/paced-pair.js'
 import type { Connection, ConnectionHandler } from '../../lib/nic/types.js'
 import { Access, type MemoryRegion } from '../../lib/qp/memory/memory.js'
 import { QpState } from '../../lib/qp/queue-pair.js'
@@ -9,10 +9,10 @@ import { HostAddress } from '../../lib/wire/net/address.js'
 import { type App, memoryOf, type Pair, pattern } from '../nic/pair.js'
 
 export const ROGUE = HostAddress.parse('10.0.0.9')
-const ROGUE_QPN = 0x777
+export const ROGUE_QPN = 0x777
 const FIRST_PSN = 1000
 const WORK_BYTES = 20_000
-const DATAGRAM_SLOT = 1024
+const TARGET_SLOT = 1024
 const GUARD = 0xa5
 
 /** The mad peer's own connection at `a`, which the standard lets it end: then it gets another one. */
@@ -59,32 +59,32 @@ export class RogueEnd implements ConnectionHandler {
   }
 }
 
-/** A datagram queue pair at `a` that anyone may send to who knows its Q_Key: its receives are posted again, and what is around them stays. */
-export class DatagramTarget implements DatagramHandler {
-  readonly pair: DatagramPair
+/** A queue pair at `a` that nobody acknowledges: its receives are posted again, and what is around them stays. */
+export class GuardedTarget<Of extends PacedPair> implements PacedHandler {
+  readonly pair: Of
   readonly #region: MemoryRegion
   readonly #sizes = [40, 100, 340, 600]
 
-  constructor(pair: Pair, qkey: number) {
-    this.#region = memoryOf(pair.a, Buffer.alloc(this.#sizes.length * DATAGRAM_SLOT, GUARD))
-    this.pair = pair.a.createDatagramPair(pair.network.now, this, { qkey })
+  constructor({ a }: Pair, make: (handler: PacedHandler) => Of) {
+    this.#region = memoryOf(a, Buffer.alloc(this.#sizes.length * TARGET_SLOT, GUARD))
+    this.pair = make(this)
     for (const id of this.#sizes.keys()) this.#post(id)
   }
 
   #post(id: number): void {
     const length = this.#sizes[id]!
-    this.pair.postReceive({ id, region: this.#region, offset: id * DATAGRAM_SLOT, length })
+    this.pair.postReceive({ id, region: this.#region, offset: id * TARGET_SLOT, length })
   }
 
   /** No byte outside the receives has changed. */
   get isGuarded(): boolean {
     return this.#sizes.every((length, id) => {
-      const from = id * DATAGRAM_SLOT + length
-      return this.#region.buffer!.subarray(from, (id + 1) * DATAGRAM_SLOT).every(byte => byte === GUARD)
+      const from = id * TARGET_SLOT + length
+      return this.#region.buffer!.subarray(from, (id + 1) * TARGET_SLOT).every(byte => byte === GUARD)
     })
   }
 
-  onCompletion(_now: number, _pair: DatagramPair, { id }: Completion): void {
+  onCompletion(_now: number, _pair: PacedPair, { id }: Completion): void {
     this.#post(id)
   }
   onClosed(): void {}

@@ -1,7 +1,7 @@
 /** `weir ping` and `weir perf --perftest` as a user runs them, both ends on loopback. */
 import t, { type Test } from 'tap'
 import type { PerfReport } from '../../bin/commands/perf-report.js'
-import type { PingReport } from '../../bin/commands/ping.js'
+import { type PingReport, tableOf } from '../../bin/commands/ping.js'
 import { CommandLines } from '../support/command-lines.js'
 import { Run } from '../support/daemon-process.js'
 import { undocumented } from '../support/documented.js'
@@ -78,6 +78,43 @@ t.test('weir perf --perftest: columns, JSON, and the other end', async t => {
   t.match(server.stdout, new RegExp(` ${here}: 20 of 65536 bytes, [\\d.]+ MiB/s, [\\d.]+ Mpps\n`))
 })
 
+t.test('weir perf --perftest: data both ways, and unreliable connections', async t => {
+  for (const [more, says] of [
+    ['--bidirectional --op send --iters 20', /^ listening for ib_send_bw -b at/m],
+    ['--connection UC', /^ listening for ib_\*_bw -c UC at/m],
+  ] as const) {
+    const [here, there] = [loopbackAddress(), loopbackAddress()]
+    const server = await listening(t, `perf bw --listen --perftest --address ${there} ${more}`)
+    t.match(server.stdout, says)
+    const words = `perf bw ${there} --perftest --address ${here} --json ${more}`
+    const { code, stdout, stderr } = await run(
+      more.includes('--iters') ? words : `${words} --op send --iters 20 --size 1000`,
+    )
+    t.equal(code, 0, stderr)
+    const report = JSON.parse(stdout) as PerfReport
+    t.equal(report.messages, 20)
+    if (report.bidirectional) t.match(report.remote, { messages: 20, bytes: 20 * 65_536 })
+    else t.same([report.baseRttUs, report.controller, report.remote], [null, 'none', null])
+    t.same(undocumented('perf.md', report), [])
+    server.child.kill('SIGINT')
+    t.equal((await server.ended).code, 0)
+  }
+})
+
+t.test("ping's table fits the terminal", async t => {
+  const rttUs = { min: 1.5, mean: 20, p50: 20, p99: 123_456.78, max: 1e6 }
+  const report = { host: 'h', address: 'a', size: 64, pings: 12, verified: false, rttUs, io: 'batch' }
+  for (const columns of [32, 40, 79, 90, 200, Number.POSITIVE_INFINITY]) {
+    const lines = tableOf(report, columns).trimEnd().split('\n')
+    t.ok(
+      lines.every(line => line.length <= columns),
+      `${columns}`,
+    )
+  }
+  t.equal(tableOf(report, 200).split('\n').length, 3)
+  t.match(tableOf(report, 40), /99% percentile\[usec\]\n 64 +123456\.78\n/)
+})
+
 t.test('what is refused, and how it is said', async t => {
   const nobody = loopbackAddress()
   const here = loopbackAddress()
@@ -102,6 +139,21 @@ t.test('what is refused, and how it is said', async t => {
       `perf bw --listen --perftest --size 4KiB --address ${here}`,
       /--size has no effect on a listening end up to 8 MiB/,
     ],
+    [
+      `perf bw --listen --perftest --op read --address ${here}`,
+      /--op has no effect.*clients of every operation/,
+    ],
+    [`perf lat --listen --perftest --op read --address ${here}`, /--op read has no effect.*without --op/],
+    [`perf bw --listen --perftest --iters 5 --address ${here}`, /--iters has no effect/],
+    [`perf bw ${nobody} --perftest --bidirectional --duration 1s`, /--duration has no effect.*--iters/],
+    [
+      `perf bw ${nobody} --perftest --connection UC --op read`,
+      /--op read: unreliable connections.*write and send/,
+    ],
+    [`perf bw ${nobody} --perftest --connection UC --rdma-cm`, /--connection has no effect/],
+    [`perf bw ${nobody} --connection UC`, /--connection has no effect/],
+    [`perf bw weir://${nobody}:4791 --perftest`, /names a daemon: give the host alone.*WEIR_BAD_ARGUMENT/],
+    [`ping weir://${nobody}:4791`, /names a daemon: give the host alone.*WEIR_BAD_ARGUMENT/],
     ['perf bw', /name the host to measure to/],
     [
       `perf bw ${nobody} --perftest --address ${here}`,

@@ -1,99 +1,167 @@
 /** The command `weir` against the programs of perftest, and rping: each listens once, and connects once. */
+import type { Case, Conditions } from './case.js'
 import { GUEST, type Guests, HERE, type Ran } from './guests.js'
 
-/** A cell of the table. */
-export interface Case {
-  name: string
-  column: string
-  run: () => Promise<Ran>
-}
-
 const LIMIT_SECONDS = 90
+/** A message may be lost, and the guest's timer is of 2 to 4 s. */
+const LOSSY_SECONDS = 150
 /** perftest's defaults but for the number of messages: the guests are emulated. */
 const TIMES = 100
+const DEFAULT_TIMES: Readonly<Record<string, number>> = { ib_write_bw: 5000 }
 const PINGS = 10
 
-/** perftest: the tool's name is its operation and test. `-x 1` is the IPv4 address among the guest's. */
-const TOOLS = ['write', 'send', 'read', 'atomic'].flatMap(op => ['bw', 'lat'].map(test => ({ op, test })))
-
-export function commandCases(guests: Guests): Case[] {
-  const cases: Case[] = []
-  for (const { op, test } of TOOLS) {
-    for (const byManager of [false, true]) {
-      const tool = `ib_${op}_${test}`
-      const how = `${tool} -d rxe0 -F -n ${TIMES} ${byManager ? '-R' : '-x 1'}`
-      const name = byManager ? `${tool} -R` : tool
-      cases.push(
-        { name, column: 'guest drives, clean', run: () => guestMeasures(guests, { op, test, how }) },
-        {
-          name,
-          column: 'weir drives, clean',
-          run: () => weirMeasures(guests, { op, test, how, byManager }),
-        },
-      )
-    }
-  }
-  for (const op of ['write', 'send']) {
-    const name = `ib_${op}_bw -q 2`
-    const tool = { op, test: 'bw', how: `ib_${op}_bw -d rxe0 -F -n ${TIMES} -x 1 -q 2`, qps: 2 }
-    cases.push(
-      { name, column: 'guest drives, clean', run: () => guestMeasures(guests, tool) },
-      { name, column: 'weir drives, clean', run: () => weirMeasures(guests, { ...tool, byManager: false }) },
-    )
-  }
-  cases.push(
-    { name: 'weir ping, rping', column: 'guest drives, clean', run: () => guestPings(guests) },
-    { name: 'weir ping, rping', column: 'weir drives, clean', run: () => weirPings(guests) },
-  )
-  return cases
-}
-
+/**
+ * A program of perftest under conditions. `-x 1` names the guest's IPv4 address among its GIDs. perftest 4.5 of Debian 12 finds no IPv6
+ * address by name (it resolves IPv4 alone), so none is tried.
+ */
 interface Tool {
   op: string
   test: string
-  qps?: number
-  /** The guest's command line, but for the server's address. */
-  how: string
+  io: string
+  byManager: boolean
+  qps: number
+  bidirectional: boolean
+  /** Unreliable connections. */
+  isUnreliable: boolean
+  /** Null: as many as the program has by default. */
+  times: number | null
+  seconds: number
 }
 
-async function guestMeasures(guests: Guests, { op, test, how, qps = 1 }: Tool): Promise<Ran> {
-  const here = guests.command(
-    LIMIT_SECONDS,
-    ...['perf', test, '--listen', '--perftest', '--op', op, '--address', HERE[4]],
-  )
+const USUAL: Omit<Tool, 'op' | 'test'> = {
+  io: 'batch',
+  byManager: false,
+  qps: 1,
+  bidirectional: false,
+  isUnreliable: false,
+  times: TIMES,
+  seconds: LIMIT_SECONDS,
+}
+
+function tool(name: string, more: Partial<Tool> = {}): Tool {
+  const [, op, test] = name.split('_')
+  return { ...USUAL, op: op!, test: test!, ...more }
+}
+
+const NAMES = ['write', 'send', 'read', 'atomic'].flatMap(op => ['bw', 'lat'].map(test => `ib_${op}_${test}`))
+const OTHER_IO = ['ib_write_bw', 'ib_send_lat', 'ib_read_bw'] as const
+
+/** All of them as they are used first, and some of each kind under other conditions. */
+function toolsUnder({ pathMtu, lossy }: Conditions): Tool[] {
+  const seconds = lossy ? LOSSY_SECONDS : LIMIT_SECONDS
+  const some = ['ib_write_bw', 'ib_send_bw', 'ib_read_bw', 'ib_atomic_bw', 'ib_send_lat']
+  if (pathMtu !== 4096 || lossy)
+    return [...some.map(name => tool(name, { seconds })), tool('ib_read_bw', { byManager: true, seconds })]
+  return [
+    ...NAMES.flatMap(name => [tool(name), tool(name, { byManager: true })]),
+    ...['ib_write_bw', 'ib_send_bw'].map(name => tool(name, { qps: 2 })),
+    ...['ib_write_bw', 'ib_send_bw', 'ib_read_bw'].map(name => tool(name, { bidirectional: true })),
+    ...['ib_write_bw', 'ib_write_lat', 'ib_send_lat'].map(name => tool(name, { isUnreliable: true })),
+    ...['packet', 'raw'].flatMap(io => OTHER_IO.map(name => tool(name, { io }))),
+    ...['ib_write_bw', 'ib_atomic_bw'].map(name => tool(name, { times: null, seconds: 300 })),
+  ]
+}
+
+function nameOf(
+  { op, test, io, byManager, qps, bidirectional, isUnreliable, times }: Tool,
+  { pathMtu }: Conditions,
+): string {
+  const options = [byManager && '-R', qps > 1 && `-q ${qps}`, bidirectional && '-b', isUnreliable && '-c UC']
+  const words = [`ib_${op}_${test}`, ...options.filter(Boolean)].join(' ')
+  const where = [io !== 'batch' && io, pathMtu !== 4096 && `MTU ${pathMtu}`]
+  return [words, ...where.filter(Boolean), ...(times === null ? ['default messages'] : [])].join(', ')
+}
+
+export function commandCases(guests: Guests, conditions: Conditions): Case[] {
+  const loss = conditions.lossy ? '2 % loss' : 'clean'
+  const cases = toolsUnder(conditions).flatMap(each => {
+    const about = { name: nameOf(each, conditions), seconds: 2 * each.seconds }
+    return [
+      { ...about, column: `guest drives, ${loss}`, run: () => guestMeasures(guests, each) },
+      { ...about, column: `weir drives, ${loss}`, run: () => weirMeasures(guests, each) },
+    ]
+  })
+  if (conditions.pathMtu !== 4096 || conditions.lossy) return cases
+  const pings = { name: 'weir ping, rping', seconds: 2 * LIMIT_SECONDS }
+  return [
+    ...cases,
+    { ...pings, column: 'guest drives, clean', run: () => guestPings(guests) },
+    { ...pings, column: 'weir drives, clean', run: () => weirPings(guests) },
+  ]
+}
+
+/** The guest's command line, but for the server's address. */
+function commandLine({ op, test, byManager, qps, bidirectional, isUnreliable, times }: Tool): string {
+  const options = [
+    byManager ? '-R' : '-x 1',
+    ...(times === null ? [] : [`-n ${times}`]),
+    ...(qps > 1 ? [`-q ${qps}`] : []),
+    ...(bidirectional ? ['-b'] : []),
+    ...(isUnreliable ? ['-c UC'] : []),
+  ]
+  return `ib_${op}_${test} -d rxe0 -F ${options.join(' ')}`
+}
+
+function messagesOf({ op, test, qps, times }: Tool): number {
+  return qps * (times ?? DEFAULT_TIMES[`ib_${op}_${test}`] ?? 1000)
+}
+
+/** Options of `weir perf` in both roles. */
+function options({ test, io, times, bidirectional, isUnreliable }: Tool): string[] {
+  const both = ['--bidirectional', ...(times === null ? [] : ['--iters', String(times)])]
+  return [
+    'perf',
+    test,
+    '--perftest',
+    '--io',
+    io,
+    ...(bidirectional ? both : []),
+    ...(isUnreliable ? ['--connection', 'UC'] : []),
+  ]
+}
+
+/** A listening end serves the clients of several operations, unless it does something itself. */
+function operation({ op, test, bidirectional }: Tool): string[] {
+  return bidirectional || (test === 'lat' && op === 'write') ? ['--op', op] : []
+}
+
+async function guestMeasures(guests: Guests, tool: Tool): Promise<Ran> {
+  const { qps, seconds } = tool
+  const here = guests.command(seconds, ...options(tool), ...operation(tool), '--listen', '--address', HERE[4])
   await here.listening
-  const there = await guests.inGuest(`timeout 60 ${how} ${HERE[4]}`, LIMIT_SECONDS)
+  const there = await guests.inGuest(`timeout ${seconds - 10} ${commandLine(tool)} ${HERE[4]}`, seconds)
   // It prints what it has served when the client has left.
   await new Promise(resolve => setTimeout(resolve, 500))
   here.stop()
   const { ok, text } = await here.ended
-  const isServed = new RegExp(`^ 10\\.99\\.0\\.1: (done|${qps * TIMES} of .* Mpps)$`, 'm').test(text)
-  return { ok: ok && there.ok && isServed && hasResult(there.text, qps), text: there.text + text }
+  const messages = messagesOf(tool)
+  const isServed = new RegExp(`^ ${GUEST[4]}: (done|${messages} of .* Mpps)$`, 'm').test(text)
+  const isWhole = ok && there.ok && isServed && hasResult(there.text, messages, qps)
+  return { ok: isWhole, text: there.text + text }
 }
 
-async function weirMeasures(
-  guests: Guests,
-  { op, test, how, byManager, qps = 1 }: Tool & { byManager: boolean },
-): Promise<Ran> {
-  await guests.inGuest(`timeout 80 ${how} >/tmp/s.log 2>&1 & echo $! >/tmp/s.pid; sleep 2`)
+async function weirMeasures(guests: Guests, tool: Tool): Promise<Ran> {
+  const { byManager, qps, seconds, times, bidirectional } = tool
+  await guests.inGuest(
+    `timeout ${seconds - 10} ${commandLine(tool)} >/tmp/s.log 2>&1 & echo $! >/tmp/s.pid; sleep 2`,
+  )
   const here = await guests.command(
-    LIMIT_SECONDS,
-    ...['perf', test, GUEST[4], '--perftest', '--op', op, '--iters', String(TIMES), '--json'],
+    seconds,
+    ...[...options(tool), '--op', tool.op, GUEST[4], '--json'],
+    ...(times !== null && !bidirectional ? ['--iters', String(times)] : []),
     ...(qps > 1 ? ['--qps', String(qps)] : []),
     ...(byManager ? ['--rdma-cm'] : []),
   ).ended
   const there = await guests.inGuest(
     'for i in $(seq 20); do kill -0 $(cat /tmp/s.pid) 2>/dev/null || break; sleep 0.2; done; cat /tmp/s.log; kill $(cat /tmp/s.pid) 2>/dev/null && exit 1; true',
   )
-  return {
-    ok: here.ok && there.ok && here.text.includes(`"messages": ${qps * TIMES}`),
-    text: here.text + there.text,
-  }
+  const isWhole = here.ok && there.ok && here.text.includes(`"messages": ${messagesOf(tool)}`)
+  return { ok: isWhole, text: here.text + there.text }
 }
 
-/** A row of perftest's table: bytes and the number of messages. */
-function hasResult(text: string, qps: number): boolean {
-  return new RegExp(`^ +\\d+ +${qps * TIMES} +\\d`, 'm').test(text)
+/** A row of perftest's table: bytes and the number of messages. With `-b` it may be that of one direction. */
+function hasResult(text: string, messages: number, qps: number): boolean {
+  return new RegExp(`^ +\\d+ +(${messages}|${messages / qps}) +\\d`, 'm').test(text)
 }
 
 async function guestPings(guests: Guests): Promise<Ran> {

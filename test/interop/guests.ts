@@ -5,6 +5,7 @@ import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { repositoryRoot } from '../support/fixtures.js'
+import type { Conditions } from './case.js'
 
 const run = promisify(execFile)
 const SCRIPTS = join(repositoryRoot, 'test', 'interop', 'guests')
@@ -67,23 +68,16 @@ export class Guests {
 
   async up(): Promise<Ran> {
     const started = await this.#script(240, 'up.sh', '4200')
-    if (!started.ok) return started
+    return started.ok ? await this.addIpv6() : started
+  }
+
+  /** The scripts leave IPv6 off, to keep captures quiet. */
+  async addIpv6(): Promise<Ran> {
     const on =
       'for k in all eth0 br0; do f=/proc/sys/net/ipv6/conf/$k/disable_ipv6; [ ! -e $f ] || echo 0 >$f; done'
-    await this.#script(20, 'net.sh', 'exec', 'sh', '-c', on)
-    await this.#script(
-      20,
-      'net.sh',
-      'exec',
-      'ip',
-      '-6',
-      'addr',
-      'replace',
-      `${HERE[6]}/64`,
-      'dev',
-      'br0',
-      'nodad',
-    )
+    const here = `${on}; ip -6 addr replace ${HERE[6]}/64 dev br0 nodad`
+    const added = await this.#script(20, 'net.sh', 'exec', 'sh', '-c', here)
+    if (!added.ok) return added
     return await this.inGuest(`${on}; /usr/bin/ip -6 addr replace ${GUEST[6]}/64 dev eth0 nodad`)
   }
 
@@ -96,15 +90,25 @@ export class Guests {
     return await this.#script(seconds + 10, 'gx', 'A', command, String(seconds))
   }
 
+  /** They are up and take commands. */
+  async answer(): Promise<boolean> {
+    return (await this.inGuest('true', 10)).ok
+  }
+
+  async setConditions({ pathMtu, lossy }: Conditions): Promise<void> {
+    await this.#setMtu(pathMtu)
+    await this.#lose(lossy)
+  }
+
   /** The path MTU of either end follows from the MTU of its interface. */
-  async setMtu(pathMtu: 1024 | 4096): Promise<void> {
+  async #setMtu(pathMtu: 1024 | 4096): Promise<void> {
     const mtu = pathMtu === 4096 ? '4200' : '1500'
     await this.#script(20, 'net.sh', 'exec', 'ip', 'link', 'set', 'br0', 'mtu', mtu)
     await this.inGuest(`/usr/bin/ip link set eth0 mtu ${mtu}`)
   }
 
   /** 2 % of the packets are lost, both ways. */
-  async lose(on: boolean): Promise<Ran> {
+  async #lose(on: boolean): Promise<Ran> {
     await this.#script(20, 'loss.sh', ...(on ? ['tapA', LOSS.replace('\\', '')] : ['off']))
     const off = 'nft delete table netdev loss 2>/dev/null'
     if (!on) return await this.inGuest(`${off}; true`)

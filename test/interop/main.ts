@@ -1,289 +1,160 @@
 /**
  * `npm run test:interop`: Weir against Linux's rdma_rxe and the programs of rdma-core, in two guests under QEMU.
  *
- *   npm run test:interop [-- --quick] [--only TEXT] [--minutes 40]
+ *   npm run test:interop [-- OPTIONS]
+ *
+ * | option | meaning |
+ * |---|---|
+ * | --quick | path MTU 4096, without loss |
+ * | --only TEXT | cells whose name and column have that text; may be given several times |
+ * | --times N | each cell so often |
+ * | --minutes N | cells that would begin later are not run: 40 |
+ * | --results FILE | writes a line a cell there, and passes over cells that have passed by it: a matrix in parts |
+ * | --keep | takes guests that are up, and leaves them up |
+ * | --list | says which cells there are |
  *
  * It sets the guests up, if they are not there (`RXE_HOME`, default ~/.cache/rxe-guests: 600 MB of Debian's packages), boots them, runs the
- * matrix, prints a table, and takes the guests down. Where there can be no guests it says why and ends with success.
+ * matrix, prints a table, and takes the guests down. Where there can be no guests it says why and ends with success. A cell that does not
+ * end in its time is ended with the guests, which are booted anew.
  */
 import { parseArgs } from 'node:util'
-import { type Case, commandCases } from './command-cases.js'
-import { type Family, GUEST, Guests, HERE, type Ran } from './guests.js'
+import type { Case, Conditions } from './case.js'
+import { commandCases } from './command-cases.js'
+import { Guests, type Ran } from './guests.js'
+import { operationCases } from './operation-cases.js'
+import { programCases } from './program-cases.js'
+import { Results } from './results.js'
 
 const { values } = parseArgs({
   options: {
     quick: { type: 'boolean', default: false },
-    only: { type: 'string', default: '' },
+    only: { type: 'string', multiple: true, default: [''] },
+    times: { type: 'string', default: '1' },
     minutes: { type: 'string', default: '40' },
+    results: { type: 'string', default: '' },
+    keep: { type: 'boolean', default: false },
+    list: { type: 'boolean', default: false },
   },
 })
 const ends = performance.now() + Number(values.minutes) * 60_000
 const guests = new Guests()
-
-const LIMIT_SECONDS = 60
-const LOSSY_SECONDS = 150
-const OPS = 'wrsiIaR'
-/** Bytes and number of each operation: several packets of either path MTU. */
-const SIZE = 8000
-const TIMES = 64
-
-/** A guest and Weir do every operation: the guest drives and connects, or Weir does. */
-function operations(
-  io: string,
-  family: Family,
-  driver: 'guest' | 'weir',
-  lossy: boolean,
-): () => Promise<Ran> {
-  const seconds = lossy ? LOSSY_SECONDS : LIMIT_SECONDS
-  const work = [`ops=${OPS}`, `n=${TIMES}`, `size=${SIZE}`, 'depth=16']
-  const memory = ['nrecv=128', `cycle=${TIMES}`]
-  return async () => {
-    if (driver === 'guest') {
-      const target = guests.weir(
-        seconds,
-        'weir-peer.js',
-        HERE[family],
-        'listen',
-        'target',
-        '7480',
-        `io=${io}`,
-        ...memory,
-      )
-      await target.listening
-      const driven = await guests.inGuest(
-        `timeout ${seconds} /share/peer c d ${HERE[family]} 7480 ${work.join(' ')} mib=8`,
-        seconds,
-      )
-      const served = await target.ended
-      return {
-        ok: driven.ok && served.ok && driven.text.includes('all exact'),
-        text: driven.text + served.text,
-      }
-    }
-    const any = family === 4 ? '0.0.0.0' : '::'
-    await guests.inGuest(
-      `timeout ${seconds} /share/peer s t ${any} 7480 ${memory.join(' ')} >/tmp/t.log 2>&1 &`,
-    )
-    await guests.inGuest('for i in $(seq 40); do grep -q listening /tmp/t.log && break; sleep 0.2; done')
-    const to = `to=${GUEST[family]}`
-    const drives = guests.weir(
-      seconds,
-      'weir-peer.js',
-      HERE[family],
-      'connect',
-      'driver',
-      '7480',
-      to,
-      `io=${io}`,
-      ...work,
-    )
-    const driven = await drives.ended
-    const served = await guests.inGuest('sleep 1; cat /tmp/t.log; kill $(pidof peer) 2>/dev/null; true')
-    return {
-      ok: driven.ok && served.text.includes(`${2 * TIMES} messages exact`),
-      text: driven.text + served.text,
-    }
-  }
-}
-
-/** The programs of rdma-core: what listens, what connects, and what says that it has worked. */
-const PROGRAMS = {
-  rping: {
-    listens: 'rping -s -a 0.0.0.0 -p 7471 -V -C 10 -S 65535',
-    connects: `rping -c -a ${HERE[4]} -p 7471 -V -v -C 10 -S 4096`,
-    says: /ping data: rdma-ping-9/,
-  },
-  ucmatose: {
-    listens: 'ucmatose -C 10 -S 100',
-    connects: `ucmatose -s ${HERE[4]} -C 10 -S 100`,
-    says: /test complete\s+return status 0/,
-  },
-  rdma: { listens: 'rdma_server -p 7471', connects: `rdma_client -s ${HERE[4]} -p 7471`, says: /end 0/ },
-} as const
-
-function program(name: keyof typeof PROGRAMS, connects: 'guest' | 'weir'): () => Promise<Ran> {
-  const { listens, connects: asks, says } = PROGRAMS[name]
-  const size = name === 'ucmatose' ? 'size=100' : 'size=4096'
-  return async () => {
-    if (connects === 'guest') {
-      const here = guests.weir(LIMIT_SECONDS, 'weir-rdma.js', HERE[4], name, 'listen', size)
-      await here.listening
-      const there = await guests.inGuest(`timeout 40 ${asks}`, 50)
-      const { ok, text } = await here.ended
-      return { ok: ok && there.ok && says.test(there.text), text: there.text + text }
-    }
-    await guests.inGuest(`timeout 50 ${listens} >/tmp/s.log 2>&1 & sleep 2`)
-    const here = await guests.weir(
-      LIMIT_SECONDS,
-      'weir-rdma.js',
-      HERE[4],
-      name,
-      'connect',
-      `to=${GUEST[4]}`,
-      size,
-    ).ended
-    const there = await guests.inGuest(
-      'sleep 1; cat /tmp/s.log; kill $(pidof rping ucmatose rdma_server) 2>/dev/null; true',
-    )
-    return { ok: here.ok, text: here.text + there.text }
-  }
-}
-
-/** ibv_rc_pingpong, which connects its queue pairs itself. */
-function pingpong(connects: 'guest' | 'weir'): () => Promise<Ran> {
-  const options = '-d rxe0 -g 1 -m 1024 -s 4096 -n 100'
-  return async () => {
-    if (connects === 'guest') {
-      const here = guests.weir(LIMIT_SECONDS, 'weir-pingpong.js', HERE[4], 'listen')
-      await here.listening
-      const there = await guests.inGuest(`timeout 40 ibv_rc_pingpong ${options} ${HERE[4]}`, 50)
-      const { ok, text } = await here.ended
-      return { ok: ok && there.ok, text: there.text + text }
-    }
-    await guests.inGuest(`timeout 50 ibv_rc_pingpong ${options} >/tmp/s.log 2>&1 & sleep 2`)
-    const here = await guests.weir(LIMIT_SECONDS, 'weir-pingpong.js', HERE[4], 'connect', `to=${GUEST[4]}`)
-      .ended
-    const there = await guests.inGuest(
-      'sleep 1; cat /tmp/s.log; kill $(pidof ibv_rc_pingpong) 2>/dev/null; true',
-    )
-    return { ok: here.ok && there.text.includes('100 iters in'), text: here.text + there.text }
-  }
-}
-
-/** Programs of datagrams: Weir's end, what the guest runs to listen and to connect, and what says that it has worked. */
-const DATAGRAMS = {
-  udaddy: {
-    module: 'weir-udaddy.js',
-    listens: 'udaddy -C 10 -S 100',
-    connects: `udaddy -s ${HERE[4]} -C 10 -S 100`,
-    says: /test complete\s+return status 0/,
-  },
-  ibv_ud_pingpong: {
-    module: 'weir-ud-pingpong.js',
-    listens: 'ibv_ud_pingpong -d rxe0 -g 1 -s 1024 -n 100',
-    connects: `ibv_ud_pingpong -d rxe0 -g 1 -s 1024 -n 100 ${HERE[4]}`,
-    says: /100 iters in/,
-  },
-} as const
-
-function datagrams(name: keyof typeof DATAGRAMS, connects: 'guest' | 'weir'): () => Promise<Ran> {
-  const { module, listens, connects: asks, says } = DATAGRAMS[name]
-  return async () => {
-    if (connects === 'guest') {
-      const here = guests.weir(LIMIT_SECONDS, module, HERE[4], 'listen')
-      await here.listening
-      const there = await guests.inGuest(`timeout 40 ${asks}`, 50)
-      const { ok, text } = await here.ended
-      return { ok: ok && there.ok && says.test(there.text), text: there.text + text }
-    }
-    await guests.inGuest(`timeout 50 ${listens} >/tmp/s.log 2>&1 & sleep 2`)
-    const here = await guests.weir(LIMIT_SECONDS, module, HERE[4], 'connect', `to=${GUEST[4]}`).ended
-    const there = await guests.inGuest(`sleep 1; cat /tmp/s.log; kill $(pidof ${name}) 2>/dev/null; true`)
-    return { ok: here.ok && says.test(there.text), text: here.text + there.text }
-  }
-}
-
-function cases(pathMtu: 1024 | 4096, lossy: boolean): Case[] {
-  const all: Case[] = []
-  for (const io of ['batch', 'packet', 'raw']) {
-    for (const family of [4, 6] as const) {
-      if (io === 'raw' && family === 6) continue
-      for (const driver of ['guest', 'weir'] as const) {
-        const name = `${io}, IPv${family}, MTU ${pathMtu}`
-        const column = `${driver} drives, ${lossy ? '2 % loss' : 'clean'}`
-        all.push({ name, column, run: operations(io, family, driver, lossy) })
-      }
-    }
-  }
-  if (pathMtu === 4096 && !lossy) {
-    for (const name of Object.keys(PROGRAMS) as (keyof typeof PROGRAMS)[])
-      for (const by of ['guest', 'weir'] as const)
-        all.push({ name, column: `${by} drives, clean`, run: program(name, by) })
-    for (const by of ['guest', 'weir'] as const)
-      all.push({ name: 'ibv_rc_pingpong', column: `${by} drives, clean`, run: pingpong(by) })
-    all.push(...commandCases(guests))
-  }
-  // Nothing retransmits what these send.
-  if (pathMtu === 4096 && !lossy) {
-    for (const name of Object.keys(DATAGRAMS) as (keyof typeof DATAGRAMS)[])
-      for (const by of ['guest', 'weir'] as const)
-        all.push({ name, column: `${by} drives, clean`, run: datagrams(name, by) })
-  }
-  return all.filter(({ name, column }) => `${name}, ${column}`.includes(values.only))
-}
-
-const results = new Map<string, Map<string, string>>()
+const results = new Results(values.results)
 let failures = 0
 
-async function check({ name, column, run }: Case): Promise<void> {
-  const row = results.get(name) ?? new Map<string, string>()
-  results.set(name, row)
+/** The cells under conditions that are the same for all of them: changing those takes a while. */
+function casesUnder(conditions: Conditions): Case[] {
+  const isUsual = conditions.pathMtu === 4096 && !conditions.lossy
+  const all = [
+    ...operationCases(guests, conditions),
+    ...(isUsual ? programCases(guests) : []),
+    ...commandCases(guests, conditions),
+  ]
+  return all.filter(({ name, column }) => {
+    const text = `${name}, ${column}`
+    return values.only.some(wanted => text.includes(wanted)) && !results.has(name, column)
+  })
+}
+
+function allConditions(): Conditions[] {
+  const mtus = values.quick ? ([4096] as const) : ([4096, 1024] as const)
+  return mtus.flatMap(pathMtu => (values.quick ? [false] : [false, true]).map(lossy => ({ pathMtu, lossy })))
+}
+
+/** Null: it has not ended in its time. */
+async function runBounded({ run, seconds }: Case): Promise<Ran | null> {
+  let timer: NodeJS.Timeout | undefined
+  const tooLong = new Promise<null>(resolve => {
+    timer = setTimeout(() => resolve(null), seconds * 1000)
+  })
+  const ran = run().catch((error: Error) => ({ ok: false, text: String(error.stack) }))
+  const first = await Promise.race([ran, tooLong])
+  clearTimeout(timer)
+  return first
+}
+
+async function check(cell: Case, conditions: Conditions): Promise<void> {
+  const { name, column } = cell
   if (performance.now() > ends) {
-    row.set(column, 'no time')
+    results.add({ name, column, verdict: 'no time', seconds: 0 })
     return
   }
   const began = performance.now()
-  const { ok, text } = await run()
-  const seconds = ((performance.now() - began) / 1000).toFixed(1)
-  row.set(column, ok ? `ok ${seconds} s` : 'FAILED')
-  console.log(`${ok ? 'ok' : 'FAILED'} - ${name}, ${column}, ${seconds} s`)
-  if (ok) return
+  const ran = await runBounded(cell)
+  const seconds = (performance.now() - began) / 1000
+  const verdict = ran === null ? 'HUNG' : ran.ok ? 'ok' : 'FAILED'
+  results.add({ name, column, verdict, seconds })
+  console.log(`${verdict} - ${name}, ${column}, ${seconds.toFixed(1)} s`)
+  if (verdict === 'ok') return
   failures++
-  console.log(
-    text
-      .trim()
-      .split('\n')
-      .slice(-12)
-      .map(line => `    ${line}`)
-      .join('\n'),
-  )
-}
-
-function printTable(): void {
-  const columns = ['guest', 'weir'].flatMap(who => ['clean', '2 % loss'].map(how => `${who} drives, ${how}`))
-  console.log(`\n| | ${columns.join(' | ')} |\n|${'---|'.repeat(columns.length + 1)}`)
-  for (const [name, row] of results)
-    console.log(`| ${name} | ${columns.map(column => row.get(column) ?? '').join(' | ')} |`)
+  const lines = (ran?.text ?? '').trim().split('\n').slice(-12)
+  console.log(lines.map(line => `    ${line}`).join('\n'))
+  if (ran !== null && (await guests.answer())) return
+  console.log('    the guests are booted anew')
+  await guests.down()
+  await boot()
+  await guests.setConditions(conditions)
 }
 
 async function matrix(): Promise<void> {
-  for (const pathMtu of values.quick ? ([4096] as const) : ([4096, 1024] as const)) {
-    await guests.setMtu(pathMtu)
-    for (const lossy of values.quick ? [false] : [false, true]) {
-      await guests.lose(lossy)
-      for (const each of cases(pathMtu, lossy)) await check(each)
-    }
-    await guests.lose(false)
+  for (const conditions of allConditions()) {
+    const cells = casesUnder(conditions)
+    if (cells.length === 0) continue
+    await guests.setConditions(conditions)
+    for (const each of cells) for (let n = Number(values.times); n > 0; n--) await check(each, conditions)
   }
 }
 
-async function main(): Promise<void> {
+async function boot(): Promise<void> {
+  const { ok, text } = await guests.up()
+  if (!ok) throw new Error(`the guests do not boot:\n${text.trim()}`)
+}
+
+/** Why there is no matrix; null: the guests are up. */
+async function prepare(): Promise<string | null> {
   const fault = guests.fault()
+  if (fault !== null) return fault
+  if (values.keep && (await guests.answer())) {
+    const { ok, text } = await guests.addIpv6()
+    return ok ? null : text
+  }
+  console.log(`setting the guests up and booting them, in ${guests.home}`)
+  const { ok, text } = await guests.setUp()
+  if (!ok) return `setting the guests up failed:\n${text.trim()}`
+  return await boot().then(
+    () => null,
+    (error: Error) => error.message,
+  )
+}
+
+async function main(): Promise<void> {
+  if (values.list) {
+    for (const conditions of allConditions())
+      for (const { name, column } of casesUnder(conditions)) console.log(`${name}, ${column}`)
+    return
+  }
+  const leave = async () => {
+    if (!values.keep) await guests.down()
+  }
+  const fault = await prepare()
   if (fault !== null) {
     console.log(`skipped: ${fault}`)
+    if (guests.fault() === null) await guests.down()
     return
   }
-  for (const [what, step] of [
-    ['setting the guests up', guests.setUp()],
-    ['booting them', null],
-  ] as const) {
-    console.log(`${what}, in ${guests.home}`)
-    const { ok, text } = await (step ?? guests.up())
-    if (ok) continue
-    console.log(`skipped: ${what} failed:\n${text.trim()}`)
-    await guests.down()
-    return
+  const stop = () => {
+    results.print()
+    void leave().finally(() => process.exit(130))
   }
-  const stop = () => void guests.down().finally(() => process.exit(130))
   process.once('SIGINT', stop)
   process.once('SIGTERM', stop)
   try {
     await matrix()
   } finally {
-    await guests.down()
+    await leave()
   }
-  printTable()
-  if (failures > 0) process.exitCode = 1
+  results.print()
+  // A cell that was given up may have left something that waits.
+  process.exit(failures > 0 ? 1 : 0)
 }
 
 await main()

@@ -1,7 +1,7 @@
 /**
- * Weir's end of ibv_rc_pingpong, which does without the connection manager: both ends exchange QPN, PSN and GID by TCP.
+ * Weir's end of ibv_rc_pingpong, or with type=uc of ibv_uc_pingpong, which do without the connection manager: both ends exchange QPN, PSN and GID by TCP.
  *
- *   weir-pingpong ADDRESS listen|connect [to=ADDRESS] [count=100] [size=4096] [mtu=1024]
+ *   weir-pingpong ADDRESS listen|connect [to=ADDRESS] [count=100] [size=4096] [mtu=1024] [type=rc]
  */
 import { Access, Completion, Host, WorkOpcode, workStatusName } from '../../lib/index.js'
 import { HostAddress } from '../../lib/wire/net/address.js'
@@ -23,7 +23,10 @@ try {
   const region = await host.register(memory, Access.LOCAL_WRITE)
   const receives = Array.from({ length: RECEIVES }, (_, id) => ({ id, region, offset: size, length: size }))
   const remote = HostAddress.parse(String(socket.remoteAddress)).toString()
-  const pair = await host.createQueuePair(remote, { receives, pathMtu })
+  const isUnreliable = given.get('type') === 'uc'
+  const pair = isUnreliable
+    ? await host.createQueuePair(remote, { type: 'uc', receives, pathMtu })
+    : await host.createQueuePair(remote, { receives, pathMtu })
   const heard = hello(socket)
   if (side === 'connect') socket.write(helloOf(address!, pair.qpn, pair.psn))
   const connection = await pair.connect(await heard)

@@ -1,7 +1,8 @@
 /** Datagram queue pairs of two NICs: IBA 9.8.3 and 10.2.5, and Linux's layout of the GRH of IPv4. */
 import t from 'tap'
-import type { DatagramHandler, DatagramPair } from '../../lib/nic/datagram/datagram-pair.js'
 import type { Nic } from '../../lib/nic/nic.js'
+import type { DatagramPair } from '../../lib/nic/paced/datagram-pair.js'
+import type { PacedHandler, PacedPair } from '../../lib/nic/paced/paced-pair.js'
 import type { MemoryRegion } from '../../lib/qp/memory/memory.js'
 import { Completion, workStatusName } from '../../lib/qp/queues/completion-queue.js'
 import { type SendWork, WorkOpcode } from '../../lib/qp/queues/work.js'
@@ -17,7 +18,7 @@ const RECEIVES = 4
 const RECEIVE_BYTES = 2048
 
 /** A program with a datagram queue pair: it posts receives, and keeps completions. */
-class Party implements DatagramHandler {
+class Party implements PacedHandler {
   readonly done: Completion[] = []
   readonly pair: DatagramPair
   readonly memory: MemoryRegion
@@ -30,7 +31,7 @@ class Party implements DatagramHandler {
       this.pair.postReceive({ id, region: this.memory, offset: id * RECEIVE_BYTES, length: bytes })
   }
 
-  onCompletion(_now: number, _pair: DatagramPair, completion: Completion): void {
+  onCompletion(_now: number, _pair: PacedPair, completion: Completion): void {
     const kept = new Completion()
     kept.copyFrom(completion)
     this.done.push(kept)

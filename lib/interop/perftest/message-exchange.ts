@@ -1,12 +1,15 @@
 /** How the two ends of perftest exchange messages: by TCP, or by SENDs of a connection. */
 import type { Keys } from './messages.js'
 
+/** A peer that owes a message of its handshake and says nothing for so long has gone. */
+export const SILENCE_MS = 30_000
+
 export interface MessageExchange {
   readonly remote: string
   /** Keys travel in another form by each way. */
   writeKeys(keys: Keys): Promise<void>
   write(bytes: Uint8Array): Promise<void>
-  /** A message of so many bytes. Throws WEIR_PROTOCOL for another one, WEIR_CONNECTION_LOST when there will be none. */
+  /** A message of so many bytes. Throws WEIR_PROTOCOL for another one, WEIR_CONNECTION_LOST when there will be none, and WEIR_UNREACHABLE after SILENCE_MS. */
   read(bytes: number): Promise<Uint8Array>
   readKeys(): Promise<Keys>
   /**

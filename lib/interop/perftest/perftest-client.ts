@@ -7,14 +7,19 @@ import type { Nanos } from '../../time/nanos.js'
 import { Conversation, MessageMemory } from '../conversation.js'
 import { shakeHands } from './hand-shake.js'
 import type { MessageExchange } from './message-exchange.js'
-import { CYCLE_BUFFER, FIGURE_BYTES, figuresOf, type Keys } from './messages.js'
-import { connectPatiently, hostOf, keysOf, TestMemory } from './queue-pairs.js'
-import { type Measured, pingPong, type Run, roundTrips, stream } from './requester.js'
+import { CYCLE_BUFFER, FIGURE_BYTES, figuresOf, type Keys, type Report, readFigures } from './messages.js'
+import { connectPatiently, hostOf, keysOf, makePair, type TestEnd, TestMemory } from './queue-pairs.js'
+import { type Measured, pingPong, type Run, reportOf, roundTrips, stream } from './requester.js'
 import { TcpExchange } from './tcp-exchange.js'
-import { type PerftestOp, type PerftestTest, TESTS, type TestName } from './tests.js'
+import {
+  bothWays,
+  type PerftestOp,
+  type PerftestService,
+  type PerftestTest,
+  TESTS,
+  type TestName,
+} from './tests.js'
 import { VerbsExchange } from './verbs-exchange.js'
-
-const MIB = 2 ** 20
 
 export interface ClientOptions {
   test: TestName
@@ -23,6 +28,10 @@ export interface ClientOptions {
   port: number
   /** The connection manager makes the queue pairs and carries the messages (-R). */
   byManager: boolean
+  /** Service of the queue pairs (-c). The connection manager makes reliable ones. */
+  service?: PerftestService
+  /** The server sends as well (-b). `iterations` counts for both. */
+  bidirectional?: boolean
   size: number
   /** Messages of each queue pair; 0: until `durationNs` is over. */
   iterations: number
@@ -39,13 +48,15 @@ export interface ClientOptions {
 export interface ClientResult extends Measured {
   version: string
   pathMtu: number
-  /** The first queue pair's, before it was ended. */
-  stats: Awaited<ReturnType<HostConnection['stats']>>
+  /** The first queue pair's, before it was ended. Null: it is no reliable connection. */
+  stats: Awaited<ReturnType<HostConnection['stats']>> | null
+  /** What the server has measured, where both send. */
+  remote: Report | null
 }
 
 /** A queue pair of the test, and what the server has said of it. */
 interface Pair {
-  connection: HostConnection
+  connection: TestEnd
   mine: Keys
   theirs: Keys
 }
@@ -91,7 +102,8 @@ class Client {
     this.#remote = remote
     this.#exchange = exchange
     this.#options = options
-    this.#test = TESTS[options.test][options.op]
+    const test = TESTS[options.test][options.op]
+    this.#test = options.bidirectional ? bothWays(test) : test
   }
 
   async run(): Promise<ClientResult> {
@@ -106,9 +118,9 @@ class Client {
       onMeasuring?.()
       const measured = await this.#measure(memory)
       const { connection } = this.#pairs[0]!
-      const stats = await connection.stats()
-      await this.#tell(measured)
-      return { ...measured, ...agreed, pathMtu: connection.pathMtu, stats }
+      const stats = 'stats' in connection ? await connection.stats() : null
+      const remote = await this.#tell(measured)
+      return { ...measured, ...agreed, pathMtu: connection.pathMtu, stats, remote }
     } finally {
       await this.end()
       await this.#host.deregister(memory.region)
@@ -122,10 +134,10 @@ class Client {
 
   /** Without the connection manager: the keys are what the ends need to connect. */
   async #makePairs(memory: TestMemory, domain: number, pathMtu: number): Promise<void> {
-    const { qps } = this.#options
+    const { qps, service = 'RC' } = this.#options
     const receives = this.#receives(memory)
     for (let i = 0; i < qps; i++) {
-      const pair = await this.#host.createQueuePair(this.#remote, { domain, pathMtu, receives })
+      const pair = await makePair(this.#host, this.#remote, service, { domain, pathMtu, receives })
       const mine = keysOf(this.#host, memory, pair)
       this.#pairs.push({ connection: pair.connection, mine, theirs: mine })
       const theirs = await this.#swap(mine)
@@ -165,8 +177,10 @@ class Client {
   }
 
   #receives(memory: TestMemory) {
-    const { test, op } = this.#options
-    return test === 'lat' && op === 'send' ? memory.receives(RECEIVES) : []
+    const { test, op, bidirectional } = this.#options
+    if (op !== 'send') return []
+    if (bidirectional) return memory.receives(STREAM_RECEIVES)
+    return test === 'lat' ? memory.receives(RECEIVES) : []
   }
 
   async #swap(mine: Keys): Promise<Keys> {
@@ -175,11 +189,12 @@ class Client {
   }
 
   async #measure(memory: TestMemory): Promise<Measured> {
-    const { test, op, signal, ...settings } = this.#options
+    const { test, op, signal, bidirectional = false, ...settings } = this.#options
     const run: Run = {
       ...settings,
       memory,
       signal,
+      takes: bidirectional && op === 'send',
       opcode: this.#test.opcode,
       pairs: this.#pairs.map(({ connection, theirs }) => ({
         connection,
@@ -192,33 +207,31 @@ class Client {
     return op === 'read' || op === 'atomic' ? await roundTrips(run) : await pingPong(run)
   }
 
-  async #tell({ messages, seconds, peakBps }: Measured): Promise<void> {
+  async #tell(measured: Measured): Promise<Report | null> {
     const { keysAfter, reports } = this.#test
+    let theirs: Report | null = null
     for (let i = 0; i < keysAfter; i++) {
       // The report is between the first and the last.
-      if (reports && i === keysAfter - 1) await this.#report(messages, seconds, peakBps)
+      if (reports && i === keysAfter - 1) theirs = await this.#report(measured)
       await this.#swap(this.#pairs[0]!.mine)
     }
+    return this.#options.bidirectional ? theirs : null
   }
 
-  async #report(messages: number, seconds: number, peakBps: number): Promise<void> {
-    const { size } = this.#options
-    const figures = figuresOf({
-      size,
-      iterations: messages,
-      peak: peakBps / 8 / MIB,
-      average: (messages * size) / seconds / MIB,
-      messageRate: messages / seconds / 1e6,
-    })
-    for (const figure of figures) {
+  async #report(measured: Measured): Promise<Report> {
+    const theirs: Uint8Array[] = []
+    for (const figure of figuresOf(reportOf(measured, this.#options.size))) {
       await this.#exchange.write(figure)
-      await this.#exchange.read(FIGURE_BYTES)
+      theirs.push(await this.#exchange.read(FIGURE_BYTES))
     }
+    return readFigures(theirs)
   }
 }
 
 /** Answers that may arrive before this end has looked. */
 const RECEIVES = 16
+/** SENDs that may, where both ends send. */
+const STREAM_RECEIVES = 128
 
 async function talkTo(host: Host, remote: string, port: number, signal: AbortSignal): Promise<VerbsExchange> {
   const memory = await MessageMemory.open(host)

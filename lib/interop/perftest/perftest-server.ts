@@ -5,14 +5,12 @@ import type { Host } from '../../host/host.js'
 import type { HostConnection } from '../../host/host-connection.js'
 import type { HostListener } from '../../host/host-listener.js'
 import type { DomainId } from '../../qp/memory/memory.js'
+import { ClientPlaces, noPlace } from '../client-places.js'
 import { Conversation, MessageMemory } from '../conversation.js'
 import type { MessageExchange } from './message-exchange.js'
 import { type Left, type Listens, Session } from './session.js'
 import { TcpExchange } from './tcp-exchange.js'
 import { VerbsExchange } from './verbs-exchange.js'
-
-/** Clients at a time. A further one is turned away. */
-const CLIENTS_MAX = 16
 
 /** Serves clients until it is closed. What a client does ends its own session alone. */
 export class PerftestServer {
@@ -22,17 +20,17 @@ export class PerftestServer {
   readonly #sockets: Server
   readonly #listener: HostListener
   readonly #domain: DomainId
-  readonly #sessions = new Set<Session>()
+  readonly #places: ClientPlaces<Session>
   readonly #open = new Set<Socket>()
 
   /**
-   * @param port of TCP and of the connection manager
+   * @param port of TCP and of the connection manager; `silentMs`: as ClientPlaces
    *
    * Throws WEIR_BAD_ARGUMENT when the TCP port cannot be bound, and as `Host.listen` does.
    */
   static async listen(
     host: Host,
-    { port, ...listens }: Listens & { port: number },
+    { port, silentMs, ...listens }: Listens & { port: number; silentMs?: number },
     onLeft: (left: Left) => void,
   ): Promise<PerftestServer> {
     const sockets = createServer()
@@ -46,7 +44,12 @@ export class PerftestServer {
     const domain = host.newDomain()
     try {
       const listener = await host.listen(port, { domain })
-      const server = new PerftestServer(host, listens, onLeft, { sockets, listener, domain })
+      const server = new PerftestServer(host, listens, onLeft, {
+        sockets,
+        listener,
+        domain,
+        places: new ClientPlaces(silentMs),
+      })
       void server.#accept()
       return server
     } catch (error) {
@@ -59,7 +62,12 @@ export class PerftestServer {
     host: Host,
     listens: Listens,
     onLeft: (left: Left) => void,
-    { sockets, listener, domain }: { sockets: Server; listener: HostListener; domain: DomainId },
+    {
+      sockets,
+      listener,
+      domain,
+      places,
+    }: { sockets: Server; listener: HostListener; domain: DomainId; places: ClientPlaces<Session> },
   ) {
     this.#host = host
     this.#listens = listens
@@ -67,6 +75,7 @@ export class PerftestServer {
     this.#sockets = sockets
     this.#listener = listener
     this.#domain = domain
+    this.#places = places
     sockets.on('connection', socket => this.#onSocket(socket))
   }
 
@@ -80,7 +89,7 @@ export class PerftestServer {
   #onSocket(socket: Socket): void {
     // A client that has left already has no address.
     const remote = socket.remoteAddress?.split('%', 1)[0]
-    if (remote === undefined || this.#sessions.size === CLIENTS_MAX) {
+    if (remote === undefined || !this.#places.hasRoom()) {
       socket.destroy()
       if (remote !== undefined) this.#turnAway(remote)
       return
@@ -91,8 +100,7 @@ export class PerftestServer {
   }
 
   #turnAway(remote: string): void {
-    const text = `turned away: ${CLIENTS_MAX} clients are here, as many as may`
-    this.#onLeft({ remote, version: null, report: null, error: new WeirError('WEIR_FULL', text) })
+    this.#onLeft({ remote, version: null, report: null, error: noPlace() })
   }
 
   async #accept(): Promise<void> {
@@ -104,11 +112,11 @@ export class PerftestServer {
         // The listener is closed.
         return
       }
-      const waits = [...this.#sessions].find(
+      const waits = [...this.#places.clients].find(
         session => session.awaitsConnection && session.remote === connection.remote,
       )
       if (waits !== undefined) waits.take(connection)
-      else if (this.#sessions.size === CLIENTS_MAX) {
+      else if (!this.#places.hasRoom()) {
         void connection.disconnect()
         this.#turnAway(connection.remote)
       } else void this.#serveByManager(connection)
@@ -135,9 +143,15 @@ export class PerftestServer {
       exchange,
       byManager,
     })
-    this.#sessions.add(session)
+    // Another one may have taken the place since.
+    if (!this.#places.hasRoom()) {
+      await exchange.close()
+      this.#turnAway(exchange.remote)
+      return
+    }
+    this.#places.add(session)
     const left = await session.serve()
-    this.#sessions.delete(session)
+    this.#places.delete(session)
     this.#onLeft(left)
   }
 }

@@ -2,14 +2,32 @@
 import { WeirError } from '../../errors.js'
 import type { Host, HostRegion } from '../../host/host.js'
 import type { HostConnection } from '../../host/host-connection.js'
+import type { HostQueuePair } from '../../host/host-queue-pair.js'
+import type { HostUnreliable } from '../../host/host-unreliable.js'
 import { Access, type DomainId } from '../../qp/memory/memory.js'
 import type { ReceiveWork } from '../../qp/queues/work.js'
 import { HostAddress } from '../../wire/net/address.js'
 import type { Keys } from './messages.js'
+import type { PerftestService } from './tests.js'
 
 /** READs and atomics that a Weir host answers at a time. */
 const OUT_READS = 16
 const ALL = Access.LOCAL_WRITE | Access.REMOTE_READ | Access.REMOTE_WRITE | Access.REMOTE_ATOMIC
+
+/** An end of a queue pair of a test. */
+export type TestEnd = HostConnection | HostUnreliable
+
+/** A queue pair of that service, to be connected by hand. */
+export async function makePair(
+  host: Host,
+  remote: string,
+  service: PerftestService,
+  options: { domain: DomainId; pathMtu: number; receives?: readonly ReceiveWork[] },
+): Promise<HostQueuePair | HostQueuePair<HostUnreliable>> {
+  return service === 'UC'
+    ? await host.createQueuePair(remote, { ...options, type: 'uc' })
+    : await host.createQueuePair(remote, options)
+}
 
 /** Memory of a test: a part for the peer, and a part for what is sent from here. */
 export class TestMemory {

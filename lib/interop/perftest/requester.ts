@@ -1,14 +1,15 @@
 /** What the connecting end of a test does: keeps messages in flight, or sends one and waits for what comes back. */
 import { WeirError } from '../../errors.js'
-import type { HostConnection } from '../../host/host-connection.js'
 import { LatencyRecorder, type LatencySummary } from '../../perf/latency.js'
 import { Completion } from '../../qp/queues/completion-queue.js'
 import { type SendWork, WorkOpcode } from '../../qp/queues/work.js'
 import { WorkStatus, workStatusName } from '../../qp/queues/work-status.js'
 import type { Nanos } from '../../time/nanos.js'
 import { byteIs } from './byte-watch.js'
-import type { TestMemory } from './queue-pairs.js'
+import type { Report } from './messages.js'
+import type { TestEnd, TestMemory } from './queue-pairs.js'
 
+const MIB = 2 ** 20
 /** READs and atomics that this end has outstanding. */
 const READS_MAX = 16
 /** The best rate is that of so much time. */
@@ -16,7 +17,7 @@ const PEAK_MS = 100
 
 /** A queue pair, and the memory at its other end. */
 interface RunPair {
-  connection: HostConnection
+  connection: TestEnd
   remoteAddress: number
   rkey: number
   /** READs and atomics that the other end answers at a time. */
@@ -32,6 +33,8 @@ export interface Run {
   iterations: number
   durationNs: Nanos
   depth: number
+  /** The other end sends as many SENDs: they are waited for. */
+  takes?: boolean
   signal: AbortSignal
 }
 
@@ -43,6 +46,17 @@ export interface Measured {
   peakBps: number
   /** bw: from post to completion. Else a round trip, or half of one, as perftest has it. */
   latency: LatencySummary
+}
+
+/** What an end tells the other one, as perftest counts. */
+export function reportOf({ messages, seconds, peakBps }: Measured, size: number): Report {
+  return {
+    size,
+    iterations: messages,
+    peak: peakBps / 8 / MIB,
+    average: (messages * size) / seconds / MIB,
+    messageRate: messages / seconds / 1e6,
+  }
 }
 
 /** Counts messages and times, of all queue pairs. */
@@ -106,19 +120,54 @@ async function streamOn(run: Run, pair: RunPair, tally: Tally): Promise<void> {
   const going = goesOn(run)
   const posted = new Float64Array(most)
   const work = workOf(run, pair)
-  const completion = new Completion()
+  const taken = new Taken(run, pair.connection)
   for (let sent = 0, done = 0; ; done++) {
     for (; sent - done < most && (iterations > 0 ? sent < iterations : going()); sent++) {
       posted[sent % most] = performance.now()
       if (!pair.connection.postSend(work)) break
     }
     if (sent === done) {
-      if (iterations > 0 ? done === iterations : !going()) return
+      if (iterations > 0 ? done === iterations : !going()) break
       throw (await endOf(pair.connection)) ?? lost(pair.connection, 'has left amid the test')
     }
-    await completed(pair.connection, completion)
+    await taken.completed()
     const now = performance.now()
     tally.count(now, now - posted[done % most]!)
+  }
+  if (run.takes) await taken.all(iterations)
+}
+
+/** SENDs that come while this end sends. */
+class Taken {
+  readonly #run: Run
+  readonly #connection: TestEnd
+  readonly #completion = new Completion()
+  #count = 0
+
+  constructor(run: Run, connection: TestEnd) {
+    this.#run = run
+    this.#connection = connection
+  }
+
+  /** Waits for a completion of a send. */
+  async completed(): Promise<void> {
+    do await anyCompleted(this.#connection, this.#completion)
+    while (this.#isTaken())
+  }
+
+  /** Waits until so many have come. */
+  async all(messages: number): Promise<void> {
+    while (this.#count < messages) {
+      await anyCompleted(this.#connection, this.#completion)
+      this.#isTaken()
+    }
+  }
+
+  #isTaken(): boolean {
+    if (!this.#completion.isReceive) return false
+    this.#count++
+    if (this.#run.takes) this.#connection.postReceive(this.#run.memory.receives(1)[0]!)
+    return true
   }
 }
 
@@ -215,12 +264,12 @@ function goesOn({ durationNs, signal }: Run): () => boolean {
 }
 
 /** Waits for a completion of a send; those of receives are passed over. */
-async function completed(connection: HostConnection, completion: Completion): Promise<void> {
+async function completed(connection: TestEnd, completion: Completion): Promise<void> {
   do await anyCompleted(connection, completion)
   while (completion.isReceive)
 }
 
-async function anyCompleted(connection: HostConnection, completion: Completion): Promise<void> {
+async function anyCompleted(connection: TestEnd, completion: Completion): Promise<void> {
   if (!(await connection.next(completion)))
     throw (await endOf(connection)) ?? lost(connection, 'has left amid the test')
   const { status } = completion
@@ -229,11 +278,11 @@ async function anyCompleted(connection: HostConnection, completion: Completion):
   throw end ?? lost(connection, `work failed with ${workStatusName(status)}`)
 }
 
-async function endOf(connection: HostConnection): Promise<Error | null> {
+async function endOf(connection: TestEnd): Promise<Error | null> {
   await connection.disconnect()
   return await connection.closed
 }
 
-function lost({ remote }: HostConnection, what: string): WeirError {
+function lost({ remote }: TestEnd, what: string): WeirError {
   return new WeirError('WEIR_CONNECTION_LOST', `${remote} ${what}`)
 }

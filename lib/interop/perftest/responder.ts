@@ -1,20 +1,15 @@
 /** What the listening end does with a client's data: nothing for WRITEs, READs and atomics, and what the test wants of SENDs. */
-import type { HostConnection } from '../../host/host-connection.js'
 import { Completion } from '../../qp/queues/completion-queue.js'
 import { WorkOpcode } from '../../qp/queues/work.js'
 import { WorkStatus } from '../../qp/queues/work-status.js'
 import { byteIs } from './byte-watch.js'
 import type { Keys } from './messages.js'
-import type { TestMemory } from './queue-pairs.js'
+import type { TestEnd, TestMemory } from './queue-pairs.js'
 
 /**
  * Takes SENDs, and with `answers` sends one of the same length back for each, as ib_send_lat does. Ends with the connection.
  */
-export async function takeSends(
-  connection: HostConnection,
-  memory: TestMemory,
-  answers: boolean,
-): Promise<void> {
+export async function takeSends(connection: TestEnd, memory: TestMemory, answers: boolean): Promise<void> {
   const completion = new Completion()
   const [receive] = memory.receives(1)
   const { region, own: offset } = memory
@@ -31,7 +26,7 @@ export async function takeSends(
  * count has come. `size` is that of both ends. Ends when `ended` says so, or with the connection.
  */
 export async function answerWrites(
-  connection: HostConnection,
+  connection: TestEnd,
   memory: TestMemory,
   { rkey, address: remoteAddress }: Keys,
   size: number,

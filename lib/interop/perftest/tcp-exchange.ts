@@ -1,15 +1,13 @@
 import type { Socket } from 'node:net'
 import { WeirError } from '../../errors.js'
 import { HostAddress } from '../../wire/net/address.js'
-import type { MessageExchange } from './message-exchange.js'
+import { type MessageExchange, SILENCE_MS } from './message-exchange.js'
 import { FIGURE_BYTES, KEYS_TEXT_BYTES, type Keys, keysText, readKeysText } from './messages.js'
 
 /** Bytes of text that no figure begins with: as a number they would be below 1e-70 or above 1e150. */
 const KEYS_BEGIN = /^[0-9a-f]{4}:/i
 /** What each end says last before it ends its TCP connection, some without waiting for the other. */
 const DONE = Buffer.from('done\0', 'latin1')
-/** A peer that owes a message of its handshake and says nothing for so long has gone. */
-const SILENCE_MS = 30_000
 const KEEP_ALIVE_MS = 30_000
 /** More than any message that is awaited. A peer that sends more at once has another protocol. */
 const UNREAD_BYTES_MAX = 4096

@@ -37,6 +37,22 @@ const latency: Omit<PerftestTest, 'opcode'> = {
   iterations: 1000,
 }
 const { RDMA_WRITE, SEND, RDMA_READ, FETCH_AND_ADD } = WorkOpcode
+/** Queue pairs of a test: reliable or unreliable connections (-c). */
+export const SERVICES = ['RC', 'UC'] as const
+export type PerftestService = (typeof SERVICES)[number]
+
+/** Unreliable connections have SEND and WRITE (IBA 9.8.2). */
+export function hasService(op: PerftestOp, service: PerftestService): boolean {
+  return service === 'RC' || op === 'write' || op === 'send'
+}
+
+/** The same test with data both ways (-b): both ends wait for each other before, and tell what they have measured. */
+export function bothWays(test: PerftestTest): PerftestTest {
+  const keysBefore =
+    test.opcode === WorkOpcode.SEND ? test.keysBefore : [...test.keysBefore, 'first' as const]
+  return { ...test, keysBefore, keysAfter: 1, reports: true }
+}
+
 /** An atomic is of 8 bytes. */
 export const ATOMIC_BYTES = 8
 

@@ -5,12 +5,10 @@ import type { HostConnection } from '../../host/host-connection.js'
 import type { HostListener } from '../../host/host-listener.js'
 import { Access } from '../../qp/memory/memory.js'
 import { WorkOpcode } from '../../qp/queues/work.js'
+import { type Client, ClientPlaces, noPlace, SILENT_MS } from '../client-places.js'
 import { Conversation, MessageMemory } from '../conversation.js'
 import { INFO_BYTES, PING_BYTES_MAX, readInfo } from './memory-info.js'
 import { RPING_PORT } from './ping-client.js'
-
-/** Peers at a time. More wait until one has left, or are rejected. */
-const PEERS_MAX = 16
 
 /** How a peer has left. */
 export interface PingedBy {
@@ -20,26 +18,57 @@ export interface PingedBy {
   error: Error | null
 }
 
+/** A peer that has a place. */
+class Peer implements Client {
+  readonly connection: HostConnection
+  heardMs = performance.now()
+  /** It has had to give up its place. */
+  whyEnded: WeirError | null = null
+
+  constructor(connection: HostConnection) {
+    this.connection = connection
+  }
+
+  get remote(): string {
+    return this.connection.remote
+  }
+
+  giveUp(why: WeirError): void {
+    this.whyEnded = why
+    void this.connection.disconnect()
+  }
+}
+
 /** Answers until it is closed. What a peer does ends its own connection alone. */
 export class PingServer {
   readonly #listener: HostListener
   readonly #host: Host
   readonly #onLeft: (left: PingedBy) => void
-  #peers = 0
-  #onPlace: () => void = () => {}
+  readonly #places: ClientPlaces<Peer>
 
-  /** Throws as `Host.listen` does. */
-  static async listen(host: Host, onLeft: (left: PingedBy) => void, port = RPING_PORT): Promise<PingServer> {
+  /** Throws as `Host.listen` does. @param silentMs as ClientPlaces */
+  static async listen(
+    host: Host,
+    onLeft: (left: PingedBy) => void,
+    port = RPING_PORT,
+    silentMs = SILENT_MS,
+  ): Promise<PingServer> {
     const listener = await host.listen(port, { domain: 'own' })
-    const server = new PingServer(host, listener, onLeft)
+    const server = new PingServer(host, listener, onLeft, new ClientPlaces(silentMs))
     void server.#accept()
     return server
   }
 
-  private constructor(host: Host, listener: HostListener, onLeft: (left: PingedBy) => void) {
+  private constructor(
+    host: Host,
+    listener: HostListener,
+    onLeft: (left: PingedBy) => void,
+    places: ClientPlaces<Peer>,
+  ) {
     this.#host = host
     this.#listener = listener
     this.#onLeft = onLeft
+    this.#places = places
   }
 
   /** Accepts no more peers. Those that are there stay until the host is closed. */
@@ -56,31 +85,32 @@ export class PingServer {
         // The listener is closed.
         return
       }
-      this.#peers++
-      void this.#serve(connection)
-      while (this.#peers === PEERS_MAX)
-        await new Promise<void>(resolve => {
-          this.#onPlace = resolve
-        })
+      if (this.#places.hasRoom()) void this.#serve(new Peer(connection))
+      else {
+        void connection.disconnect()
+        this.#onLeft({ remote: connection.remote, pings: 0, error: noPlace() })
+      }
     }
   }
 
-  async #serve(connection: HostConnection): Promise<void> {
+  async #serve(peer: Peer): Promise<void> {
+    const { connection } = peer
     const left: PingedBy = { remote: connection.remote, pings: 0, error: null }
+    this.#places.add(peer)
     try {
-      await this.#answer(connection, left)
+      await this.#answer(peer, left)
       await connection.disconnect()
     } catch (error) {
       left.error = error as Error
       // A host that is closed has no connections.
       await connection.disconnect().catch(() => {})
     }
-    this.#peers--
-    this.#onPlace()
-    this.#onLeft(left)
+    this.#places.delete(peer)
+    this.#onLeft({ ...left, error: peer.whyEnded ?? left.error })
   }
 
-  async #answer(connection: HostConnection, left: PingedBy): Promise<void> {
+  async #answer(peer: Peer, left: PingedBy): Promise<void> {
+    const { connection } = peer
     const memory = await MessageMemory.open(this.#host, connection.domain)
     const bytes = new SharedArrayBuffer(PING_BYTES_MAX)
     const region = await this.#host.register(bytes, Access.LOCAL_WRITE, connection.domain)
@@ -117,6 +147,7 @@ export class PingServer {
         })
         await talk.send(done)
         left.pings++
+        peer.heardMs = performance.now()
       }
     } finally {
       for (const each of [region, memory.region]) await this.#host.deregister(each).catch(() => {})

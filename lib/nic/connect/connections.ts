@@ -14,7 +14,7 @@ import { IntMap } from '../../int-map.js'
 import { Access } from '../../qp/memory/memory.js'
 import { QpState } from '../../qp/queue-pair.js'
 import { ReorderPool } from '../../qp/queues/reorder-buffer.js'
-import { MILLISECOND, type Nanos } from '../../time/nanos.js'
+import { MILLISECOND, type Nanos, NEVER } from '../../time/nanos.js'
 import { Reason } from '../../wire/cm/rej.js'
 import * as bth from '../../wire/ib/bth.js'
 import { isLast, isReadResponse } from '../../wire/ib/opcode.js'
@@ -65,6 +65,9 @@ const CONFIRM_WITHIN_NS = 100 * MILLISECOND
 /** Packets of small messages are more than their bytes say. */
 const GRANTED_LEAST = 512
 const REMOTE_ACCESS = Access.REMOTE_READ | Access.REMOTE_WRITE | Access.REMOTE_ATOMIC
+
+/** A plain peer is believed to need 4.3 s at most for an answer: twice what librdmacm says. */
+const PLAIN_TIMEOUT_EXPONENT_MAX = 20
 
 const NO_BYTES = new Uint8Array(0)
 
@@ -733,8 +736,19 @@ export class Connections {
       initiatorDepth: Math.min(READS_OUTSTANDING, peer.initiatorDepth),
       retryCount,
       rnrRetry: peer.rnrRetry,
-      ackTimeoutExponent: timeoutExponent(this.#nic.settings.ackTimeoutNs),
+      ackTimeoutExponent: this.#ackTimeoutExponent(flow, peer),
     })
+  }
+
+  /**
+   * A plain RoCEv2 peer may take as long to answer as the handshake says (IBA 12.7.34): its silence ends the connection no sooner. Lost
+   * packets do not wait for that, where there is a retransmission timer.
+   */
+  #ackTimeoutExponent(flow: Flow, peer: PeerParameters): number {
+    const { ackTimeoutNs, retransmitTimeoutLeastNs } = this.#nic.settings
+    const own = timeoutExponent(ackTimeoutNs)
+    if (own === 0 || flow.peer.isWeir || retransmitTimeoutLeastNs === NEVER) return own
+    return Math.max(own, Math.min(peer.ackTimeoutExponent, PLAIN_TIMEOUT_EXPONENT_MAX))
   }
 
   /** Takes back a flow whose request could not be made, or whose handler has failed at that: only the caller learns of it. */

@@ -16,7 +16,7 @@ import { isKnock } from '../../wire/ib/knock.js'
 import { isAcknowledgement, isOfSwitch, isReadResponse, isRequest, Opcode } from '../../wire/ib/opcode.js'
 import { countAlike, countUnasked } from '../../wire/ib/run.js'
 import type { HostAddress } from '../../wire/net/address.js'
-import * as ethernet from '../../wire/net/ethernet.js'
+import { comesFrom, isIpv4, sameGid } from '../../wire/net/comes-from.js'
 import * as ipv4 from '../../wire/net/ipv4.js'
 import * as ipv6 from '../../wire/net/ipv6.js'
 import * as udp from '../../wire/net/udp.js'
@@ -76,9 +76,9 @@ export interface RxEvents {
   /** The flow's queue pair has handled a packet: it may have something to send or to report. */
   onFlowChanged(now: Nanos, flow: Flow): void
   /** A packet for a queue pair that is no connection. False if there is none of that number. */
-  onDatagram(now: Nanos, frame: Frame, qpn: number): boolean
+  onUnacknowledged(now: Nanos, frame: Frame, qpn: number): boolean
   /** A queue pair that is no connection has that number. */
-  hasDatagrams(qpn: number): boolean
+  hasUnacknowledged(qpn: number): boolean
   /** Carrying the packet out has shown a defect of this end. */
   onDefect(now: Nanos, flow: Flow, defect: unknown): void
 }
@@ -179,7 +179,7 @@ export class RxPipeline {
     // Where this end cannot answer such a host, its request is dropped: nobody is to wait for the rest.
     if (qpn === deth.QPN_GSI) return this.#settings.choosesIds
     const flow = this.#findFlow(frame, qpn)
-    return flow === null ? this.#events.hasDatagrams(qpn) : !flow.peer.isWeir
+    return flow === null ? this.#events.hasUnacknowledged(qpn) : !flow.peer.isWeir
   }
 
   /** Its ICRC is 0, and both ends of its connection have agreed on that. One that has ended is not known any more. */
@@ -207,12 +207,12 @@ export class RxPipeline {
   #connected(now: Nanos, frame: Frame, run: ReceivedRun | null, qpn: number): void {
     const flow = this.#findFlow(frame, qpn)
     if (flow === null) {
-      if (!this.#events.onDatagram(now, frame, qpn)) this.#drop(frame, 'unknownQpn')
+      if (!this.#events.onUnacknowledged(now, frame, qpn)) this.#drop(frame, 'unknownQpn')
       return
     }
     const opcode = bth.opcode(frame.view, frame.bth)
     if (!isOfSwitch(opcode)) flow.receivedFrames++
-    if (!this.#isFrom(frame, flow.remote) || !isFromPort(frame, flow, opcode)) {
+    if (!comesFrom(frame, flow.remote) || !isFromPort(frame, flow, opcode)) {
       this.#drop(frame, 'wrongSource')
       return
     }
@@ -390,7 +390,7 @@ export class RxPipeline {
     const view = frame.view
     const back = isOfSwitch(bth.opcode(view, frame.bth)) && bth.becn(view, frame.bth)
     if (!back) return this.#table.find(qpn)
-    for (const flow of this.#table.withRemoteQpn(qpn)) if (this.#isFrom(frame, flow.remote)) return flow
+    for (const flow of this.#table.withRemoteQpn(qpn)) if (comesFrom(frame, flow.remote)) return flow
     return null
   }
 
@@ -460,21 +460,12 @@ export class RxPipeline {
     }
     return this.#local.family === 6 && sameGid(frame, frame.l3 + 24, this.#local.gid)
   }
-
-  #isFrom(frame: Frame, remote: HostAddress): boolean {
-    if (isIpv4(frame)) return remote.family === 4 && ipv4.source(frame.view, frame.l3) === remote.ipv4
-    return remote.family === 6 && sameGid(frame, frame.l3 + 8, remote.gid)
-  }
 }
 
 /** A Weir host that sends READ responses asks now and then whether they arrive. */
 function asksForAnswer(frame: Frame, flow: Flow, opcode: number): boolean {
   if (!flow.peer.isWeir || flow.receiver.control !== null) return false
   return isReadResponse(opcode) && bth.ackRequest(frame.view, frame.bth)
-}
-
-function isIpv4(frame: Frame): boolean {
-  return ethernet.etherType(frame.view, 0) === ethernet.TYPE_IPV4
 }
 
 /**
@@ -503,9 +494,4 @@ function isMarked(frame: Frame): boolean {
 /** TTL or hop limit with which it arrived. */
 function hopLimitOf({ view, l3 }: Frame): number {
   return ipv4.version(view, l3) === 4 ? ipv4.ttl(view, l3) : ipv6.hopLimit(view, l3)
-}
-
-function sameGid(frame: Frame, at: number, gid: Uint8Array): boolean {
-  for (let i = 0; i < 16; i++) if (frame.bytes[at + i] !== gid[i]) return false
-  return true
 }

@@ -2,7 +2,6 @@ import type { Frame } from '../../frame/frame.js'
 import type { FramePool } from '../../frame/frame-pool.js'
 import { FrameRun } from '../../frame/frame-run.js'
 import type { PreparedHeaders } from '../../frame/prepared-headers.js'
-import type { DatagramQueuePair } from '../../qp/datagram/datagram-queue-pair.js'
 import { TxKind } from '../../qp/queue-pair.js'
 import { wrapPsn } from '../../qp/queues/psn.js'
 import type { Nanos } from '../../time/nanos.js'
@@ -428,8 +427,15 @@ export class TxPipeline {
     return this.#finish(frame)
   }
 
-  /** The next datagram of a queue pair. Null: its work has failed, or no frame is free. @param udpPort 0: this host's */
-  datagram(headers: PreparedHeaders, udpPort: number, qp: DatagramQueuePair): Frame | null {
+  /**
+   * The next packet of a queue pair that nobody acknowledges. Null: its work has failed, or no frame is free.
+   * @param udpPort 0: this host's
+   */
+  unacknowledged(
+    headers: PreparedHeaders,
+    udpPort: number,
+    qp: { transmit(frame: Frame, at: number): boolean },
+  ): Frame | null {
     const frame = this.#take()
     if (frame === null) return null
     frame.alone = true

@@ -9,16 +9,11 @@ import { hasIeth, hasImmediate, hasReth, Opcode } from '../../wire/ib/opcode.js'
 import * as reth from '../../wire/ib/reth.js'
 import { Access } from '../memory/memory.js'
 import { writePayload } from '../memory/payload.js'
+import { messageOpcode } from '../queues/message-opcode.js'
 import type { SendSlot } from '../queues/send-queue.js'
 import { WorkOpcode } from '../queues/work.js'
 import { WorkStatus } from '../queues/work-status.js'
 import type { Requester } from './requester.js'
-
-/** BTH opcodes by WorkOpcode (IBA 9.2.1): SEND, with immediate, with invalidate, WRITE, with immediate. */
-const FIRST = [0x00, 0x00, 0x00, 0x06, 0x06]
-const MIDDLE = [0x01, 0x01, 0x01, 0x07, 0x07]
-const LAST = [0x02, 0x03, 0x16, 0x08, 0x09]
-const ONLY = [0x04, 0x05, 0x17, 0x0a, 0x0b]
 
 /** Payload bytes of the packet `seq` of that work request. */
 export function requestPayloadBytes(requester: Requester, slot: SendSlot, seq: number): number {
@@ -97,11 +92,6 @@ function writeMessage(
   writeBth(requester, frame, at, opcode, pad, asks, seq)
   // The SE bit is in the last packet of a message (IBA 9.2.3).
   if (slot.solicited && seq === slot.lastSeq) bth.setSolicited(view, at, true)
-}
-
-function messageOpcode(slot: SendSlot, seq: number): number {
-  if (seq === slot.firstSeq) return (seq === slot.lastSeq ? ONLY : FIRST)[slot.opcode]!
-  return (seq === slot.lastSeq ? LAST : MIDDLE)[slot.opcode]!
 }
 
 /**

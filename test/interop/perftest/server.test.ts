@@ -4,11 +4,13 @@ import { connect, createServer, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { WeirError } from '../../../lib/errors.js'
 import { Completion, type Host } from '../../../lib/index.js'
+import { Conversation, MessageMemory } from '../../../lib/interop/conversation.js'
 import { KEYS_TEXT_BYTES, keysText, readKeysText } from '../../../lib/interop/perftest/messages.js'
 import { type ClientOptions, runClient } from '../../../lib/interop/perftest/perftest-client.js'
 import { PerftestServer } from '../../../lib/interop/perftest/perftest-server.js'
 import type { Left } from '../../../lib/interop/perftest/session.js'
 import { OPS } from '../../../lib/interop/perftest/tests.js'
+import { VerbsExchange } from '../../../lib/interop/perftest/verbs-exchange.js'
 import { HostAddress } from '../../../lib/wire/net/address.js'
 import { memory, open } from '../../host/hosts.js'
 import { CLIENT_KEYS, CLIENT_SAID, SERVER_SAID } from './captured.js'
@@ -21,6 +23,7 @@ interface Serving {
   host: Host
   /** The next client that has left. */
   left: () => Promise<Left>
+  close: () => Promise<void>
 }
 
 async function serving(t: Test, host: Host, more: Partial<Parameters<typeof PerftestServer.listen>[1]> = {}) {
@@ -39,7 +42,7 @@ async function serving(t: Test, host: Host, more: Partial<Parameters<typeof Perf
       })
     return all.shift()!
   }
-  return { host, left } satisfies Serving
+  return { host, left, close: () => server.close() } satisfies Serving
 }
 
 /** The connection of a script, and what has come on it. */
@@ -196,6 +199,44 @@ t.test('two hosts', async t => {
     await at.left()
   })
 
+  t.test(
+    'a silent client gives its place to one that comes when all are taken, by TCP and with -R',
+    async t => {
+      const at = await serving(t, b, { silentMs: 0 })
+      const dialled = await dial(at)
+      dialled.socket.write(Buffer.from(VERSION, 'hex'))
+      await dialled.read(16)
+      const silent = [await a.connect(b.about.address, PORT)]
+      while (silent.length < 15) silent.push(await a.connect(b.about.address, PORT))
+      for (const byManager of [true, false]) {
+        const { messages } = await runClient(a, b.about.address, options({ byManager }))
+        t.equal(messages, 20)
+        const error = { code: 'WEIR_UNREACHABLE', message: /has said nothing for 0 s, and another client/ }
+        const lefts = [await at.left(), await at.left()]
+        t.match(lefts.find(({ error }) => error !== null)?.error, error)
+        t.ok(
+          lefts.some(({ report }) => report !== null),
+          'the other one has measured',
+        )
+        // Fill the place again.
+        silent.push(await a.connect(b.about.address, PORT))
+      }
+      dialled.socket.destroy()
+      await Promise.all(silent.map(connection => connection.disconnect()))
+    },
+  )
+
+  t.test('a client with -R that falls silent in its handshake ends', async t => {
+    const listener = await b.listen(PORT)
+    const [client, accepted] = await Promise.all([a.connect(b.about.address, PORT), listener.accept()])
+    const memory = await MessageMemory.open(b)
+    for (const receive of memory.receives) accepted.postReceive(receive)
+    const exchange = new VerbsExchange(new Conversation(accepted, memory), 50)
+    await t.rejects(exchange.read(16), { code: 'WEIR_UNREACHABLE', message: /has said nothing for 0\.05 s/ })
+    t.equal(await client.closed, null)
+    await listener.close()
+  })
+
   for (const byManager of [false, true]) {
     t.test(
       `Weir's own client measures everything${byManager ? ', by the connection manager' : ''}`,
@@ -222,6 +263,36 @@ t.test('two hosts', async t => {
       },
     )
   }
+
+  t.test('with data both ways each end tells the other what it has measured', async t => {
+    for (const op of ['write', 'send', 'read'] as const) {
+      for (const byManager of [false, true]) {
+        const qps = byManager ? 1 : 2
+        const at = await serving(t, b, { op, sends: { iterations: 30, size: 2000 } })
+        const more = { op, byManager, qps, size: 4096, iterations: 30, bidirectional: true }
+        const { messages, remote } = await runClient(a, b.about.address, options(more))
+        t.equal(messages, 30 * qps)
+        t.match(remote, { size: 2000, iterations: 30 * qps }, `${op} ${byManager}`)
+        t.ok(remote!.average > 0)
+        t.match(await at.left(), { report: { size: 4096, iterations: 30 * qps }, error: null })
+        await at.close()
+      }
+    }
+  })
+
+  t.test('unreliable connections', async t => {
+    for (const test of ['bw', 'lat'] as const) {
+      for (const op of ['write', 'send'] as const) {
+        const size = test === 'lat' ? 200 : SIZE
+        const at = await serving(t, b, { test, op, size, service: 'UC' })
+        const more = { test, op, size: 200, service: 'UC', depth: 4 } as const
+        const { messages, stats } = await runClient(a, b.about.address, options(more))
+        t.same([messages, stats], [20, null], `${op} ${test}`)
+        t.equal((await at.left()).error, null)
+        await at.close()
+      }
+    }
+  })
 
   t.test('the messages of a client against those of a capture', async t => {
     // A server that is a script: it answers what the captured one did, with a queue pair that nobody has.

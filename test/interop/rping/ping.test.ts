@@ -23,13 +23,14 @@ t.test('where memory is: 16 bytes, big endian', async t => {
     t.throws(() => readInfo(Buffer.from(hex, 'hex')), { code: 'WEIR_PROTOCOL', message })
 })
 
-async function listening(t: Test, host: Host) {
+async function listening(t: Test, host: Host, silentMs = 60_000) {
   const left: PingedBy[] = []
   let wake = () => {}
-  const server = await PingServer.listen(host, peer => {
+  const onLeft = (peer: PingedBy) => {
     left.push(peer)
     wake()
-  })
+  }
+  const server = await PingServer.listen(host, onLeft, PORT, silentMs)
   t.teardown(() => server.close())
   return async () => {
     while (left.length === 0)
@@ -42,6 +43,12 @@ async function listening(t: Test, host: Host) {
 
 t.test('two hosts', async t => {
   const [a, b] = await Promise.all([open(t), open(t)])
+  /** One after the other: as many may wait to be accepted as there are places. */
+  const connections = async (count: number) => {
+    const all = []
+    while (all.length < count) all.push(await a.connect(b.about.address, PORT))
+    return all
+  }
 
   t.test('pings of the least and the greatest size come back as they were sent', async t => {
     const left = await listening(t, b)
@@ -78,6 +85,29 @@ t.test('two hosts', async t => {
     t.ok((await other.ping(true)) > 0)
     await other.close()
     t.match(await left(), { pings: 2, error: null })
+  })
+
+  t.test('a silent peer gives its place to one that comes when all are taken', async t => {
+    const left = await listening(t, b, 0)
+    const silent = await connections(16)
+    const client = await PingClient.connect(a, b.about.address, { size: 64 })
+    t.ok((await client.ping(true)) > 0)
+    t.match(await left(), {
+      pings: 0,
+      error: { code: 'WEIR_UNREACHABLE', message: /another client has come/ },
+    })
+    await client.close()
+    t.match(await left(), { pings: 1, error: null })
+    await Promise.all(silent.map(connection => connection.disconnect()))
+  })
+
+  t.test('who finds no place is turned away', async t => {
+    const left = await listening(t, b)
+    const silent = await connections(16)
+    const further = await a.connect(b.about.address, PORT)
+    t.equal(await further.closed, null)
+    t.match(await left(), { pings: 0, error: { code: 'WEIR_FULL', message: /16 clients are here/ } })
+    await Promise.all(silent.map(connection => connection.disconnect()))
   })
 
   t.test('a text that comes back changed, and nobody there', async t => {

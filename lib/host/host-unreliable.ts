@@ -1,0 +1,56 @@
+import { joined } from '../qp/memory/memory-list.js'
+import { checkReceiveWork } from '../qp/queues/receive-queue.js'
+import type { ReceiveWork, SendWork } from '../qp/queues/work.js'
+import { checkedUnreliable } from '../qp/unreliable/unreliable-queue-pair.js'
+import { HostEnd } from './host-end.js'
+import type { MadeUnreliable } from './messages.js'
+
+/**
+ * An application's end of an unreliable connection (UC). It sends messages of any length to one queue pair. Nobody acknowledges them: a
+ * message of which a packet is lost does not arrive, and neither end learns of it. `Host.createQueuePair` makes it.
+ */
+export class HostUnreliable extends HostEnd {
+  #about: MadeUnreliable | null = null
+
+  /** Address of the other end. */
+  get remote(): string {
+    return this.#about!.remote
+  }
+
+  /** Payload bytes of a packet. */
+  get pathMtu(): number {
+    return this.#about!.pathMtu
+  }
+
+  /**
+   * Posts a SEND or an RDMA_WRITE, with immediate or without. It completes when its last packet leaves. Returns false when the queue is
+   * full or the queue pair has ended. Throws WEIR_BAD_ARGUMENT for invalid work, and for what such a connection does not do.
+   */
+  postSend(work: SendWork): boolean {
+    this.checkRegions(work)
+    checkedUnreliable(this.qpn, work)
+    return this.pushSend(work)
+  }
+
+  /** Posts memory for the next SEND, or for the notification of the next WRITE with immediate. Returns and throws as `postSend` does. */
+  postReceive(work: ReceiveWork): boolean {
+    this.checkRegions(work)
+    checkReceiveWork(
+      this.qpn,
+      work.more === undefined ? work : joined(`queue pair ${this.qpn}, receive work`, work),
+    )
+    return this.pushReceive(work)
+  }
+
+  /** Ends it. Work that has not completed completes with WR_FLUSH_ERR. Nobody tells the other end. */
+  async disconnect(): Promise<void> {
+    if (!this.isClosed) await this.host.call('closePaced', { id: this.id })
+    await this.closed
+  }
+
+  /** Its host calls this. */
+  onMade(about: MadeUnreliable): void {
+    this.#about = about
+    this.onReady(about)
+  }
+}
