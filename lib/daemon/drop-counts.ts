@@ -12,8 +12,9 @@ import type { HostParts } from './host-parts.js'
  * | `qp` | queue pairs, of all connections together (lib/qp/context/counters.ts) |
  * | `datagram` | datagram queue pairs, all together (lib/qp/datagram/datagram-queue-pair.ts) |
  * | `cm` | the connection manager (lib/cm/counters.ts) |
+ * | `tunnel` | TCP connections (lib/tunnel/tunnel-streams.ts) |
  */
-export function dropCounts({ nic, port }: HostParts): Record<string, number> {
+export function dropCounts({ nic, port, tunnels }: HostParts): Record<string, number> {
   const { rx, tx, pause, feedback, cm, datagram, defects } = nic.counters
   const { sent: _datagramsSent, received: _datagrams, ...datagramDrops } = datagram
   const { frames: _received, ...refused } = rx
@@ -33,6 +34,7 @@ export function dropCounts({ nic, port }: HostParts): Record<string, number> {
     ...under('qp', nic.dropTotals.sum(nic.table.flows)),
     ...under('cm', cmDrops),
     ...under('datagram', datagramDrops),
+    ...under('tunnel', { refused: tunnels.counters.refused, reset: tunnels.counters.reset }),
   }
 }
 
