@@ -14,11 +14,11 @@ export type { HostAddressHandle, HostDatagrams } from './host/host-datagrams.js'
 export type { HostListener, ListenOptions } from './host/host-listener.js'
 export type { HostQueuePair } from './host/host-queue-pair.js'
 export {
-  type ConnectMessagesOptions,
-  type ConnectOptions,
   connect,
   connectMessages,
+  type MessageConnectOptions,
   type MessageOptions,
+  type StreamConnectOptions,
 } from './net/connect.js'
 export {
   listen,

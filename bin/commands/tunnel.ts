@@ -12,7 +12,7 @@ import { commandOf } from './names.js'
 import { withSocketOption } from './socket-option.js'
 import { addValueOptions } from './value-options.js'
 
-interface TunnelFlags {
+export interface TunnelFlags {
   via?: string
   socks?: boolean
   socksAuth?: string
@@ -44,7 +44,7 @@ export function tunnelCommand(): Command {
 }
 
 async function runTunnel(listen: string, target: string | undefined, flags: TunnelFlags): Promise<void> {
-  const request = requestOf(listen, target, flags)
+  const request = tunnelRequestOf(listen, target, flags)
   const cancelled = new AbortController()
   const client = await connectDaemon(flags.socket)
   const removeHandlers = cancelOnSignal(cancelled)
@@ -83,7 +83,7 @@ function reporter({
 }
 
 /** Throws WEIR_BAD_ARGUMENT. */
-export function requestOf(
+export function tunnelRequestOf(
   listen: string,
   target: string | undefined,
   flags: TunnelFlags,

@@ -102,7 +102,7 @@ export interface TunnelRequest {
   /** '' = clients name it, by SOCKS5. */
   targetHost: string
   targetPort: number
-  /** Of SOCKS5. Both '' = clients need none. */
+  /** Credentials of SOCKS5. Both '' = clients need none. */
   name: string
   password: string
 }
@@ -203,7 +203,7 @@ export interface Progress {
   /** Files of a tree that have arrived or were there before, and all its files. 0: no tree. */
   files: number
   totalFiles: number
-  /** Of a tunnel. */
+  /** Figures of a tunnel. */
   tunnel?: TunnelFigures | null
 }
 

@@ -4,7 +4,7 @@ import type { Handler, RequestContext } from '../control/server.js'
 import { WeirError } from '../errors.js'
 import type { StreamNic } from '../stream/nic-stream.js'
 import { resolveHost } from '../transfer/task/resolve.js'
-import { type Mode, TunnelListener } from '../tunnel/tunnel-listener.js'
+import { TunnelListener, type TunnelMode } from '../tunnel/tunnel-listener.js'
 import { TunnelServer } from '../tunnel/tunnel-server.js'
 import type { HostParts } from './host-parts.js'
 
@@ -69,7 +69,7 @@ async function listen(
 }
 
 /** Throws WEIR_BAD_ARGUMENT. */
-function modeOf({ targetHost, targetPort, name, password }: RequestBodies['tunnel']): Mode {
+function modeOf({ targetHost, targetPort, name, password }: RequestBodies['tunnel']): TunnelMode {
   if (targetHost !== '') return { target: { host: targetHost, port: targetPort } }
   if (Buffer.byteLength(name) > 255 || Buffer.byteLength(password) > 255)
     throw new WeirError('WEIR_BAD_ARGUMENT', 'name and password of SOCKS5 have at most 255 bytes')

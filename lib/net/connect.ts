@@ -20,7 +20,7 @@ const MESSAGE_BYTES_MOST = 1 << 30
 type ConnectionOptions = Omit<HostConnectOptions, 'privateData' | 'receives' | 'domain'>
 
 /** Options of `connect`: of the stream, of its host and of its connection. */
-export interface ConnectOptions
+export interface StreamConnectOptions
   extends StreamMemoryOptions,
     WeirStreamOptions,
     HostChoice,
@@ -35,7 +35,7 @@ export interface MessageOptions {
   messageBytesMax?: number
 }
 
-export interface ConnectMessagesOptions
+export interface MessageConnectOptions
   extends StreamMemoryOptions,
     MessageOptions,
     HostChoice,
@@ -48,7 +48,11 @@ export interface ConnectMessagesOptions
  * @param remote a literal address
  * @param port that the other host listens at, 1 to 65535
  */
-export async function connect(remote: string, port: number, options: ConnectOptions): Promise<WeirStream> {
+export async function connect(
+  remote: string,
+  port: number,
+  options: StreamConnectOptions,
+): Promise<WeirStream> {
   const { signal } = options
   const end = await connectKind(remote, port, options, shape => bytesKind(shape, options))
   const abort = () =>
@@ -63,7 +67,7 @@ export async function connect(remote: string, port: number, options: ConnectOpti
 export async function connectMessages(
   remote: string,
   port: number,
-  options: ConnectMessagesOptions,
+  options: MessageConnectOptions,
 ): Promise<MessageStream> {
   const { signal } = options
   const messageBytesMax = messageBytesOf(options)
@@ -85,7 +89,7 @@ export function messageBytesOf({ messageBytesMax = MESSAGE_BYTES_MAX }: MessageO
 async function connectKind<E extends WeirStream | MessageStream>(
   remote: string,
   port: number,
-  options: ConnectOptions,
+  options: StreamConnectOptions,
   kindOf: (shape: ReturnType<typeof shapeOf>) => HostStreamKind<E>,
 ): Promise<E> {
   const {

@@ -21,7 +21,7 @@ interface End {
 }
 
 /** Makes the stream of an end. */
-export type MakeEnd<E> = (machine: StreamMachine, connection: StreamConnection, peer: StreamWords) => E
+type MakeEnd<E> = (machine: StreamMachine, connection: StreamConnection, peer: StreamWords) => E
 
 /** What both ends of all streams of a kind have: memory, words, and the class of the stream. */
 export interface HostStreamKind<E extends End> {
@@ -88,7 +88,7 @@ export class HostStreamMemory {
 
   /** Call it when the connection has ended. */
   release(): void {
-    // Of a host that is closed, the memory is gone already.
+    // A host that is closed has given its memory up already.
     this.#host.deregister(this.region).catch(() => {})
   }
 }

@@ -22,7 +22,7 @@ export const CONTROL_RECEIVES = 4
 const Id = { DATA: 0, GRANT: 1, END: 2, END_ARRIVED: 3 } as const
 
 /** The queue pair of a stream. Both return false once it has ended. */
-export interface StreamLink {
+interface StreamLink {
   postSend(work: SendWork): boolean
   postReceive(work: ReceiveWork): boolean
 }
@@ -36,7 +36,7 @@ export interface StreamShape {
   sends: number
 }
 
-export interface Segment {
+interface Segment {
   bytes: Uint8Array
   endsMessage: boolean
 }
@@ -79,7 +79,7 @@ export class StreamMachine {
   #slot = 0
   #filled = 0
 
-  /** Receives granted by this end, what of them the peer has been told, and segments that came, modulo GRANTS. */
+  /** Receives granted by this end, how many of them the peer knows of, and segments that came, modulo GRANTS. */
   #granted: number
   #told = 0
   #received = 0
@@ -195,7 +195,7 @@ export class StreamMachine {
 
   /** Throws WEIR_PROTOCOL when the peer does not keep to the format: the connection is to be ended then. */
   onCompletion(completion: Completion): void {
-    // Of work that failed the end of the connection says why.
+    // The end of the connection says why work failed.
     if (completion.status !== WorkStatus.SUCCESS) return
     if (completion.isReceive) this.#onReceived(completion)
     else if (completion.id === Id.DATA) this.#inFlight--

@@ -8,7 +8,7 @@ export const STREAM_VERSION = 1
 /** "WS" */
 const MAGIC = 0x5753
 /** As many as the private data of a host with a secret has room for. */
-export const WORDS_BYTES = 16
+const WORDS_BYTES = 16
 
 /** What flows: bytes, or messages with boundaries. */
 export type StreamKind = 'bytes' | 'messages'

@@ -1,7 +1,7 @@
 /** The TCP connection that a daemon makes for another host. */
 import { lookup } from 'node:dns/promises'
 import { connect, isIP, type Socket } from 'node:net'
-import type { Reason } from './messages.js'
+import type { DialFailure } from './messages.js'
 import { type AllowedTargets, showTarget, type Target } from './targets.js'
 
 /** How long a target may take to answer. */
@@ -9,9 +9,9 @@ const DIAL_MS = 10_000
 
 /** Why a target was not dialled, or did not answer. */
 export class DialError extends Error {
-  readonly reason: Reason
+  readonly reason: DialFailure
 
-  constructor(reason: Reason, message: string, options?: ErrorOptions) {
+  constructor(reason: DialFailure, message: string, options?: ErrorOptions) {
     super(message, options)
     this.reason = reason
   }
@@ -67,7 +67,7 @@ async function addressOf(target: Target, allowed: AllowedTargets): Promise<strin
   return found.address
 }
 
-const REASONS: Readonly<Record<string, Reason>> = {
+const REASONS: Readonly<Record<string, DialFailure>> = {
   ECONNREFUSED: 'CONNECTION_REFUSED',
   EHOSTUNREACH: 'HOST_UNREACHABLE',
   EHOSTDOWN: 'HOST_UNREACHABLE',

@@ -9,7 +9,7 @@ export const TUNNEL_VERSION = 1
 const MESSAGE_BYTES_MAX = 1024
 const LENGTH_BYTES = 2
 
-export type Reason =
+export type DialFailure =
   | 'PROTOCOL'
   | 'NOT_ALLOWED'
   | 'NO_NAME'
@@ -20,18 +20,18 @@ export type Reason =
   | 'BUSY'
   | 'FAILED'
 
-export interface Open {
+export interface OpenTarget {
   version: number
   host: string
   port: number
 }
 
 /** A decoded message. `body` names the field that is present. */
-export interface TunnelMessage {
+interface TunnelMessage {
   body?: 'open' | 'opened' | 'refused'
-  open?: Open
+  open?: OpenTarget
   opened?: { address: string; port: number }
-  refused?: { reason: Reason | 'REASON_UNSPECIFIED' | number; text: string }
+  refused?: { reason: DialFailure | 'REASON_UNSPECIFIED' | number; text: string }
 }
 
 const codec = new MessageCodec<TunnelMessage>(

@@ -4,7 +4,7 @@ import { NicStream, type StreamNic, wordsOf } from '../stream/nic-stream.js'
 import type { StreamShape } from '../stream/stream-machine.js'
 import type { WeirStream } from '../stream/weir-stream.js'
 import type { HostAddress } from '../wire/net/address.js'
-import { encodeMessage, type Reason, readMessage, TUNNEL_PORT, TUNNEL_VERSION } from './messages.js'
+import { type DialFailure, encodeMessage, readMessage, TUNNEL_PORT, TUNNEL_VERSION } from './messages.js'
 import { showTarget, type Target } from './targets.js'
 
 /** A daemon that dials. */
@@ -15,15 +15,15 @@ export interface Via {
 
 /** The other daemon refuses, or its target does. `reason` is null where its daemon could not be asked. */
 export class TunnelError extends WeirError {
-  readonly reason: Reason | null
+  readonly reason: DialFailure | null
 
-  constructor(code: ErrorCode, reason: Reason | null, message: string, options?: ErrorOptions) {
+  constructor(code: ErrorCode, reason: DialFailure | null, message: string, options?: ErrorOptions) {
     super(code, message, options)
     this.reason = reason
   }
 }
 
-const CODES: Readonly<Record<Reason, ErrorCode>> = {
+const CODES: Readonly<Record<DialFailure, ErrorCode>> = {
   PROTOCOL: 'WEIR_PROTOCOL',
   NOT_ALLOWED: 'WEIR_REJECTED',
   NO_NAME: 'WEIR_TARGET_UNREACHABLE',
@@ -103,7 +103,7 @@ function refusal(
       'PROTOCOL',
       `${showTarget(target)}: the other daemon does not say whether it dials`,
     )
-  return new TunnelError(CODES[reason as Reason], reason as Reason, refused.text)
+  return new TunnelError(CODES[reason as DialFailure], reason as DialFailure, refused.text)
 }
 
 function asTunnelError(error: Error): TunnelError {

@@ -4,7 +4,7 @@
  */
 import { timingSafeEqual } from 'node:crypto'
 import { isIPv4 } from 'node:net'
-import type { Reason } from './messages.js'
+import type { DialFailure } from './messages.js'
 import type { Target } from './targets.js'
 
 const VERSION = 5
@@ -27,7 +27,7 @@ export const Reply = {
 } as const
 export type Reply = (typeof Reply)[keyof typeof Reply]
 
-const REPLIES: Readonly<Record<Reason, Reply>> = {
+const REPLIES: Readonly<Record<DialFailure, Reply>> = {
   PROTOCOL: Reply.GENERAL_FAILURE,
   NOT_ALLOWED: Reply.NOT_ALLOWED,
   NO_NAME: Reply.HOST_UNREACHABLE,
@@ -45,7 +45,7 @@ export interface Credentials {
 }
 
 /** What is to be done with the connection. */
-export interface SocksStep {
+interface SocksStep {
   /** For the client. */
   write?: Buffer
   /** It asks for this: dial, then write `replyOf(…)`. Bytes behind the request are `rest`. */
@@ -170,7 +170,7 @@ export function replyOf(reply: Reply, address = '0.0.0.0', port = 0): Buffer {
 }
 
 /** The reply to a target that was not dialled. Null: the daemon at the other end could not be asked. */
-export function replyToFailure(reason: Reason | null): Reply {
+export function replyToFailure(reason: DialFailure | null): Reply {
   return reason === null ? Reply.GENERAL_FAILURE : REPLIES[reason]
 }
 

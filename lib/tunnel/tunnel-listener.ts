@@ -10,13 +10,13 @@ import { STREAMS_MAX, type TunnelStreams } from './tunnel-streams.js'
 const HANDSHAKE_MS = 10_000
 
 /** What a listener does with a connection. */
-export type Mode = { target: Target } | { socks: Credentials | null }
+export type TunnelMode = { target: Target } | { socks: Credentials | null }
 
 interface ListenerOptions {
   nic: StreamNic
   streams: TunnelStreams
   via: Via
-  mode: Mode
+  mode: TunnelMode
   /** Why a connection was not carried. */
   onRefused(error: Error): void
 }
@@ -124,7 +124,7 @@ export class TunnelListener {
   }
 }
 
-/** The client does not keep to SOCKS, or its password is wrong. It has been told what there is to tell. */
+/** The client does not keep to SOCKS, or its password is wrong. Its connection has the answer of SOCKS already. */
 class HandshakeError extends WeirError {
   constructor(text: string) {
     super('WEIR_PROTOCOL', `SOCKS: ${text}`)

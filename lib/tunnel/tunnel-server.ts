@@ -6,9 +6,9 @@ import { readWords } from '../stream/words.js'
 import type { Nanos } from '../time/nanos.js'
 import { DialError, dial } from './dial.js'
 import {
+  type DialFailure,
   encodeMessage,
-  type Open,
-  type Reason,
+  type OpenTarget,
   readMessage,
   TUNNEL_PORT,
   TUNNEL_VERSION,
@@ -117,7 +117,7 @@ export class TunnelServer implements Listener {
 }
 
 /** Throws DialError. */
-function checked(open: Open | undefined): Open {
+function checked(open: OpenTarget | undefined): OpenTarget {
   if (open === undefined) throw new DialError('PROTOCOL', 'the first message is no Open')
   const { version, host, port } = open
   if (version !== TUNNEL_VERSION)
@@ -129,7 +129,7 @@ function checked(open: Open | undefined): Open {
 
 /** Says why, and ends. */
 function refuse(stream: WeirStream, error: Error): void {
-  const reason: Reason =
+  const reason: DialFailure =
     error instanceof DialError ? error.reason : error instanceof WeirError ? 'PROTOCOL' : 'FAILED'
   if (stream.destroyed) return
   stream.end(encodeMessage({ refused: { reason, text: error.message.slice(0, 200) } }))

@@ -18,7 +18,7 @@ export interface TunnelStream {
   readonly direction: 'in' | 'out'
   readonly peer: string
   readonly target: string
-  /** Of the TCP connection at this end. */
+  /** Address and port of the TCP client (out), or of this end's socket to the target (in). */
   readonly client: string
   readonly sinceMs: number
   readonly stream: WeirStream

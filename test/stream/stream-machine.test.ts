@@ -81,7 +81,7 @@ usual('no more is sent than is granted, nor than its own memory holds', async t 
   )
 })
 
-usual('grants are told when half of the receives are free', async t => {
+usual('a grant is sent when half of the receives are free', async t => {
   const { machine, sends, arrive, receives } = machineOf()
   machine.start(PEER, true)
   sends.length = 0

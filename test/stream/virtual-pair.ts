@@ -10,7 +10,7 @@ import { makePair, type Pair, type PairOptions, PORT } from '../nic/pair.js'
 /** Events of the network between two turns of the event loop, in which programs run. */
 const EVENTS_A_TURN = 20
 
-export interface StreamPair {
+interface StreamPair {
   pair: Pair
   /** The end that connected, and the other one. */
   a: WeirStream
