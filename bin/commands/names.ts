@@ -19,7 +19,7 @@ export const COMMANDS = {
     description: 'get files that a host shares (its daemon runs with --share)',
   },
   tunnel: {
-    usage: '[options] LISTEN TARGET | LISTEN --socks --via HOST',
+    usage: '[options] LISTEN [TARGET]',
     description:
       'carry TCP connections to a host whose daemon dials (it runs with --allow-tunnel); also as a SOCKS5 proxy',
   },
