@@ -62,6 +62,13 @@ export class TunnelStreams {
     about: Pick<TunnelStream, 'direction' | 'peer' | 'target' | 'client' | 'stream'>,
   ): void {
     const { stream } = about
+    if (socket.destroyed || stream.destroyed) {
+      // One of them has ended since it was made.
+      this.unreserve()
+      socket.destroy()
+      stream.destroy()
+      return
+    }
     const { bytesWritten: sentBefore, bytesRead: receivedBefore } = stream
     const entry: TunnelStream = { ...about, sinceMs: Date.now(), sentBefore, receivedBefore }
     this.#live.add(entry)
