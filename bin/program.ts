@@ -11,6 +11,7 @@ const LOADERS: Record<CommandName | 'internal', () => Promise<Command>> = {
   daemon: async () => (await import('./commands/daemon.js')).daemonCommand(),
   send: async () => (await import('./commands/send.js')).sendCommand(),
   get: async () => (await import('./commands/get.js')).getCommand(),
+  tunnel: async () => (await import('./commands/tunnel.js')).tunnelCommand(),
   status: async () => (await import('./commands/status.js')).statusCommand(),
   transfers: async () => (await import('./commands/transfers.js')).transfersCommand(),
   cancel: async () => (await import('./commands/cancel.js')).cancelCommand(),

@@ -14,6 +14,8 @@ export const ERROR_CODES = {
   WEIR_NOT_ADMITTED: 'every path to the peer is used above the bound for new flows',
   WEIR_NOTHING_CARRIED: 'a run ended before a byte of its flows had been acknowledged',
   WEIR_CONNECTION_LOST: 'an established connection failed; what was under way may be tried again',
+  WEIR_STREAM_RESET: 'the other end of a stream has ended it before its end',
+  WEIR_TARGET_UNREACHABLE: 'the other daemon cannot reach the TCP target of a tunnel',
   WEIR_TRANSFER_FAILED: 'a transfer ended without its file being delivered',
   WEIR_NO_SPACE: 'the disk of the receiver is full',
   WEIR_FILE_EXISTS: 'the receiver has a file of that name and may not overwrite it',

@@ -17,8 +17,24 @@ export type { HostListener, ListenOptions } from './host/host-listener.js'
 export type { HostQueuePair } from './host/host-queue-pair.js'
 export type { HostUnreliable } from './host/host-unreliable.js'
 export { StreamSocket } from './interop/rsocket/stream-socket.js'
+export {
+  connect,
+  connectMessages,
+  type MessageConnectOptions,
+  type MessageOptions,
+  type StreamConnectOptions,
+} from './net/connect.js'
+export {
+  listen,
+  listenMessages,
+  type MessageListenOptions,
+  type StreamListener,
+  type StreamListenOptions,
+} from './net/listen.js'
 export type { ConnectionStats } from './nic/types.js'
 export { Access, type DomainId, type MemoryRegion } from './qp/memory/memory.js'
 export { Completion, ReceiveOpcode } from './qp/queues/completion-queue.js'
 export { type ReceiveWork, type SendWork, WorkOpcode } from './qp/queues/work.js'
 export { WorkStatus, workStatusName } from './qp/queues/work-status.js'
+export type { MessageStream } from './stream/message-stream.js'
+export type { WeirStream } from './stream/weir-stream.js'

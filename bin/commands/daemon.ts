@@ -47,6 +47,7 @@ interface DaemonFlags {
   keyFile?: string
   hostHop: boolean
   perf: boolean
+  allowTunnel?: string[]
   worker: boolean
   busyPoll?: boolean
   overlay?: string
@@ -166,6 +167,10 @@ function withProcess(command: Command): Command {
   command
     .optionsGroup('Process:')
     .option('--no-perf', 'refuse measurements by other hosts (weir perf)')
+    .option(
+      '--allow-tunnel <host:port...>',
+      'TCP targets that this daemon dials for every host that reaches it (weir tunnel): HOST is a name, an address, ADDRESS/BITS or *, PORT a number or * (default: none)',
+    )
     .option('--busy-poll', 'poll for packets without sleeping: lowest latency, a whole core')
     .option('--no-worker', 'send and receive on the thread of the control socket, not on one of its own')
   return addValueOptions(command, [CONNECTIONS, LOG_LEVEL])
@@ -195,6 +200,7 @@ async function runDaemon(flags: DaemonFlags, command: Command): Promise<void> {
     paths: parsePathSettings(flags.paths ?? []),
     secret: flags.keyFile === undefined ? undefined : readKeyFile(flags.keyFile),
     perf: flags.perf,
+    allowTunnel: flags.allowTunnel,
     busyPoll: flags.busyPoll,
     worker: flags.worker,
     overlay: flags.overlay === undefined ? undefined : parseOverlay(flags.overlay),

@@ -62,6 +62,8 @@ const WORDS: Readonly<Record<string, string>> = {
   'cm.sidrRefused': 'questions for a datagram port that nobody has',
   'cm.unconfirmedCutShort': 'unconfirmed connections ended early, for room',
   'cm.timewaitCutShort': 'ended connections forgotten early, for room',
+  'tunnel.refused': 'TCP connections that were not carried',
+  'tunnel.reset': 'TCP connections that were reset',
 }
 
 /** Returns '' for a reason of a newer daemon. */

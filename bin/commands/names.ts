@@ -18,6 +18,11 @@ export const COMMANDS = {
     usage: '[options] HOST:PATH… [TO]',
     description: 'get files that a host shares (its daemon runs with --share)',
   },
+  tunnel: {
+    usage: '[options] LISTEN [TARGET]',
+    description:
+      'carry TCP connections to a host whose daemon dials (it runs with --allow-tunnel); also as a SOCKS5 proxy',
+  },
   status: {
     usage: '[options]',
     description:

@@ -13,11 +13,24 @@ const GAP_COLUMNS = 2
 const NAME_COLUMNS = 11
 
 export function statusText(status: StatusReply, columns: number = columnsOf(process.stdout)): string {
-  return [headText(status, columns), connectionsText(status, columns), dropsText(status, columns)].join('\n')
+  const parts = [headText(status, columns), connectionsText(status, columns), tunnelsText(status, columns)]
+  return [...parts.filter(text => text !== ''), dropsText(status, columns)].join('\n')
 }
 
 function headText(status: StatusReply, columns: number): string {
-  const { version, pid, uptimeSeconds, residentBytes, address, port, intPort, io, share, inbox } = status
+  const {
+    version,
+    pid,
+    uptimeSeconds,
+    residentBytes,
+    address,
+    port,
+    intPort,
+    io,
+    share,
+    inbox,
+    allowTunnel,
+  } = status
   const { congestionControl, lineRateBps, transfers, sentBytes, receivedBytes, damagedChunks } = status
   const lines: [string, string][] = [
     [
@@ -30,6 +43,9 @@ function headText(status: StatusReply, columns: number): string {
       `${io}, ${packetsText(status)}, controller ${congestionControl}, up to ${formatRate(lineRateBps)}`,
     ],
     ['inbox', printable(inbox)],
+    ...(allowTunnel.length === 0
+      ? []
+      : [['dials', allowTunnel.map(printable).join(', ')] as [string, string]]),
     ['share', share === '' ? 'nothing' : printable(share)],
     [
       'transfers',
@@ -62,6 +78,25 @@ function connectionsText({ connections, connectionCount, port }: StatusReply, co
   const text =
     connectionTable(head, rows, columns) + refusalsText(connections, columns) + icrcText(connections, columns)
   return more > 0 ? `${text}and ${more} more connections\n` : text
+}
+
+/** Formats the TCP connections that the daemon carries. '' = none. */
+function tunnelsText({ tunnels, tunnelCount }: StatusReply, columns: number): string {
+  if (tunnelCount === 0) return ''
+  const head = ['tunnel', 'up', 'sent', 'received', 'target']
+  const rows = tunnels.map(({ direction, seconds, sentBytes, receivedBytes, target, client, peer }) => [
+    direction,
+    uptime(seconds),
+    formatBytes(sentBytes),
+    formatBytes(receivedBytes),
+    direction === 'out' ? `${target}, by ${peer}, for ${client}` : `${target}, for ${peer}`,
+  ])
+  const used = head.slice(0, -1).map((title, i) => Math.max(title.length, ...rows.map(row => row[i]!.length)))
+  const left = columns - used.reduce((sum, width) => sum + width + GAP_COLUMNS, 0)
+  const fitted = rows.map(row => [...row.slice(0, -1), fit(printable(row.at(-1)!), Math.max(left, 10))])
+  const more = tunnelCount - tunnels.length
+  const text = connectionTable(head, fitted, columns)
+  return more > 0 ? `${text}and ${more} more TCP connections\n` : text
 }
 
 /** Formats a line for each peer and controller with the needs that the peer refuses. */

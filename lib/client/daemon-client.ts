@@ -12,6 +12,9 @@ import type {
   TransferInfo,
   TransferReply,
   TreeTotals,
+  TunnelFigures,
+  TunnelInfo,
+  TunnelRequest,
 } from '../control/messages.js'
 import { defaultSocketPath } from '../control/socket-path.js'
 
@@ -26,6 +29,9 @@ export type {
   TransferInfo,
   TransferReply,
   TreeTotals,
+  TunnelFigures,
+  TunnelInfo,
+  TunnelRequest,
 }
 
 /** Options of `send` and `get`. */
@@ -151,6 +157,15 @@ export class DaemonClient {
    */
   async perf(request: Partial<PerfRequest>, options: RequestOptions = {}): Promise<PerfReply> {
     return await this.#control.request({ perf: request }, 'perf', options)
+  }
+
+  /**
+   * Has the daemon listen for TCP connections and carry each to another daemon, which dials, until `signal`: then it throws WEIR_CANCELLED.
+   * `onProgress` says where it listens, and how it stands. Throws WEIR_BAD_ARGUMENT for an address that cannot be bound, WEIR_FULL when the
+   * daemon has 16 tunnels.
+   */
+  async tunnel(request: Partial<TunnelRequest>, options: RequestOptions = {}): Promise<void> {
+    await this.#control.request({ tunnel: request }, 'tunnel', options)
   }
 
   /** Transfers that are under way, whoever asked for them, in both directions. */

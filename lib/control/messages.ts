@@ -91,6 +91,43 @@ export interface PerfRequest {
   port: number
 }
 
+/** Asks the daemon to listen for TCP connections and to carry them. */
+export interface TunnelRequest {
+  listenAddress: string
+  listenPort: number
+  /** The daemon that dials. */
+  host: string
+  /** Its UDP port. 0 = the daemon's own port number. */
+  port: number
+  /** '' = clients name it, by SOCKS5. */
+  targetHost: string
+  targetPort: number
+  /** Credentials of SOCKS5. Both '' = clients need none. */
+  name: string
+  password: string
+}
+
+/** How a tunnel stands. */
+export interface TunnelFigures {
+  /** ADDRESS:PORT. */
+  listening: string
+  live: number
+  accepted: number
+  refused: number
+  lastRefusal: string
+}
+
+/** A TCP connection that the daemon carries. */
+export interface TunnelInfo {
+  direction: 'in' | 'out'
+  peer: string
+  target: string
+  client: string
+  seconds: number
+  sentBytes: number
+  receivedBytes: number
+}
+
 /** Cancels a transfer of the daemon, or a request of this connection. One of the two fields is present. */
 interface CancelRequest {
   transferId: string
@@ -109,6 +146,7 @@ export interface RequestBodies {
   listTransfers: object
   perf: PerfRequest
   ping: object
+  tunnel: TunnelRequest
 }
 
 /** What path selection and admission did for a flow at its sender. */
@@ -165,6 +203,8 @@ export interface Progress {
   /** Files of a tree that have arrived or were there before, and all its files. 0: no tree. */
   files: number
   totalFiles: number
+  /** Figures of a tunnel. */
+  tunnel?: TunnelFigures | null
 }
 
 /** The status of a daemon. */
@@ -209,6 +249,11 @@ export interface StatusReply {
   filledPayload: number
   /** always, or none: towards Weir hosts that say the same. */
   icrc: string
+  /** TCP connections that it carries, 100 at most, and their number. */
+  tunnels: TunnelInfo[]
+  tunnelCount: number
+  /** Targets that it dials for other hosts. */
+  allowTunnel: string[]
 }
 
 /** A connection of the daemon's NIC. */
@@ -384,6 +429,7 @@ export interface ResponseBodies {
   listTransfers: { transfers: TransferInfo[] }
   perf: PerfReply
   ping: object
+  tunnel: object
 }
 
 export type RequestKind = keyof RequestBodies

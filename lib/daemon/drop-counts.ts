@@ -13,8 +13,9 @@ import type { HostParts } from './host-parts.js'
  * | `datagram` | datagram queue pairs, all together (lib/qp/datagram/datagram-queue-pair.ts) |
  * | `unreliable` | unreliable connections, all together (lib/qp/unreliable/counters.ts) |
  * | `cm` | the connection manager (lib/cm/counters.ts) |
+ * | `tunnel` | TCP connections (lib/tunnel/tunnel-streams.ts) |
  */
-export function dropCounts({ nic, port }: HostParts): Record<string, number> {
+export function dropCounts({ nic, port, tunnels }: HostParts): Record<string, number> {
   const { rx, tx, pause, feedback, cm, datagram, unreliable, defects } = nic.counters
   const { sent: _datagramsSent, received: _datagrams, ...datagramDrops } = datagram
   const { sent: _packetsSent, received: _messages, ...unreliableDrops } = unreliable
@@ -36,6 +37,7 @@ export function dropCounts({ nic, port }: HostParts): Record<string, number> {
     ...under('cm', cmDrops),
     ...under('datagram', datagramDrops),
     ...under('unreliable', unreliableDrops),
+    ...under('tunnel', { refused: tunnels.counters.refused, reset: tunnels.counters.reset }),
   }
 }
 

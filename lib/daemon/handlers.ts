@@ -22,7 +22,7 @@ const CANCEL_WITHIN_MS = 2000
 type OnStarted = (transfer: Transfer) => void
 
 /** Returns the handlers of requests about the host and its transfers. */
-export function transferHandlers(host: HostParts): Omit<HostHandlers, 'traffic' | 'perf'> {
+export function transferHandlers(host: HostParts): Omit<HostHandlers, 'traffic' | 'perf' | 'tunnel'> {
   const { transfers, loop } = host
   const startedMs = Date.now()
   return {

@@ -2,6 +2,8 @@ import type { Logger } from '../log.js'
 import type { Inbox } from '../transfer/file/inbox.js'
 import type { Share } from '../transfer/file/share.js'
 import type { TransferService } from '../transfer/service.js'
+import type { AllowedTargets } from '../tunnel/targets.js'
+import type { TunnelStreams } from '../tunnel/tunnel-streams.js'
 import type { OpenedNic } from './open-nic.js'
 
 /** The parts of a host. */
@@ -9,5 +11,7 @@ export interface HostParts extends OpenedNic {
   readonly inbox: Inbox
   readonly share: Share | null
   readonly transfers: TransferService
+  readonly tunnels: TunnelStreams
+  readonly allowedTargets: AllowedTargets
   readonly log: Logger
 }

@@ -12,6 +12,7 @@ export const HOST_REQUESTS = [
   'listTransfers',
   'traffic',
   'perf',
+  'tunnel',
 ] as const
 export type HostRequest = (typeof HOST_REQUESTS)[number]
 

@@ -10,6 +10,9 @@ import { Share } from '../transfer/file/share.js'
 import { sweepPartials } from '../transfer/file/sweep.js'
 import { TransferService } from '../transfer/service.js'
 import { CHUNK } from '../transfer/transfer-options.js'
+import { AllowedTargets } from '../tunnel/targets.js'
+import type { TunnelServer } from '../tunnel/tunnel-server.js'
+import { TunnelStreams } from '../tunnel/tunnel-streams.js'
 import { DefectLog } from './defect-log.js'
 import { transferHandlers } from './handlers.js'
 import type { HostParts } from './host-parts.js'
@@ -23,6 +26,7 @@ import {
 import { closeNic, type NicOptions, openNic } from './open-nic.js'
 import { perfHandler, type ServedPerf, servePerf } from './perf.js'
 import { takeTraffic, trafficHandler } from './traffic.js'
+import { serveTunnels, tunnelHandler } from './tunnel.js'
 
 /** When a host starts, it removes partial files that no transfer has resumed for 7 days. */
 const PARTIALS_KEPT_MS = 7 * 24 * 3600 * 1000
@@ -38,6 +42,8 @@ export interface LocalHostOptions extends NicOptions {
   chunkBytes?: number
   /** False: other hosts may not measure against this one. Default true. */
   perf?: boolean
+  /** TCP targets that it dials for other hosts, as HOST:PORT. Default: none. */
+  allowTunnel?: readonly string[]
 }
 
 /** The data side of a daemon, on the event loop of this thread. */
@@ -46,6 +52,7 @@ export class LocalHost implements HostService {
   readonly about: HostAbout
   readonly #handlers: HostHandlers
   readonly #perf: ServedPerf
+  readonly #tunnels: TunnelServer
   readonly #running = new Set<RunningRequest>()
   #closing = false
 
@@ -61,6 +68,7 @@ export class LocalHost implements HostService {
     onDefect: (error: unknown) => void,
   ): Promise<LocalHost> {
     if (options.chunkBytes !== undefined) checkValue('daemon', CHUNK, options.chunkBytes)
+    const allowedTargets = new AllowedTargets(options.allowTunnel ?? [])
     const arrivals = new Arrivals(options.chunkBytes)
     const inbox = await Inbox.at(options.inbox, arrivals)
     const share = options.share === undefined ? null : await Share.at(options.share)
@@ -79,7 +87,9 @@ export class LocalHost implements HostService {
         ...(share ? { share } : {}),
         ...(options.chunkBytes === undefined ? {} : { chunkBytes: options.chunkBytes }),
       })
-      return new LocalHost({ ...opened, inbox, share, transfers, log }, options.perf ?? true)
+      const tunnels = new TunnelStreams()
+      const parts = { ...opened, inbox, share, transfers, tunnels, allowedTargets, log }
+      return new LocalHost(parts, options.perf ?? true)
     } catch (error) {
       await closeNic(opened)
       throw error
@@ -100,8 +110,10 @@ export class LocalHost implements HostService {
       ...transferHandlers(parts),
       traffic: trafficHandler(parts),
       perf: perfHandler(parts),
+      tunnel: tunnelHandler(parts),
     }
     takeTraffic(parts)
+    this.#tunnels = serveTunnels(parts)
     this.#perf = servePerf(parts, servesOtherPerf)
     transfers.start()
   }
@@ -129,7 +141,11 @@ export class LocalHost implements HostService {
 
   async close(): Promise<void> {
     this.#closing = true
-    const { transfers, loop } = this.parts
+    const { transfers, tunnels, loop } = this.parts
+    const carried = tunnels.live.size
+    this.#tunnels.close()
+    tunnels.close()
+    if (carried > 0) await sleep(LAST_WORDS_MS)
     const measured = this.#perf.endSessions()
     await transfers.close(GRACE_MS)
     await measured

@@ -1,7 +1,8 @@
 /** The status of a daemon. */
-import type { ConnectionInfo, Loose, StatusReply } from '../control/messages.js'
+import type { ConnectionInfo, Loose, StatusReply, TunnelInfo } from '../control/messages.js'
 import type { Flow } from '../nic/flow/flow.js'
 import { usualFilledPayload } from '../nic/flow/make-flow.js'
+import { bytesOf, type TunnelStream } from '../tunnel/tunnel-streams.js'
 import { dropCounts } from './drop-counts.js'
 import type { HostParts } from './host-parts.js'
 import { packageVersion } from './package-version.js'
@@ -9,10 +10,11 @@ import { packageVersion } from './package-version.js'
 const VERSION = packageVersion()
 /** Connections that one reply lists. A reply has at most 64 KiB. */
 const CONNECTIONS_MAX = 200
+const TUNNELS_MAX = 100
 
 /** @param startedMs when the daemon started, ms since 1970 */
 export function statusOf(host: HostParts, startedMs: number): Loose<StatusReply> {
-  const { address, udpPort, io, inbox, share, nic, port, transfers } = host
+  const { address, udpPort, io, inbox, share, nic, port, transfers, tunnels, allowedTargets } = host
   const { rx, feedback } = nic.counters
   return {
     version: VERSION,
@@ -40,7 +42,16 @@ export function statusOf(host: HostParts, startedMs: number): Loose<StatusReply>
     mtu: port.mtu,
     filledPayload: usualFilledPayload(nic.settings),
     icrc: nic.settings.withoutIcrc ? 'none' : 'always',
+    tunnels: [...tunnels.live].slice(0, TUNNELS_MAX).map(tunnelInfo),
+    tunnelCount: tunnels.live.size,
+    allowTunnel: allowedTargets.texts,
   }
+}
+
+function tunnelInfo(carried: TunnelStream): TunnelInfo {
+  const { direction, peer, target, client, sinceMs } = carried
+  const { sent: sentBytes, received: receivedBytes } = bytesOf(carried)
+  return { direction, peer, target, client, seconds: (Date.now() - sinceMs) / 1000, sentBytes, receivedBytes }
 }
 
 function connectionsOf(flows: readonly (Flow | null)[], ownPort: number): ConnectionInfo[] {

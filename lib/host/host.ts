@@ -131,6 +131,11 @@ export class Host {
     this.#queueDepth = queueDepth
   }
 
+  /** Places of each queue of a connection. */
+  get queueDepth(): number {
+    return this.#queueDepth
+  }
+
   /** Address, UDP port, io, line rate in bit/s and path MTU in bytes of the NIC. */
   get about(): VerbsAbout {
     return this.#thread.about

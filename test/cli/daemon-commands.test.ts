@@ -141,6 +141,19 @@ t.test('tables keep within their columns, whatever they hold', async t => {
     connections: [connection, { ...connection, windowBytes: 999_900_000 }],
     connectionCount: 300,
     drops: Object.fromEntries([['port.kernelFull', 2 ** 50]]),
+    tunnels: [
+      {
+        direction: 'out',
+        peer: long,
+        target: `[${long}]:65535`,
+        client: `[${long}]:65535`,
+        seconds: 1e6,
+        sentBytes: 123_456_789,
+        receivedBytes: 1,
+      },
+    ],
+    tunnelCount: 7,
+    allowTunnel: [`[${long}]:65535`, '10.0.0.0/8:*'],
   } as unknown as StatusReply
   const text = statusText({ ...status, inbox: '', share: '' }, COLUMNS)
   t.match(text, '298 more connections')
@@ -188,6 +201,9 @@ t.test('status says what packets carry, and why', async t => {
     },
     ...{ congestionControl: 'auto', lineRateBps: 10e9, mtu: 1500, pathMtu: 1024, filledPayload: 1308 },
     icrc: 'always',
+    tunnels: [],
+    tunnelCount: 0,
+    allowTunnel: [],
   } as unknown as StatusReply
   const said = (more: object) => statusText({ ...status, ...more }, 200)
   t.match(said({}), 'batch, MTU 1500: packets of 1308 bytes, 1024 to others than Weir hosts, controller auto')

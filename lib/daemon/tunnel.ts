@@ -1,0 +1,83 @@
+/** Answers requests to carry TCP connections, and dials for other hosts. */
+import type { RequestBodies } from '../control/messages.js'
+import type { Handler, RequestContext } from '../control/server.js'
+import { WeirError } from '../errors.js'
+import type { StreamNic } from '../stream/nic-stream.js'
+import { resolveHost } from '../transfer/task/resolve.js'
+import { TunnelListener, type TunnelMode } from '../tunnel/tunnel-listener.js'
+import { TunnelServer } from '../tunnel/tunnel-server.js'
+import type { HostParts } from './host-parts.js'
+
+/** Listeners of one daemon at a time. */
+const LISTENERS_MAX = 16
+const PROGRESS_EVERY_MS = 500
+
+/** Begins to dial for other hosts, as far as the rules allow. */
+export function serveTunnels(host: HostParts): TunnelServer {
+  return new TunnelServer(nicOf(host), host.tunnels, host.allowedTargets)
+}
+
+/** Returns the handler of requests to listen. */
+export function tunnelHandler(host: HostParts): Handler<'tunnel'> {
+  let listeners = 0
+  return async (request, context) => {
+    if (listeners === LISTENERS_MAX)
+      throw new WeirError('WEIR_FULL', `${LISTENERS_MAX} tunnels listen at this daemon already`)
+    listeners++
+    try {
+      return await listen(host, request, context)
+    } finally {
+      listeners--
+    }
+  }
+}
+
+async function listen(
+  host: HostParts,
+  request: RequestBodies['tunnel'],
+  { signal, progress }: RequestContext,
+): Promise<never> {
+  const remote = await resolveHost(request.host, host.address)
+  let lastRefusal = ''
+  const listener = await TunnelListener.open(request.listenAddress, request.listenPort, {
+    nic: nicOf(host),
+    streams: host.tunnels,
+    via: { remote, options: request.port === 0 ? {} : { udpPort: request.port } },
+    mode: modeOf(request),
+    onRefused: error => {
+      lastRefusal = error.message
+      host.log.warn({ err: error }, 'a TCP connection was not carried')
+      report()
+    },
+  })
+  const report = () => {
+    const { address: listening, carried: live, counters } = listener
+    progress({ state: 'listening', tunnel: { listening, live, ...counters, lastRefusal } })
+  }
+  report()
+  const timer = setInterval(report, PROGRESS_EVERY_MS)
+  try {
+    await new Promise<void>(resolve => {
+      signal.addEventListener('abort', () => resolve(), { once: true })
+      if (signal.aborted) resolve()
+    })
+  } finally {
+    clearInterval(timer)
+    await listener.close()
+  }
+  throw new WeirError('WEIR_CANCELLED', 'the tunnel was ended')
+}
+
+/** Throws WEIR_BAD_ARGUMENT. */
+function modeOf({ targetHost, targetPort, name, password }: RequestBodies['tunnel']): TunnelMode {
+  if (targetHost !== '') return { target: { host: targetHost, port: targetPort } }
+  if (Buffer.byteLength(name) > 255 || Buffer.byteLength(password) > 255)
+    throw new WeirError('WEIR_BAD_ARGUMENT', 'name and password of SOCKS5 have at most 255 bytes')
+  if ((name === '') !== (password === ''))
+    throw new WeirError('WEIR_BAD_ARGUMENT', 'SOCKS5 takes a name and a password, or neither')
+  return { socks: name === '' ? null : { name, password } }
+}
+
+function nicOf({ nic, loop }: HostParts): StreamNic {
+  return { verbs: nic, now: () => loop.now(), wake: () => loop.wake() }
+}

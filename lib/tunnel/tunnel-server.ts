@@ -1,0 +1,138 @@
+import { WeirError } from '../errors.js'
+import type { ConnectionHandler, ConnectionRequest, Listener } from '../nic/types.js'
+import { NicStream, type StreamNic } from '../stream/nic-stream.js'
+import type { WeirStream } from '../stream/weir-stream.js'
+import { readWords } from '../stream/words.js'
+import type { Nanos } from '../time/nanos.js'
+import { DialError, dial } from './dial.js'
+import {
+  type DialFailure,
+  encodeMessage,
+  type OpenTarget,
+  readMessage,
+  TUNNEL_PORT,
+  TUNNEL_VERSION,
+} from './messages.js'
+import { type AllowedTargets, showTarget } from './targets.js'
+import { STREAMS_MAX, type TunnelStreams } from './tunnel-streams.js'
+
+/** How long a peer may take to say what it wants. */
+const OPEN_MS = 10_000
+
+/** Dials TCP targets for other hosts, as far as the rules allow. Without rules it accepts no connection at all. */
+export class TunnelServer implements Listener {
+  readonly #nic: StreamNic
+  readonly #streams: TunnelStreams
+  readonly #allowed: AllowedTargets
+  /** Streams whose target has not been dialled. */
+  readonly #opening = new Set<NicStream>()
+  #isClosed = false
+
+  constructor(nic: StreamNic, streams: TunnelStreams, allowed: AllowedTargets) {
+    this.#nic = nic
+    this.#streams = streams
+    this.#allowed = allowed
+    nic.verbs.listen(TUNNEL_PORT, this)
+  }
+
+  accept(_now: Nanos, { privateData }: ConnectionRequest): ConnectionHandler {
+    if (this.#isClosed) throw new WeirError('WEIR_REJECTED', 'the daemon is shutting down')
+    if (this.#allowed.texts.length === 0)
+      throw this.#refusal('WEIR_REJECTED', 'this daemon dials nothing for other hosts (--allow-tunnel)')
+    const accepted = readWords(privateData)
+    if (accepted.kind !== 'bytes')
+      throw new WeirError('WEIR_PROTOCOL', 'tunnel: a stream of bytes is expected')
+    const mine =
+      [...this.#streams.live].filter(({ direction }) => direction === 'in').length + this.#opening.size
+    const shape = mine < STREAMS_MAX ? this.#streams.reserve() : null
+    if (shape === null)
+      throw this.#refusal('WEIR_FULL', `${mine} TCP connections are carried for others already`)
+    let isServed = false
+    const end: NicStream = new NicStream(this.#nic, {
+      shape,
+      accepted,
+      onOpen: stream => {
+        isServed = true
+        void this.#serve(end, stream)
+      },
+      onEnded: () => {
+        if (!isServed) this.#leave(end)
+      },
+    })
+    this.#opening.add(end)
+    return end
+  }
+
+  /** Ends all that is being opened, and accepts no more. */
+  close(): void {
+    this.#isClosed = true
+    for (const end of [...this.#opening])
+      end.disconnect(new WeirError('WEIR_CONNECTION_LOST', 'its daemon was stopped'))
+  }
+
+  async #serve(end: NicStream, stream: WeirStream): Promise<void> {
+    const ended = new AbortController()
+    // What ends the stream is reported by whoever waits for it.
+    const onError = () => {}
+    const onClose = () => ended.abort()
+    stream.on('error', onError)
+    stream.once('close', onClose)
+    const late = setTimeout(
+      () => stream.destroy(new WeirError('WEIR_PROTOCOL', 'tunnel: the peer asks for nothing')),
+      OPEN_MS,
+    )
+    try {
+      const target = checked((await readMessage(stream)).open)
+      clearTimeout(late)
+      const socket = await dial(target, this.#allowed, ended.signal)
+      stream.off('error', onError)
+      stream.off('close', onClose)
+      this.#opening.delete(end)
+      const { localAddress: address = '', localPort: port = 0 } = socket
+      stream.write(encodeMessage({ opened: { address, port } }))
+      const client = showTarget({ host: address, port })
+      this.#streams.add(socket, {
+        direction: 'in',
+        peer: stream.remoteAddress,
+        target: showTarget(target),
+        client,
+        stream,
+      })
+    } catch (error) {
+      clearTimeout(late)
+      this.#leave(end)
+      this.#streams.counters.refused++
+      refuse(stream, error as Error)
+    }
+  }
+
+  #leave(end: NicStream): void {
+    if (this.#opening.delete(end)) this.#streams.unreserve()
+  }
+
+  #refusal(code: 'WEIR_REJECTED' | 'WEIR_FULL', text: string): WeirError {
+    this.#streams.counters.refused++
+    return new WeirError(code, text)
+  }
+}
+
+/** Throws DialError. */
+function checked(open: OpenTarget | undefined): OpenTarget {
+  if (open === undefined) throw new DialError('PROTOCOL', 'the first message is no Open')
+  const { version, host, port } = open
+  if (version !== TUNNEL_VERSION)
+    throw new DialError('PROTOCOL', `version ${version} of Open is not known here`)
+  if (host === '' || Buffer.byteLength(host) > 255 || port < 1 || port > 65_535)
+    throw new DialError('PROTOCOL', 'Open names no target')
+  return open
+}
+
+/** Says why, and ends. */
+function refuse(stream: WeirStream, error: Error): void {
+  const reason: DialFailure =
+    error instanceof DialError ? error.reason : error instanceof WeirError ? 'PROTOCOL' : 'FAILED'
+  if (stream.destroyed) return
+  stream.end(encodeMessage({ refused: { reason, text: error.message.slice(0, 200) } }))
+  // What the peer still sends is of no use; its end comes when it has read why.
+  stream.resume()
+}
