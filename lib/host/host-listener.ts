@@ -1,3 +1,4 @@
+import { checkInstance } from '../arguments.js'
 import { REPLY_BYTES_MAX } from '../cm/weir-private-data.js'
 import { WeirError } from '../errors.js'
 import { DEFAULT_DOMAIN, type DomainId } from '../qp/memory/memory.js'
@@ -51,6 +52,7 @@ export class HostListener {
     if (!Number.isInteger(backlog) || backlog < 1 || backlog > BACKLOG_MAX) {
       throw new WeirError('WEIR_BAD_ARGUMENT', `listen: backlog is 1 to ${BACKLOG_MAX}, not ${backlog}`)
     }
+    checkInstance('listen', 'privateData', Uint8Array, privateData)
     if (privateData.length > REPLY_BYTES_MAX) {
       throw new WeirError('WEIR_BAD_ARGUMENT', `listen: privateData has at most ${REPLY_BYTES_MAX} bytes`)
     }
@@ -75,6 +77,17 @@ export class HostListener {
       }))
     await this.#owner.accepted(connection.id)
     return connection
+  }
+
+  /** The connections, one after the other, until the listener or its host is closed. */
+  async *[Symbol.asyncIterator](): AsyncGenerator<HostConnection, void> {
+    while (!this.#isClosed) {
+      try {
+        yield await this.accept()
+      } catch (error) {
+        if (!this.#isClosed) throw error
+      }
+    }
   }
 
   /** Accepts no more connections and disconnects those that were not taken. The others continue. */

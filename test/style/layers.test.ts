@@ -8,7 +8,7 @@ import { repositoryRoot } from '../support/fixtures.js'
 const LAYERS: readonly (readonly string[])[] = [
   ['lib/byte-text'],
   ['lib/errors', 'lib/end-signals', 'lib/file-reason', 'lib/fs-by-text', 'lib/int-map', 'lib/printable'],
-  ['lib/make-folder', 'lib/package-file'],
+  ['lib/arguments', 'lib/make-folder', 'lib/package-file'],
   ['lib/log', 'lib/thread', 'lib/time', 'lib/units', 'lib/proto'],
   ['lib/frame', 'lib/options'],
   ['lib/wire'],

@@ -48,14 +48,7 @@ export class PingServer {
   }
 
   async #accept(): Promise<void> {
-    for (;;) {
-      let connection: HostConnection
-      try {
-        connection = await this.#listener.accept()
-      } catch {
-        // The listener is closed.
-        return
-      }
+    for await (const connection of this.#listener) {
       this.#peers++
       void this.#serve(connection)
       while (this.#peers === PEERS_MAX)
