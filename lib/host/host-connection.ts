@@ -59,6 +59,10 @@ export class HostConnection extends HostEnd {
     return (await this.host.call('stats', { id: this.id })) as ConnectionStats
   }
 
+  override toJSON(): object {
+    return { remote: this.#about?.remote ?? '', ...super.toJSON() }
+  }
+
   /** Its host calls this. */
   onEstablished(about: EstablishedConnection): void {
     this.#about = about

@@ -1,9 +1,11 @@
+import type { InspectOptions, inspect } from 'node:util'
 import { checkInstance, checkObject } from '../arguments.js'
 import { WeirError } from '../errors.js'
 import { type DomainId, type MemoryPiece, MemoryRegion } from '../qp/memory/memory.js'
 import type { Completion } from '../qp/queues/completion-queue.js'
 import { checkedReceive } from '../qp/queues/receive-queue.js'
 import type { ReceiveWork, SendWork } from '../qp/queues/work.js'
+import { INSPECT, shown } from '../shown.js'
 import { pollFlushed } from './hosted-work.js'
 import type { VerbsCalls } from './messages.js'
 import type { Queues, SharedQueues } from './queues.js'
@@ -98,6 +100,15 @@ export class HostEnd {
       if (this.#queues.completions.ring.pending > 0) this.onCompletions()
       await told
     }
+  }
+
+  /** What console.log and JSON.stringify show. */
+  toJSON(): object {
+    return { id: this.id, qpn: this.#qpn, domain: this.domain, isClosed: this.#isClosed }
+  }
+
+  [INSPECT](_depth: number, options: InspectOptions, inspectOf: typeof inspect): string {
+    return shown(this, options, inspectOf)
   }
 
   /** For its queue pair: checked work. */

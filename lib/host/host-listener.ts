@@ -1,7 +1,9 @@
+import type { InspectOptions, inspect } from 'node:util'
 import { checkInstance } from '../arguments.js'
 import { REPLY_BYTES_MAX } from '../cm/weir-private-data.js'
 import { WeirError } from '../errors.js'
 import { DEFAULT_DOMAIN, type DomainId } from '../qp/memory/memory.js'
+import { INSPECT, shown } from '../shown.js'
 import type { HostConnection } from './host-connection.js'
 
 const BACKLOG = 16
@@ -109,6 +111,15 @@ export class HostListener {
     this.#isClosed = true
     this.#incoming.length = 0
     for (const { reject } of this.#waiting.splice(0)) reject(this.#closedError())
+  }
+
+  /** What console.log and JSON.stringify show. */
+  toJSON(): object {
+    return { port: this.port, backlog: this.backlog, domain: this.domain, isClosed: this.#isClosed }
+  }
+
+  [INSPECT](_depth: number, options: InspectOptions, inspectOf: typeof inspect): string {
+    return shown(this, options, inspectOf)
   }
 
   #closedError(): WeirError {

@@ -3,6 +3,7 @@
  * through queues in memory that both threads share. Payload is not copied on its way to the NIC.
  */
 
+import type { InspectOptions, inspect } from 'node:util'
 import { asArgumentError, checkInstance, checkObject } from '../arguments.js'
 import type { DatagramService } from '../cm/sidr.js'
 import type { NicOptions } from '../daemon/open-nic.js'
@@ -12,6 +13,7 @@ import type { DatagramOptions } from '../nic/datagram/datagram-pair.js'
 import type { ConnectOptions, UnconnectedQueuePair } from '../nic/types.js'
 import { DEFAULT_DOMAIN, type DomainId, MemoryRegion } from '../qp/memory/memory.js'
 import type { ReceiveWork } from '../qp/queues/work.js'
+import { INSPECT, shown } from '../shown.js'
 import { errorOf } from '../thread/error-record.js'
 import type { OpenService } from '../thread/serve-thread.js'
 import { ServiceThread } from '../thread/service-thread.js'
@@ -364,6 +366,15 @@ export class Host {
   async close(): Promise<void> {
     this.#closed ??= this.#close()
     await this.#closed
+  }
+
+  /** What console.log and JSON.stringify show. */
+  toJSON(): object {
+    return { ...this.about, isClosed: this.#closed !== null }
+  }
+
+  [INSPECT](_depth: number, options: InspectOptions, inspectOf: typeof inspect): string {
+    return shown(this, options, inspectOf)
   }
 
   async #close(): Promise<void> {

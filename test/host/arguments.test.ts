@@ -1,4 +1,5 @@
 /** What a program may hand in by mistake: each public function refuses it with a code, and says which argument it is. */
+import { inspect } from 'node:util'
 import t from 'tap'
 import {
   Access,
@@ -88,6 +89,23 @@ t.test('whatever a program hands in, an error has a code', async t => {
       }
   await t.rejects(connection.next(null as unknown as Completion), { code: 'WEIR_BAD_ARGUMENT' })
   await t.rejects(connection.next(new Completion(), null as never), { code: 'WEIR_BAD_ARGUMENT' })
+})
+
+t.test('console.log and JSON.stringify show a few words of an object', async t => {
+  const host = await open(t)
+  const { address } = host.about
+  const listener = await host.listen(PORT)
+  const [connection] = await Promise.all([host.connect(address, PORT), listener.accept()])
+  const { region } = await memory(host, 100_000)
+  const queuePair = await host.createQueuePair(address)
+  for (const each of [host, listener, connection, region, queuePair]) {
+    const text = inspect(each)
+    t.ok(text.startsWith(`${each.constructor.name} {`), text)
+    t.ok(text.length < 250, `${text.length} characters`)
+    t.ok(JSON.stringify(each).length < 200)
+  }
+  t.match(inspect(connection), new RegExp(`remote: '${address}'`))
+  t.match(inspect([host]), /Host \{/)
 })
 
 t.test('mistakes that were taken for something else', async t => {
