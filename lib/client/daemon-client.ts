@@ -1,5 +1,6 @@
 /** The API of a running daemon: what the commands use, for programs too. */
 import { resolve } from 'node:path'
+import { checkInstance, checkObject, checkText } from '../arguments.js'
 import { ANSWER_WITHIN_MS, ControlClient, type RequestOptions } from '../control/client.js'
 import type {
   ConnectionInfo,
@@ -110,6 +111,8 @@ export class DaemonClient {
    * WEIR_CANCELLED after `signal`.
    */
   async send(path: string, host: string, options: SendFileOptions = {}): Promise<TransferReply> {
+    checkText('send', 'path', path)
+    checkTransfer('send', host, options)
     const { onProgress, signal, ...rest } = options
     const send = { path: resolve(path), host, ...rest }
     return await this.#control.request({ send }, 'transfer', { onProgress, signal })
@@ -126,6 +129,12 @@ export class DaemonClient {
     host: string,
     options: SendTreeOptions = {},
   ): Promise<TransferReply> {
+    checkTransfer('sendTree', host, options)
+    checkInstance('sendTree', 'roots', Array, roots)
+    for (const root of roots) {
+      checkObject('sendTree', 'each of roots', root)
+      checkText('sendTree', 'path of each of roots', root.path)
+    }
     const { onProgress, signal, ...rest } = options
     const named = roots.map(({ path, name = '' }) => ({ path: resolve(path), name }))
     return await this.#control.request({ sendTree: { roots: named, host, ...rest } }, 'transfer', {
@@ -141,7 +150,10 @@ export class DaemonClient {
    * Throws as `send` does; WEIR_REJECTED when the host does not share the file.
    */
   async get(host: string, path: string, options: GetFileOptions = {}): Promise<TransferReply> {
+    checkText('get', 'path', path)
+    checkTransfer('get', host, options)
     const { onProgress, signal, directory = '.', ...rest } = options
+    checkText('get', 'directory', directory)
     const get = { host, path, directory: resolve(directory), ...rest }
     return await this.#control.request({ get }, 'transfer', { onProgress, signal })
   }
@@ -194,11 +206,18 @@ export class DaemonClient {
   }
 }
 
+function checkTransfer(what: string, host: string, options: TransferOptions): void {
+  checkText(what, 'host', host)
+  checkObject(what, 'options', options)
+  if (options.signal !== undefined) checkInstance(what, 'signal', AbortSignal, options.signal)
+}
+
 /**
  * Connects to the daemon on this machine.
  * @param socketPath of its control socket. Default: `$WEIR_SOCKET`, else where `weir daemon` puts it
  * Throws WEIR_DAEMON_UNREACHABLE when there is none.
  */
 export async function connectDaemon(socketPath: string = defaultSocketPath()): Promise<DaemonClient> {
+  checkText('connectDaemon', 'socketPath', socketPath)
   return new DaemonClient(await ControlClient.connect(socketPath))
 }

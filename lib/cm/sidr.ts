@@ -8,7 +8,7 @@ import * as cma from '../wire/cm/cma-header.js'
 import * as mad from '../wire/cm/mad.js'
 import * as sidrRep from '../wire/cm/sidr-rep.js'
 import * as sidrReq from '../wire/cm/sidr-req.js'
-import type { HostAddress } from '../wire/net/address.js'
+import { checkOneHost, type HostAddress } from '../wire/net/address.js'
 import { sameGid } from './admission.js'
 import type { Ends } from './connection.js'
 import type { CmCounters } from './counters.js'
@@ -87,6 +87,7 @@ export class Sidr {
   }
 
   unserve(port: number): void {
+    within('port', port, 1, 65_535)
     this.#services.delete(port)
   }
 
@@ -101,6 +102,7 @@ export class Sidr {
     within('port', port, 1, 65_535)
     within('udpPort', udpPort, 1, 65_534)
     within('privateData.length', privateData.length, 0, REQUEST_BYTES_MAX)
+    checkOneHost(`datagram port ${port}`, remote)
     const local = this.#options.addresses.find(({ family }) => family === remote.family)
     if (local === undefined)
       throw new WeirError(

@@ -1,9 +1,7 @@
 import { WeirError } from '../errors.js'
 import type { ConnectionStats } from '../nic/types.js'
-import { joined } from '../qp/memory/memory-list.js'
-import { checkReceiveWork } from '../qp/queues/receive-queue.js'
-import { checkSendWork } from '../qp/queues/send-queue.js'
-import type { ReceiveWork, SendWork } from '../qp/queues/work.js'
+import { checkedSend } from '../qp/queues/send-queue.js'
+import type { SendWork } from '../qp/queues/work.js'
 import { HostEnd } from './host-end.js'
 import type { EstablishedConnection } from './messages.js'
 
@@ -38,25 +36,9 @@ export class HostConnection extends HostEnd {
    * protection domain.
    */
   postSend(work: SendWork): boolean {
-    this.checkRegions(work)
-    checkSendWork(
-      this.qpn,
-      work.more === undefined ? work : joined(`queue pair ${this.qpn}, send work`, work),
-    )
+    this.checkPieces('send work', work)
+    checkedSend(this.qpn, work)
     return this.pushSend(work)
-  }
-
-  /**
-   * Posts a receive: memory for the next SEND, or for the notification of the next WRITE with immediate.
-   * Returns and throws as `postSend` does.
-   */
-  postReceive(work: ReceiveWork): boolean {
-    this.checkRegions(work)
-    checkReceiveWork(
-      this.qpn,
-      work.more === undefined ? work : joined(`queue pair ${this.qpn}, receive work`, work),
-    )
-    return this.pushReceive(work)
   }
 
   /**
@@ -75,6 +57,10 @@ export class HostConnection extends HostEnd {
   async stats(): Promise<ConnectionStats> {
     if (this.isClosed) throw new WeirError('WEIR_BAD_STATE', 'the connection is closed')
     return (await this.host.call('stats', { id: this.id })) as ConnectionStats
+  }
+
+  override toJSON(): object {
+    return { remote: this.#about?.remote ?? '', ...super.toJSON() }
   }
 
   /** Its host calls this. */

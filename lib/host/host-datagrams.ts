@@ -1,7 +1,5 @@
 import { checkedDatagram } from '../qp/datagram/datagram-send-queue.js'
-import { joined } from '../qp/memory/memory-list.js'
-import { checkReceiveWork } from '../qp/queues/receive-queue.js'
-import type { ReceiveWork, SendWork } from '../qp/queues/work.js'
+import type { SendWork } from '../qp/queues/work.js'
 import { HostEnd } from './host-end.js'
 import type { MadeDatagramPair } from './messages.js'
 
@@ -14,6 +12,9 @@ export interface HostAddressHandle {
 /**
  * An application's end of a datagram queue pair (UD). It has no connection: each SEND names an address handle, a QPN and a Q_Key, and is
  * one packet. Nobody acknowledges it: it may be lost, come twice or out of order. `Host.createDatagramPair` makes it.
+ *
+ * The first 40 bytes of a receive are for the GRH, so a receive is at least as long, and `byteLength` of its completion is 40 more than the
+ * payload has. `datagramSource` reads the sender's address from them.
  */
 export class HostDatagrams extends HostEnd {
   #about: MadeDatagramPair | null = null
@@ -33,22 +34,9 @@ export class HostDatagrams extends HostEnd {
    * ended. Throws WEIR_BAD_ARGUMENT for invalid work, and for more bytes than `pathMtu`.
    */
   postSend(work: SendWork): boolean {
-    this.checkRegions(work)
+    this.checkPieces('datagram', work)
     checkedDatagram(this.qpn, work, this.pathMtu)
     return this.pushSend(work)
-  }
-
-  /**
-   * Posts memory for a datagram. Its first 40 bytes are for the GRH, so that `byteLength` of the completion is 40 more than the payload
-   * has; `datagramSource` reads the sender's address from them. Returns and throws as `postSend` does.
-   */
-  postReceive(work: ReceiveWork): boolean {
-    this.checkRegions(work)
-    checkReceiveWork(
-      this.qpn,
-      work.more === undefined ? work : joined(`queue pair ${this.qpn}, receive work`, work),
-    )
-    return this.pushReceive(work)
   }
 
   /** Ends it. Work that has not completed completes with WR_FLUSH_ERR. */

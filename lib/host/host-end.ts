@@ -1,7 +1,11 @@
+import type { InspectOptions, inspect } from 'node:util'
+import { checkInstance, checkObject } from '../arguments.js'
 import { WeirError } from '../errors.js'
-import type { DomainId, MemoryRegion } from '../qp/memory/memory.js'
+import { type DomainId, type MemoryPiece, MemoryRegion } from '../qp/memory/memory.js'
 import type { Completion } from '../qp/queues/completion-queue.js'
+import { checkedReceive } from '../qp/queues/receive-queue.js'
 import type { ReceiveWork, SendWork } from '../qp/queues/work.js'
+import { INSPECT, shown } from '../shown.js'
 import { pollFlushed } from './hosted-work.js'
 import type { VerbsCalls } from './messages.js'
 import type { Queues, SharedQueues } from './queues.js'
@@ -31,13 +35,16 @@ export class HostEnd {
   /** @internal */
   readonly host: HostOfEnd
   readonly #queues: Queues
+  readonly #headBytes: number
   #qpn = 0
   #bell = -1
   #isClosed = false
   #resolveClosed: (error: Error | null) => void = () => {}
   #wakers: (() => void)[] = []
 
-  constructor(id: number, queues: Queues, host: HostOfEnd, domain: DomainId) {
+  /** @param headBytes of a receive that come before the payload */
+  constructor(id: number, queues: Queues, host: HostOfEnd, domain: DomainId, headBytes = 0) {
+    this.#headBytes = headBytes
     this.id = id
     this.domain = domain
     this.#queues = queues
@@ -79,7 +86,10 @@ export class HostEnd {
    * Takes the oldest completion. If there is none, it sleeps until one comes. Returns false once the
    * queue pair has ended and all completions have been taken.
    */
-  async next(into: Completion, { solicited = false }: WaitOptions = {}): Promise<boolean> {
+  async next(into: Completion, options: WaitOptions = {}): Promise<boolean> {
+    checkObject('next', 'into', into)
+    checkObject('next', 'options', options)
+    const { solicited = false } = options
     for (;;) {
       if (this.poll(into)) return true
       if (this.#isClosed) return false
@@ -92,24 +102,48 @@ export class HostEnd {
     }
   }
 
+  /** What console.log and JSON.stringify show. */
+  toJSON(): object {
+    return { id: this.id, qpn: this.#qpn, domain: this.domain, isClosed: this.#isClosed }
+  }
+
+  [INSPECT](_depth: number, options: InspectOptions, inspectOf: typeof inspect): string {
+    return shown(this, options, inspectOf)
+  }
+
   /** For its queue pair: checked work. */
   pushSend(work: SendWork): boolean {
     return this.#posted(!this.#isClosed && this.#queues.sends.pushSend(work))
   }
 
-  /** For its queue pair: checked work. */
-  pushReceive(work: ReceiveWork): boolean {
+  /**
+   * Posts a receive: memory for the next SEND, or for the notification of the next WRITE with immediate. Returns false when the queue is
+   * full (poll completions, then try again) or the queue pair has ended. Throws WEIR_BAD_ARGUMENT for memory outside its region, and
+   * for a region of another host or protection domain.
+   */
+  postReceive(work: ReceiveWork): boolean {
+    this.checkPieces('receive work', work)
+    checkedReceive(this.#qpn, work, this.#headBytes)
     return this.#posted(!this.#isClosed && this.#queues.receives.pushReceive(work))
   }
 
-  /** Throws WEIR_BAD_ARGUMENT for memory of another host or protection domain. */
-  checkRegions({ region, more }: SendWork | ReceiveWork): void {
+  /** Throws WEIR_BAD_ARGUMENT for what is no work, and for memory of another host or protection domain. */
+  checkPieces(what: string, work: SendWork | ReceiveWork): void {
+    const of = `queue pair ${this.#qpn}, ${what}`
+    checkObject(of, 'the work request', work)
+    const { id, region, more } = work
+    if (typeof id !== 'number') throw new WeirError('WEIR_BAD_ARGUMENT', `${of}: id is a number, not ${id}`)
     this.#checkRegion(region)
-    if (more !== undefined) for (const piece of more) this.#checkRegion(piece.region)
+    if (more === undefined) return
+    checkInstance(of, 'more', Array, more)
+    for (const piece of more as readonly MemoryPiece[]) {
+      checkObject(of, 'each of more', piece)
+      this.#checkRegion(piece.region)
+    }
   }
 
   #checkRegion(region: MemoryRegion): void {
-    const isKnown = region !== undefined && this.host.regionOf(region.key) === region
+    const isKnown = region instanceof MemoryRegion && this.host.regionOf(region.key) === region
     if (isKnown && region.domain === this.domain) return
     const what = isKnown
       ? `the region is of protection domain ${region.domain}, the connection of ${this.domain}; register the memory with connection.domain`

@@ -1,6 +1,9 @@
+import type { InspectOptions, inspect } from 'node:util'
+import { checkInstance } from '../arguments.js'
 import { REPLY_BYTES_MAX } from '../cm/weir-private-data.js'
 import { WeirError } from '../errors.js'
 import { DEFAULT_DOMAIN, type DomainId } from '../qp/memory/memory.js'
+import { INSPECT, shown } from '../shown.js'
 import type { HostConnection } from './host-connection.js'
 
 const BACKLOG = 16
@@ -51,6 +54,7 @@ export class HostListener {
     if (!Number.isInteger(backlog) || backlog < 1 || backlog > BACKLOG_MAX) {
       throw new WeirError('WEIR_BAD_ARGUMENT', `listen: backlog is 1 to ${BACKLOG_MAX}, not ${backlog}`)
     }
+    checkInstance('listen', 'privateData', Uint8Array, privateData)
     if (privateData.length > REPLY_BYTES_MAX) {
       throw new WeirError('WEIR_BAD_ARGUMENT', `listen: privateData has at most ${REPLY_BYTES_MAX} bytes`)
     }
@@ -77,6 +81,17 @@ export class HostListener {
     return connection
   }
 
+  /** The connections, one after the other, until the listener or its host is closed. */
+  async *[Symbol.asyncIterator](): AsyncGenerator<HostConnection, void> {
+    while (!this.#isClosed) {
+      try {
+        yield await this.accept()
+      } catch (error) {
+        if (!this.#isClosed) throw error
+      }
+    }
+  }
+
   /** Accepts no more connections and disconnects those that were not taken. The others continue. */
   async close(): Promise<void> {
     if (this.#isClosed) return
@@ -96,6 +111,15 @@ export class HostListener {
     this.#isClosed = true
     this.#incoming.length = 0
     for (const { reject } of this.#waiting.splice(0)) reject(this.#closedError())
+  }
+
+  /** What console.log and JSON.stringify show. */
+  toJSON(): object {
+    return { port: this.port, backlog: this.backlog, domain: this.domain, isClosed: this.#isClosed }
+  }
+
+  [INSPECT](_depth: number, options: InspectOptions, inspectOf: typeof inspect): string {
+    return shown(this, options, inspectOf)
   }
 
   #closedError(): WeirError {

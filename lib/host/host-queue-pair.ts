@@ -1,4 +1,6 @@
+import type { InspectOptions, inspect } from 'node:util'
 import type { QueuePairPeer, UnconnectedQueuePair } from '../nic/types.js'
+import { INSPECT, shown } from '../shown.js'
 import type { HostConnection } from './host-connection.js'
 import type { HostUnreliable } from './host-unreliable.js'
 
@@ -36,6 +38,15 @@ export class HostQueuePair<End extends HostConnection | HostUnreliable = HostCon
   async connect(peer: QueuePairPeer): Promise<End> {
     await this.#host.connect(peer)
     return this.connection
+  }
+
+  /** What console.log and JSON.stringify show. */
+  toJSON(): object {
+    return { qpn: this.qpn, psn: this.psn, isClosed: this.connection.isClosed }
+  }
+
+  [INSPECT](_depth: number, options: InspectOptions, inspectOf: typeof inspect): string {
+    return shown(this, options, inspectOf)
   }
 
   /** Ends the queue pair, connected or not, as `connection.disconnect` does. Nobody tells the other end. */

@@ -1,6 +1,4 @@
-import { joined } from '../qp/memory/memory-list.js'
-import { checkReceiveWork } from '../qp/queues/receive-queue.js'
-import type { ReceiveWork, SendWork } from '../qp/queues/work.js'
+import type { SendWork } from '../qp/queues/work.js'
 import { checkedUnreliable } from '../qp/unreliable/unreliable-queue-pair.js'
 import { HostEnd } from './host-end.js'
 import type { MadeUnreliable } from './messages.js'
@@ -27,19 +25,9 @@ export class HostUnreliable extends HostEnd {
    * full or the queue pair has ended. Throws WEIR_BAD_ARGUMENT for invalid work, and for what such a connection does not do.
    */
   postSend(work: SendWork): boolean {
-    this.checkRegions(work)
+    this.checkPieces('send work', work)
     checkedUnreliable(this.qpn, work)
     return this.pushSend(work)
-  }
-
-  /** Posts memory for the next SEND, or for the notification of the next WRITE with immediate. Returns and throws as `postSend` does. */
-  postReceive(work: ReceiveWork): boolean {
-    this.checkRegions(work)
-    checkReceiveWork(
-      this.qpn,
-      work.more === undefined ? work : joined(`queue pair ${this.qpn}, receive work`, work),
-    )
-    return this.pushReceive(work)
   }
 
   /** Ends it. Work that has not completed completes with WR_FLUSH_ERR. Nobody tells the other end. */

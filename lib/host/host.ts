@@ -2,18 +2,23 @@
  * RDMA verbs for a program. The NIC runs on a thread of its own. The program posts work and takes completions
  * through queues in memory that both threads share. Payload is not copied on its way to the NIC.
  */
+
+import type { InspectOptions, inspect } from 'node:util'
+import { asArgumentError, checkInstance, checkObject } from '../arguments.js'
 import type { DatagramService } from '../cm/sidr.js'
 import type { NicOptions } from '../daemon/open-nic.js'
 import { WeirError } from '../errors.js'
 import type { AddressOptions } from '../nic/paced/address-handle.js'
 import type { DatagramOptions } from '../nic/paced/datagram-pair.js'
 import type { UnreliableOptions } from '../nic/paced/unreliable-pair.js'
-import type { ConnectOptions, QueuePairPeer, UnconnectedQueuePair } from '../nic/types.js'
+import type { ConnectOptions, UnconnectedQueuePair } from '../nic/types.js'
 import { DEFAULT_DOMAIN, type DomainId, MemoryRegion } from '../qp/memory/memory.js'
 import type { ReceiveWork } from '../qp/queues/work.js'
+import { INSPECT, shown } from '../shown.js'
 import { errorOf } from '../thread/error-record.js'
 import type { OpenService } from '../thread/serve-thread.js'
 import { ServiceThread } from '../thread/service-thread.js'
+import * as grh from '../wire/ib/grh.js'
 import { Doorbell } from './doorbell.js'
 import { HostConnection } from './host-connection.js'
 import { type HostAddressHandle, HostDatagrams } from './host-datagrams.js'
@@ -102,6 +107,7 @@ export class Host {
    * must be the main thread of the process: no other one has raw sockets.
    */
   static async open(options: HostOptions): Promise<Host> {
+    checkOptions('Host.open', options)
     const { onDefect, ...nicOptions } = options
     const queueDepth = options.queueDepth ?? QUEUE_DEPTH
     Queues.make(queueDepth)
@@ -109,7 +115,7 @@ export class Host {
     const start: VerbsStart = { options: { ...nicOptions, queueDepth }, doorbell: doorbell.memory }
     let host: Host | null = null
     const runs = options.io === 'raw' ? await onThisThread() : new URL('./verbs-thread.js', import.meta.url)
-    const thread = await ServiceThread.open<VerbsAbout>(runs, {
+    const opening = ServiceThread.open<VerbsAbout>(runs, {
       what: 'the NIC',
       start,
       onEvent: (event: FromVerbs) => {
@@ -120,6 +126,9 @@ export class Host {
         if (onDefect) onDefect(error)
         else throw error
       },
+    })
+    const thread = await opening.catch(error => {
+      throw asArgumentError('Host.open', error)
     })
     host = new Host(thread, doorbell, queueDepth)
     return host
@@ -189,6 +198,7 @@ export class Host {
    * no effect the second time.
    */
   async deregister(region: MemoryRegion): Promise<void> {
+    checkInstance('deregister', 'region', MemoryRegion, region)
     if (this.#regions.get(region.key) !== region) return
     region.valid = false
     this.#regions.delete(region.key)
@@ -206,7 +216,10 @@ export class Host {
    * `signal`.
    */
   async connect(remote: string, port: number, options: HostConnectOptions = {}): Promise<HostConnection> {
+    checkOptions('connect', options)
     const { receives = [], signal, domain = DEFAULT_DOMAIN, ...rest } = options
+    if (signal !== undefined) checkInstance('connect', 'signal', AbortSignal, signal)
+    if (rest.privateData !== undefined) checkInstance('connect', 'privateData', Uint8Array, rest.privateData)
     const connection = this.#newConnection('connect', receives, domain)
     try {
       const body = { id: connection.id, remote, port, options: rest, queues: connection.shared, domain }
@@ -234,6 +247,10 @@ export class Host {
     remote: string,
     options: HostQueuePairOptions | HostUnreliableOptions = {},
   ): Promise<HostQueuePair | HostQueuePair<HostUnreliable>> {
+    checkOptions('createQueuePair', options)
+    for (const name of ['privateData', 'signal', 'patient'])
+      if (name in options)
+        throw new WeirError('WEIR_BAD_ARGUMENT', `createQueuePair: ${name} is for connections by \`connect\``)
     const { type = 'rc' } = options
     if (type !== 'rc' && type !== 'uc')
       throw new WeirError('WEIR_BAD_ARGUMENT', `createQueuePair: type is rc or uc, not ${type}`)
@@ -251,7 +268,8 @@ export class Host {
       const made = (await this.#call('createQueuePair', body)) as UnconnectedQueuePair
       return new HostQueuePair(made, connection, {
         connect: async peer => {
-          const { qpn, psn } = checkedPeer(peer)
+          checkObject('connect', '{ qpn, psn } of the other end', peer)
+          const { qpn, psn } = peer
           const answer = await this.#call('connectQueuePair', { id, peer: { qpn, psn } })
           connection.onEstablished(answer as EstablishedConnection)
         },
@@ -279,7 +297,8 @@ export class Host {
       end.onMade(made)
       return new HostQueuePair(made, end, {
         connect: async peer => {
-          await this.#call('connectUnreliable', { id, qpn: checkedPeer(peer).qpn })
+          checkObject('connect', '{ qpn } of the other end', peer)
+          await this.#call('connectUnreliable', { id, qpn: peer.qpn })
         },
         close: () => end.disconnect(),
       })
@@ -295,10 +314,11 @@ export class Host {
    * host has 256 of them, and WEIR_UNSUPPORTED on a host with a secret.
    */
   async createDatagramPair(options: HostDatagramOptions): Promise<HostDatagrams> {
+    checkObject('createDatagramPair', 'options', options)
     const { domain = DEFAULT_DOMAIN, ...rest } = options
     this.#checkDomain('createDatagramPair', domain)
     const id = ++this.#lastId
-    const pair = new HostDatagrams(id, Queues.make(this.#queueDepth), this.#face, domain)
+    const pair = new HostDatagrams(id, Queues.make(this.#queueDepth), this.#face, domain, grh.BYTES)
     this.#connections.set(id, pair)
     try {
       const body = { id, options: rest, queues: pair.shared, domain }
@@ -317,13 +337,17 @@ export class Host {
    * @param remote a literal address
    */
   async createAddress(remote: string, options: AddressOptions = {}): Promise<HostAddressHandle> {
+    checkObject('createAddress', 'options', options)
     const id = (await this.#call('createAddress', { remote, options })) as number
     return { id, remote }
   }
 
   /** Gives the handle back. Datagrams that have not left and name it fail with LOC_QP_OP_ERR. */
-  async destroyAddress({ id }: HostAddressHandle): Promise<void> {
-    await this.#call('destroyAddress', { id })
+  async destroyAddress(handle: HostAddressHandle): Promise<void> {
+    checkObject('destroyAddress', 'the address handle', handle)
+    if (!Number.isInteger(handle.id))
+      throw new WeirError('WEIR_BAD_ARGUMENT', 'destroyAddress: what it was given is no address handle')
+    await this.#call('destroyAddress', { id: handle.id })
   }
 
   /**
@@ -333,6 +357,8 @@ export class Host {
    * @param privateData at most 136 bytes for who asks
    */
   async serveDatagrams(port: number, pair: HostDatagrams, privateData = new Uint8Array(0)): Promise<void> {
+    checkInstance('serveDatagrams', 'pair', HostDatagrams, pair)
+    checkInstance('serveDatagrams', 'privateData', Uint8Array, privateData)
     await this.#call('serveDatagrams', { port, id: pair.id, privateData })
   }
 
@@ -350,12 +376,16 @@ export class Host {
     port: number,
     options: ResolveOptions = {},
   ): Promise<DatagramService> {
+    checkObject('resolveDatagrams', 'options', options)
+    const { privateData } = options
+    if (privateData !== undefined) checkInstance('resolveDatagrams', 'privateData', Uint8Array, privateData)
     return (await this.#call('resolveDatagrams', { remote, port, options })) as DatagramService
   }
 
   /** A connection that has its receives, and is known before the NIC is: it may end before the answer arrives. */
   #newConnection(what: string, receives: readonly ReceiveWork[], domain: DomainId): HostConnection {
     this.#checkDomain(what, domain)
+    checkInstance(what, 'receives', Array, receives)
     const connection = new HostConnection(++this.#lastId, Queues.make(this.#queueDepth), this.#face, domain)
     this.#postReceives(what, connection, receives)
     this.#connections.set(connection.id, connection)
@@ -374,6 +404,7 @@ export class Host {
    * Throws WEIR_BAD_STATE if the port is taken, WEIR_BAD_ARGUMENT for an option out of its range.
    */
   async listen(port: number, options: ListenOptions = {}): Promise<HostListener> {
+    checkObject('listen', 'options', options)
     if (options.domain !== 'own') this.#checkDomain('listen', options.domain ?? DEFAULT_DOMAIN)
     const listener = new HostListener(port, options, {
       accepted: async id => {
@@ -406,6 +437,15 @@ export class Host {
     await this.#closed
   }
 
+  /** What console.log and JSON.stringify show. */
+  toJSON(): object {
+    return { ...this.about, isClosed: this.#closed !== null }
+  }
+
+  [INSPECT](_depth: number, options: InspectOptions, inspectOf: typeof inspect): string {
+    return shown(this, options, inspectOf)
+  }
+
   async #close(): Promise<void> {
     for (const listener of this.#listeners.values()) listener.onHostClosed()
     await this.#thread.close(CLOSE_MS_MAX)
@@ -420,7 +460,7 @@ export class Host {
     for (const connection of this.#connections.values()) if (connection.domain === domain) return
     throw new WeirError(
       'WEIR_BAD_ARGUMENT',
-      `${what}: domain is one that newDomain() of this host gave, or connection.domain, not ${domain}; that of a connection is gone with it`,
+      `${what}: domain is one that newDomain() of this host gave, or connection.domain, not ${String(domain)}; that of a connection is gone with it`,
     )
   }
 
@@ -469,13 +509,21 @@ export class Host {
     context?: { signal: AbortSignal; progress: () => void },
   ): Promise<unknown> {
     if (this.#closed !== null) throw new WeirError('WEIR_BAD_STATE', `${kind}: the host is closed`)
-    return await this.#thread.call(kind, body, context)
+    try {
+      return await this.#thread.call(kind, body, context)
+    } catch (error) {
+      throw asArgumentError(kind, error)
+    }
   }
 }
 
-function checkedPeer(peer: QueuePairPeer): QueuePairPeer {
-  if (typeof peer === 'object' && peer !== null) return peer
-  throw new WeirError('WEIR_BAD_ARGUMENT', 'connect: { qpn, psn } of the other end are missing')
+/** What a NIC reads members of. */
+function checkOptions(what: string, options: HostOptions | HostConnectOptions | HostUnreliableOptions): void {
+  checkObject(what, 'options', options)
+  if (!('cc' in options || 'telemetry' in options || 'paths' in options)) return
+  for (const name of ['cc', 'telemetry', 'paths'] as const)
+    if (options[name] !== undefined) checkObject(what, name, options[name])
+  if (options.cc?.options !== undefined) checkObject(what, 'cc.options', options.cc.options)
 }
 
 /** The NIC as a service of the caller's thread. It is loaded only where it is needed. */

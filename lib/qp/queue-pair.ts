@@ -12,9 +12,8 @@ import type { QpObserver } from './context/observer.js'
 import { checkTransition, QpState, qpStateName, STATE_TABLE } from './context/states.js'
 import { onDelayedAck, writeDelayedAck } from './delayed-ack.js'
 import type { MemoryRegion } from './memory/memory.js'
-import { joined } from './memory/memory-list.js'
-import { checkReceiveWork } from './queues/receive-queue.js'
-import { checkSendWork, type SendSlot } from './queues/send-queue.js'
+import { checkedReceive } from './queues/receive-queue.js'
+import { checkedSend, type SendSlot } from './queues/send-queue.js'
 import { type ReceiveWork, type SendWork, WorkOpcode } from './queues/work.js'
 import { WorkStatus } from './queues/work-status.js'
 import type { SendLog } from './recovery/send-log.js'
@@ -262,8 +261,7 @@ export class QueuePair {
     const context = this.#context
     const rule = STATE_TABLE[context.state]!
     if (!rule.postSend) throw this.#badState('postSend', 'RTS')
-    const work = posted.more === undefined ? posted : joined(`queue pair ${this.qpn}, send work`, posted)
-    checkSendWork(this.qpn, work)
+    const work = checkedSend(this.qpn, posted)
     this.#checkDomain(work.region)
     if (work.opcode >= WorkOpcode.RDMA_READ && context.settings.initiatorDepth === 0) {
       throw new WeirError(
@@ -285,8 +283,7 @@ export class QueuePair {
     const context = this.#context
     const rule = STATE_TABLE[context.state]!
     if (!rule.postReceive) throw this.#badState('postReceive', 'INIT')
-    const work = posted.more === undefined ? posted : joined(`queue pair ${this.qpn}, receive work`, posted)
-    checkReceiveWork(this.qpn, work)
+    const work = checkedReceive(this.qpn, posted)
     this.#checkDomain(work.region)
     if (!context.receiveQueue.post(work)) return false
     if (rule.flushes) context.receiveQueue.flush()

@@ -6,7 +6,7 @@ import t from 'tap'
 import { createCongestionControl } from '../../lib/cc/catalogue.js'
 import { type CongestionControl, NO_WINDOW } from '../../lib/cc/congestion-control.js'
 import { Random } from '../../lib/sim/random.js'
-import { drawnSeed, fixedSeeds } from '../support/seeds.js'
+import { drawnSeed, fixedSeeds, isReplay } from '../support/seeds.js'
 import { lossOf, sampleOf } from './samples.js'
 
 const US = 1000
@@ -144,21 +144,24 @@ t.test('steps worked out by hand', async t => {
 })
 
 t.test('a trace is that of algorithm 1', async t => {
-  for (const seed of [...fixedSeeds([1, 2, 3, 4]), drawnSeed(t)]) {
+  const fixed = fixedSeeds([1, 2, 3, 4])
+  for (const seed of [...fixed, drawnSeed(t)]) {
     const random = new Random(seed)
     const rtts = walk(random)
     const expected = algorithm1(rtts, 10e9)
     const wrong = firstWrong(new Flow(), rtts, expected)
     t.equal(wrong, -1, `SEED=${seed}: round trip ${wrong}`)
-    t.ok(new Set(expected).size > 100, 'the trace moves')
+    if (!isReplay && fixed.includes(seed)) t.ok(new Set(expected).size > 100, 'the trace moves')
   }
 })
 
 t.test('a trace of patched TIMELY is that of its algorithm', async t => {
-  for (const seed of [...fixedSeeds([1, 2, 3, 4]), drawnSeed(t)]) {
+  const fixed = fixedSeeds([1, 2, 3, 4])
+  for (const seed of [...fixed, drawnSeed(t)]) {
     const rtts = walk(new Random(seed))
     const expected = patchedTimely(rtts, 10e9)
     t.equal(firstWrong(new Flow({ patched: true }), rtts, expected), -1, `SEED=${seed}`)
+    if (isReplay || !fixed.includes(seed)) continue
     t.ok(new Set(expected).size > 100, 'the trace moves')
     t.not(firstWrong(new Flow(), rtts, expected), -1, 'algorithm 1 has another')
   }

@@ -6,7 +6,7 @@ import t from 'tap'
 import type { NicConfig } from '../../lib/nic/config.js'
 import { WorkOpcode } from '../../lib/qp/queues/work.js'
 import { Random } from '../../lib/sim/random.js'
-import { drawnSeed, fixedSeed } from '../support/seeds.js'
+import { drawnSeed, fixedSeed, isReplay } from '../support/seeds.js'
 import { App, memoryOf, PORT, pattern } from './pair.js'
 import { RunWire } from './run-wire.js'
 
@@ -95,6 +95,9 @@ function transfer(
 /** The receiving end works out a window for each packet that collects telemetry, so none of these are in runs. */
 const WINDOWS_HERE = 'receiver-based HPCC++'
 
+/** How many packets travel in runs depends on the seed: only what the two have to have in common holds for all. */
+const REPLAY = 'SEED replays a drawn seed'
+
 const NICS: [string, Partial<NicConfig>][] = [
   ['HPCC++', { ackEveryPackets: 1 }],
   ['go-back-N', { ackEveryPackets: 1, recovery: 'goBackN' }],
@@ -113,7 +116,6 @@ for (const [name, nic] of NICS) {
         const single = transfer(false, { seed, family, harm, nic })
         const runs = transfer(true, { seed, family, harm, nic })
         t.ok(runs.memory.equals(runs.expected), 'all bytes are right')
-        t.equal(runs.wire.taken > 0, name !== WINDOWS_HERE, `${runs.wire.taken} packets in runs`)
         t.same(runs.right, single.right, 'the receiving application learns the same')
         t.same(runs.left, single.left, 'and so does the sending one')
         t.same(runs.counters, single.counters)
@@ -135,7 +137,6 @@ for (const [name, nic] of NICS) {
         const single = transfer(false, { seed, family, harm, nic, reads: true })
         const runs = transfer(true, { seed, family, harm, nic, reads: true })
         t.ok(runs.memory.equals(runs.expected), 'all bytes are right')
-        t.equal(runs.wire.taken > 0, name !== WINDOWS_HERE, `${runs.wire.taken} packets in runs`)
         t.same(runs.right, single.right, 'the requesting application learns the same')
         t.same(runs.left, single.left, 'and so does the other one')
         t.same(runs.counters, single.counters)
@@ -149,18 +150,35 @@ for (const [name, nic] of NICS) {
   })
 }
 
-t.test('most packets of long messages are taken in runs, filled ones and those without ICRC too', async t => {
-  const seed = fixedSeed(t, 1)
-  for (const nic of [{}, { withoutIcrc: true }, { packetBytesMax: 1500 }]) {
-    const { wire, memory, expected } = transfer(true, { seed, messages: 30, nic })
-    const packets = wire.b.counters.rx.frames
-    t.ok(wire.taken > packets / 2, `${wire.taken} of ${packets}`)
-    t.ok(memory.equals(expected))
-    t.equal(wire.b.counters.rx.badIcrc, 0)
-  }
-})
+for (const [name, nic] of NICS) {
+  const how = name === WINDOWS_HERE ? 'no packets are' : 'packets are'
+  t.test(`${how} taken in runs; ${name}`, { skip: isReplay && REPLAY }, async t => {
+    const seed = fixedSeed(t, 1)
+    for (const reads of [false, true]) {
+      for (const family of [4, 6] as const) {
+        const { taken } = transfer(true, { seed, family, nic, reads }).wire
+        t.equal(taken > 0, name !== WINDOWS_HERE, `${taken} packets in runs`)
+      }
+    }
+  })
+}
 
-t.test('one ACK stands for a run', async t => {
+t.test(
+  'most packets of long messages are taken in runs, filled ones and those without ICRC too',
+  { skip: isReplay && REPLAY },
+  async t => {
+    const seed = fixedSeed(t, 1)
+    for (const nic of [{}, { withoutIcrc: true }, { packetBytesMax: 1500 }]) {
+      const { wire, memory, expected } = transfer(true, { seed, messages: 30, nic })
+      const packets = wire.b.counters.rx.frames
+      t.ok(wire.taken > packets / 2, `${wire.taken} of ${packets}`)
+      t.ok(memory.equals(expected))
+      t.equal(wire.b.counters.rx.badIcrc, 0)
+    }
+  },
+)
+
+t.test('one ACK stands for a run', { skip: isReplay && REPLAY }, async t => {
   const seed = fixedSeed(t, 2)
   const nic = { ackEveryPackets: 16 }
   const single = transfer(false, { seed, nic })

@@ -7,8 +7,16 @@ import { repositoryRoot } from '../support/fixtures.js'
 /** From the bottom up. A folder imports from those above it in this list, and from none on its own line. */
 const LAYERS: readonly (readonly string[])[] = [
   ['lib/byte-text'],
-  ['lib/errors', 'lib/end-signals', 'lib/file-reason', 'lib/fs-by-text', 'lib/int-map', 'lib/printable'],
-  ['lib/make-folder', 'lib/package-file'],
+  [
+    'lib/errors',
+    'lib/end-signals',
+    'lib/file-reason',
+    'lib/fs-by-text',
+    'lib/int-map',
+    'lib/printable',
+    'lib/shown',
+  ],
+  ['lib/arguments', 'lib/make-folder', 'lib/package-file'],
   ['lib/log', 'lib/thread', 'lib/time', 'lib/units', 'lib/proto'],
   ['lib/frame', 'lib/options'],
   ['lib/wire'],

@@ -104,14 +104,7 @@ export class PerftestServer {
   }
 
   async #accept(): Promise<void> {
-    for (;;) {
-      let connection: HostConnection
-      try {
-        connection = await this.#listener.accept()
-      } catch {
-        // The listener is closed.
-        return
-      }
+    for await (const connection of this.#listener) {
       const waits = [...this.#places.clients].find(
         session => session.awaitsConnection && session.remote === connection.remote,
       )

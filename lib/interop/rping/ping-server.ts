@@ -77,14 +77,7 @@ export class PingServer {
   }
 
   async #accept(): Promise<void> {
-    for (;;) {
-      let connection: HostConnection
-      try {
-        connection = await this.#listener.accept()
-      } catch {
-        // The listener is closed.
-        return
-      }
+    for await (const connection of this.#listener) {
       if (this.#places.hasRoom()) void this.#serve(new Peer(connection))
       else {
         void connection.disconnect()

@@ -18,7 +18,7 @@ import { MILLISECOND, type Nanos, NEVER } from '../../time/nanos.js'
 import { Reason } from '../../wire/cm/rej.js'
 import * as bth from '../../wire/ib/bth.js'
 import { isLast, isReadResponse } from '../../wire/ib/opcode.js'
-import { HostAddress } from '../../wire/net/address.js'
+import { checkOneHost, HostAddress } from '../../wire/net/address.js'
 import * as ipv4 from '../../wire/net/ipv4.js'
 import { checkConnectOptions, type NicSettings, priorityOfDscp, timeoutExponent } from '../config.js'
 import { filledPayload, PAYLOAD_MAX } from '../flow/filled-payload.js'
@@ -213,6 +213,7 @@ export class Connections {
         'WEIR_UNSUPPORTED',
         'queue pair: a host with a key takes only connections that prove it',
       )
+    checkOneHost('queue pair', remote)
     if (remote.family !== address.family)
       throw new WeirError(
         'WEIR_BAD_ARGUMENT',
@@ -239,6 +240,7 @@ export class Connections {
 
   /** A flow of this end's making. Throws as `connect`. */
   #begin(now: Nanos, remote: HostAddress, handler: ConnectionHandler, options: ConnectOptions): Flow {
+    checkOneHost('connection', remote)
     this.#nic.checkController(options.cc)
     checkConnectOptions(options, this.#nic.settings)
     const { pathMtu, cc, telemetry, paths, baseRttNs } = options

@@ -1,12 +1,11 @@
 import { WeirError } from '../../errors.js'
 import type { PreparedHeaders } from '../../frame/prepared-headers.js'
-import type { HostAddress } from '../../wire/net/address.js'
+import { checkOneHost, type HostAddress } from '../../wire/net/address.js'
 import type { NicSettings } from '../config.js'
 import type { HostHeaders } from '../tx/host-headers.js'
 
 /** First of the UDP source ports of RoCEv2. */
 const PORT_FIRST = 0xc000
-const BROADCAST = 0xffff_ffff
 
 /** What an address handle may say beside the address. */
 export interface AddressOptions {
@@ -66,14 +65,8 @@ export class AddressHandle {
 }
 
 function checkAddress(remote: HostAddress, own: HostAddress): void {
-  const { family, ipv4, gid } = remote
-  const isGroup = family === 4 ? ipv4 >>> 28 === 0xe || ipv4 === BROADCAST : gid[0] === 0xff
-  if (isGroup)
-    throw new WeirError(
-      'WEIR_UNSUPPORTED',
-      `address handle: ${remote} is a multicast or broadcast address; datagrams go to one host each`,
-    )
-  if (family !== own.family)
+  checkOneHost('address handle', remote)
+  if (remote.family !== own.family)
     throw new WeirError(
       'WEIR_BAD_ARGUMENT',
       `address handle: ${remote} is no address of the family of ${own}`,

@@ -6,10 +6,10 @@ import * as grh from '../../wire/ib/grh.js'
 import * as immdt from '../../wire/ib/immdt.js'
 import { Opcode } from '../../wire/ib/opcode.js'
 import { Access, type DomainId, type MemoryRegion } from '../memory/memory.js'
-import { joined, scatter } from '../memory/memory-list.js'
+import { scatter } from '../memory/memory-list.js'
 import { readPayload, writePayload } from '../memory/payload.js'
 import { type CompletionQueue, ReceiveOpcode } from '../queues/completion-queue.js'
-import { checkReceiveWork, ReceiveQueue } from '../queues/receive-queue.js'
+import { checkedReceive, ReceiveQueue } from '../queues/receive-queue.js'
 import { type ReceiveWork, type SendWork, WorkOpcode } from '../queues/work.js'
 import { WorkStatus } from '../queues/work-status.js'
 import { checkedDatagram, DatagramSendQueue, type DatagramSlot } from './datagram-send-queue.js'
@@ -92,11 +92,9 @@ export class DatagramQueuePair {
     return !this.#isClosed && this.#sends.post(work)
   }
 
-  /** As `postSend`. The payload comes 40 bytes behind the beginning. */
+  /** As `postSend`. The payload comes 40 bytes behind the beginning, so the receive has so many at least. */
   postReceive(posted: ReceiveWork): boolean {
-    const what = `queue pair ${this.qpn}, receive work`
-    const work = posted.more === undefined ? posted : joined(what, posted)
-    checkReceiveWork(this.qpn, work)
+    const work = checkedReceive(this.qpn, posted, grh.BYTES)
     this.#checkDomain(work.region)
     return !this.#isClosed && this.#receives.post(work)
   }

@@ -74,22 +74,7 @@ export class DatagramSendQueue {
     const slot = this.head
     this.#head++
     slot.region = null
-    if (status === WorkStatus.SUCCESS && !slot.signaled) {
-      this.#cq.release()
-      return
-    }
-    const completion = this.#cq.push()
-    completion.id = slot.id
-    completion.status = status
-    completion.opcode = slot.opcode
-    completion.byteLength = status === WorkStatus.SUCCESS ? slot.length : 0
-    completion.qpn = this.#qpn
-    completion.isReceive = false
-    completion.hasImmediate = false
-    completion.immediate = 0
-    completion.invalidatedKey = 0
-    completion.sourceQpn = 0
-    completion.solicited = false
+    this.#cq.endSent(this.#qpn, slot, status, slot.length)
   }
 
   /** Ends everything with WR_FLUSH_ERR, oldest first. */
@@ -108,13 +93,14 @@ export function checkedDatagram(qpn: number, posted: SendWork, pathMtu: number):
   const { opcode, to, immediate } = posted
   if (opcode !== WorkOpcode.SEND && opcode !== WorkOpcode.SEND_WITH_IMM)
     throw bad(`opcode is SEND or SEND_WITH_IMM, not ${opcode}`)
-  const work = posted.more === undefined ? posted : joined(what, posted)
+  const work = joined(what, posted)
   const { region, offset, length } = work
   const whole = Number.isSafeInteger(offset) && Number.isSafeInteger(length)
   if (!whole || !region.holds(offset, length))
     throw bad(`offset ${offset} length ${length} is outside its region of ${region.length} bytes`)
   if (length > pathMtu) throw bad(`a datagram is one packet, of ${pathMtu} bytes at most, not ${length}`)
-  if (to === undefined || !isWhole(to.address, U32_MAX)) throw bad('to.address is an address handle')
+  if (typeof to !== 'object' || to === null || !isWhole(to.address, U32_MAX))
+    throw bad('to.address is an address handle')
   if (!isWhole(to.qpn, U24_MAX)) throw bad(`to.qpn is a whole number of 24 bits, not ${to.qpn}`)
   if (!isWhole(to.qkey, U32_MAX)) throw bad(`to.qkey is a whole number of 32 bits, not ${to.qkey}`)
   if (opcode === WorkOpcode.SEND_WITH_IMM && !isWhole(immediate, U32_MAX))

@@ -10,9 +10,10 @@ interface ListedWork extends MemoryPiece {
   more?: readonly MemoryPiece[]
 }
 
-/** The same work, whose pieces are one region. It is made for one work request. Throws WEIR_BAD_ARGUMENT. */
+/** The work itself if it has one piece, else the same with a region made for it, of all pieces. Throws WEIR_BAD_ARGUMENT. */
 export function joined<Work extends ListedWork>(what: string, work: Work): Work {
-  const pieces = [work, ...work.more!].map(({ region, offset, length }) => ({ region, offset, length }))
+  if (work.more === undefined) return work
+  const pieces = [work, ...work.more].map(({ region, offset, length }) => ({ region, offset, length }))
   if (pieces.length > PIECES_MAX) {
     throw new WeirError('WEIR_BAD_ARGUMENT', `${what}: at most ${PIECES_MAX} pieces, not ${pieces.length}`)
   }

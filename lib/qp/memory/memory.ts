@@ -1,5 +1,7 @@
+import type { InspectOptions, inspect } from 'node:util'
 import { WeirError } from '../../errors.js'
 import { Backing } from '../../frame/backing.js'
+import { INSPECT, shown } from '../../shown.js'
 import type { WriteGate } from './write-gate.js'
 
 /** Rights on a memory region or a queue pair: the verbs' access flags (IBA 10.6.3). */
@@ -94,6 +96,16 @@ export class MemoryRegion {
 
   #piecesAllow(access: number): boolean {
     return this.pieces!.every(({ region }) => region.allows(access))
+  }
+
+  /** What console.log and JSON.stringify show. */
+  toJSON(): object {
+    const { key, address, length, access, domain, valid } = this
+    return { key, address, length, access, domain, valid }
+  }
+
+  [INSPECT](_depth: number, options: InspectOptions, inspectOf: typeof inspect): string {
+    return shown(this, options, inspectOf)
   }
 
   /** True if a peer with the right to write may write there now: nothing of it is closed. */

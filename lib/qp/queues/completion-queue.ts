@@ -47,6 +47,13 @@ export class Completion {
   }
 }
 
+/** What a completion says of the work that it ends. */
+interface SentWork {
+  readonly id: number
+  readonly opcode: WorkOpcode
+  readonly signaled: boolean
+}
+
 /** 4,194,304 completions: as many as any adapter offers. */
 const COMPLETION_QUEUE_DEPTH_MAX = 1 << 22
 
@@ -115,5 +122,28 @@ export class CompletionQueue {
     this.#pending++
     while (this.#slots.length <= at) this.#slots.push(new Completion())
     return this.#slots[at]!
+  }
+
+  /**
+   * For queue pairs: work of a send queue has ended. Unsignaled work leaves a completion only when it fails.
+   * @param bytes that have moved if it has succeeded
+   */
+  endSent(qpn: number, work: SentWork, status: WorkStatus, bytes: number): void {
+    if (status === WorkStatus.SUCCESS && !work.signaled) {
+      this.release()
+      return
+    }
+    const completion = this.push()
+    completion.id = work.id
+    completion.status = status
+    completion.opcode = work.opcode
+    completion.byteLength = status === WorkStatus.SUCCESS ? bytes : 0
+    completion.qpn = qpn
+    completion.isReceive = false
+    completion.hasImmediate = false
+    completion.immediate = 0
+    completion.invalidatedKey = 0
+    completion.sourceQpn = 0
+    completion.solicited = false
   }
 }

@@ -1,5 +1,6 @@
 import { WeirError } from '../../errors.js'
 import type { MemoryRegion } from '../memory/memory.js'
+import { joined } from '../memory/memory-list.js'
 import { type Completion, type CompletionQueue, ReceiveOpcode } from './completion-queue.js'
 import type { ReceiveWork } from './work.js'
 import { WorkStatus } from './work-status.js'
@@ -106,12 +107,19 @@ export class ReceiveQueue {
   }
 }
 
-/** Throws WEIR_BAD_ARGUMENT for a receive that is not inside its region. */
-export function checkReceiveWork(qpn: number, work: ReceiveWork): void {
-  const whole = Number.isSafeInteger(work.offset) && Number.isSafeInteger(work.length)
-  if (whole && work.region.holds(work.offset, work.length)) return
-  throw new WeirError(
-    'WEIR_BAD_ARGUMENT',
-    `queue pair ${qpn}, receive work: offset ${work.offset} length ${work.length} is outside its region of ${work.region.length} bytes`,
-  )
+/**
+ * The work with its pieces as one region. Throws WEIR_BAD_ARGUMENT for a receive that is not inside its region, or is too short.
+ * @param headBytes that come before the payload of each message
+ */
+export function checkedReceive(qpn: number, posted: ReceiveWork, headBytes = 0): ReceiveWork {
+  const what = `queue pair ${qpn}, receive work`
+  const bad = (text: string) => new WeirError('WEIR_BAD_ARGUMENT', `${what}: ${text}`)
+  const work = joined(what, posted)
+  const { region, offset, length } = work
+  const whole = Number.isSafeInteger(offset) && Number.isSafeInteger(length)
+  if (!whole || !region.holds(offset, length))
+    throw bad(`offset ${offset} length ${length} is outside its region of ${region.length} bytes`)
+  if (length < headBytes)
+    throw bad(`${headBytes} bytes come before the payload, so length is ${headBytes} at least, not ${length}`)
+  return work
 }

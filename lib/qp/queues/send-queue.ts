@@ -1,5 +1,6 @@
 import { WeirError } from '../../errors.js'
 import type { MemoryRegion } from '../memory/memory.js'
+import { joined } from '../memory/memory-list.js'
 import type { CompletionQueue } from './completion-queue.js'
 import { packetsOf } from './psn.js'
 import { type SendWork, WorkOpcode } from './work.js'
@@ -159,22 +160,7 @@ export class SendQueue {
       while (this.at(this.head - 1).more) this.at(this.head++).region = null
     }
     this.pending--
-    if (status === WorkStatus.SUCCESS && !slot.signaled) {
-      this.#cq.release()
-      return
-    }
-    const completion = this.#cq.push()
-    completion.id = slot.id
-    completion.status = status
-    completion.opcode = slot.opcode
-    completion.byteLength = status === WorkStatus.SUCCESS ? slot.workLength : 0
-    completion.qpn = this.#qpn
-    completion.isReceive = false
-    completion.hasImmediate = false
-    completion.immediate = 0
-    completion.invalidatedKey = 0
-    completion.sourceQpn = 0
-    completion.solicited = false
+    this.#cq.endSent(this.#qpn, slot, status, slot.workLength)
   }
 
   /** Ends everything with WR_FLUSH_ERR, oldest first. */
@@ -229,9 +215,10 @@ export function bytesBetween(slot: SendSlot, from: number, until: number, mtu: n
   return end > start ? end - start : 0
 }
 
-/** Throws WEIR_BAD_ARGUMENT, saying which field, for a work request that makes no sense. */
-export function checkSendWork(qpn: number, work: SendWork): void {
-  const opcode = work.opcode
+/** The work with its pieces as one region. Throws WEIR_BAD_ARGUMENT, saying which field, for a work request that makes no sense. */
+export function checkedSend(qpn: number, posted: SendWork): SendWork {
+  const work = joined(`queue pair ${qpn}, send work`, posted)
+  const { opcode } = work
   if (!Number.isInteger(opcode) || opcode < WorkOpcode.SEND || opcode > WorkOpcode.FETCH_AND_ADD) {
     throw bad(qpn, `opcode is one of WorkOpcode, not ${opcode}`)
   }
@@ -247,6 +234,7 @@ export function checkSendWork(qpn: number, work: SendWork): void {
   if (hasImmediate) checkU32(qpn, 'immediate', work.immediate)
   if (opcode === WorkOpcode.SEND_WITH_INV) checkU32(qpn, 'invalidateKey', work.invalidateKey)
   if (opcode >= WorkOpcode.COMPARE_AND_SWAP) checkAtomic(qpn, work)
+  return work
 }
 
 function checkRemote(qpn: number, work: SendWork): void {
@@ -260,9 +248,9 @@ function checkRemote(qpn: number, work: SendWork): void {
 function checkAtomic(qpn: number, work: SendWork): void {
   if (work.region.pieces !== null) throw bad(qpn, 'an atomic takes one piece of memory')
   if (work.length !== 8) throw bad(qpn, `length of an atomic is 8 bytes, not ${work.length}`)
-  if (work.compareOrAdd === undefined) throw bad(qpn, 'an atomic needs compareOrAdd')
-  if (work.opcode === WorkOpcode.COMPARE_AND_SWAP && work.swap === undefined) {
-    throw bad(qpn, 'COMPARE_AND_SWAP needs swap')
+  if (typeof work.compareOrAdd !== 'bigint') throw bad(qpn, 'an atomic needs compareOrAdd, a bigint')
+  if (work.opcode === WorkOpcode.COMPARE_AND_SWAP && typeof work.swap !== 'bigint') {
+    throw bad(qpn, 'COMPARE_AND_SWAP needs swap, a bigint')
   }
 }
 

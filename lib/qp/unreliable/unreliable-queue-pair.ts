@@ -5,12 +5,11 @@ import * as immdt from '../../wire/ib/immdt.js'
 import { hasImmediate, hasReth } from '../../wire/ib/opcode.js'
 import * as reth from '../../wire/ib/reth.js'
 import type { DomainId, MemoryRegion, MemoryTable } from '../memory/memory.js'
-import { joined } from '../memory/memory-list.js'
 import { writePayload } from '../memory/payload.js'
 import type { CompletionQueue } from '../queues/completion-queue.js'
 import { messageOpcode } from '../queues/message-opcode.js'
-import { checkReceiveWork, ReceiveQueue } from '../queues/receive-queue.js'
-import { checkSendWork, SendQueue, type SendSlot } from '../queues/send-queue.js'
+import { checkedReceive, ReceiveQueue } from '../queues/receive-queue.js'
+import { checkedSend, SendQueue, type SendSlot } from '../queues/send-queue.js'
 import { type ReceiveWork, type SendWork, WorkOpcode } from '../queues/work.js'
 import { WorkStatus } from '../queues/work-status.js'
 import type { UnreliableCounters } from './counters.js'
@@ -91,9 +90,7 @@ export class UnreliableQueuePair {
 
   /** As `postSend`, but from the beginning. */
   postReceive(posted: ReceiveWork): boolean {
-    const what = `queue pair ${this.qpn}, receive work`
-    const work = posted.more === undefined ? posted : joined(what, posted)
-    checkReceiveWork(this.qpn, work)
+    const work = checkedReceive(this.qpn, posted)
     this.#checkDomain(work.region)
     return !this.#isClosed && this.#receives.post(work)
   }
@@ -174,13 +171,11 @@ export class UnreliableQueuePair {
 
 /** The work with its pieces as one region. Throws WEIR_BAD_ARGUMENT for what an unreliable connection does not do (IBA 9.8.2). */
 export function checkedUnreliable(qpn: number, posted: SendWork): SendWork {
-  const what = `queue pair ${qpn}, send work`
-  const work = posted.more === undefined ? posted : joined(what, posted)
-  checkSendWork(qpn, work)
+  const work = checkedSend(qpn, posted)
   const { opcode } = work
   if (opcode <= WorkOpcode.RDMA_WRITE_WITH_IMM && opcode !== WorkOpcode.SEND_WITH_INV) return work
   throw new WeirError(
     'WEIR_BAD_ARGUMENT',
-    `${what}: an unreliable connection has SEND and RDMA_WRITE, with immediate or without, not opcode ${opcode}`,
+    `queue pair ${qpn}, send work: an unreliable connection has SEND and RDMA_WRITE, with immediate or without, not opcode ${opcode}`,
   )
 }

@@ -62,6 +62,8 @@ export class PassiveSession implements ConnectionHandler, PassiveMoverHost, Exch
   /** Deadline of what the peer has to do next. */
   #patienceNs: Nanos
   #answered = false
+  /** This host shuts down, and the transfer had ended before: the connection ends when the other end has the last message. */
+  #isLeaving = false
   #resolve: (outcome: PassiveOutcome) => void = () => {}
   #resolveBegun: (established: boolean) => void = () => {}
 
@@ -139,6 +141,7 @@ export class PassiveSession implements ConnectionHandler, PassiveMoverHost, Exch
 
   /** Ends the transfer at both ends, as WEIR_CONNECTION_LOST: what has arrived is kept for another attempt. */
   interrupt(text: string): void {
+    this.#isLeaving = this.mover.machine.ended
     this.#exchange.fail(new TransferFailure('SHUTTING_DOWN', text))
     this.#endpoint.wake()
   }
@@ -216,6 +219,8 @@ export class PassiveSession implements ConnectionHandler, PassiveMoverHost, Exch
   }
 
   onEnded(now: Nanos): void {
+    // The other end ends the connection, as a rule. It may have left already, and its DREQ been lost.
+    if (this.#isLeaving && !this.#endpoint.channel.busy) this.#disconnect(now)
     if (this.#answered || this.#endpoint.closed) return
     const { machine, granted } = this.mover
     if (this.state === 'failed') this.#sayWhy(now, TransferFailure.from(machine.failure, 'transfer'), granted)

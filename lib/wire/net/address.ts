@@ -23,6 +23,8 @@ export class HostAddress {
 
   /** Parses an IPv4 or IPv6 address. A mapped one counts as IPv4. Throws WEIR_BAD_ARGUMENT. */
   static parse(text: string): HostAddress {
+    if (typeof text !== 'string')
+      throw new WeirError('WEIR_BAD_ARGUMENT', `an address is a string, as 10.0.0.1, not ${typeof text}`)
     if (isIPv4(text)) return HostAddress.fromIpv4(parseIpv4(text))
     if (isIPv6(text) && !text.includes('%')) return HostAddress.fromGid(parseIpv6(text), 0)
     const hint = text.includes('%') ? '; leave out the zone after "%"' : ''
@@ -121,4 +123,20 @@ function groupBytes(text: string): number[] {
 function isMapped(gid: Uint8Array): boolean {
   for (let i = 0; i < 10; i++) if (gid[i] !== 0) return false
   return gid[10] === 0xff && gid[11] === 0xff
+}
+
+const BROADCAST = 0xffff_ffff
+
+/** Throws WEIR_UNSUPPORTED for multicast and broadcast addresses, WEIR_BAD_ARGUMENT for 0.0.0.0 and ::, which name no host. */
+export function checkOneHost(what: string, { family, ipv4, gid }: HostAddress): void {
+  const isGroup = family === 4 ? ipv4 >>> 28 === 0xe || ipv4 === BROADCAST : gid[0] === 0xff
+  const name = family === 4 ? formatIpv4(ipv4) : formatIpv6(gid, 0)
+  if (isGroup)
+    throw new WeirError(
+      'WEIR_UNSUPPORTED',
+      `${what}: ${name} is a multicast or broadcast address; packets go to one host each`,
+    )
+  const isUnspecified = family === 4 ? ipv4 === 0 : gid.every(byte => byte === 0)
+  if (isUnspecified)
+    throw new WeirError('WEIR_BAD_ARGUMENT', `${what}: ${name} names no host; give an address that one has`)
 }
