@@ -67,6 +67,8 @@ export interface ListedTree {
   readonly skipped: number
   /** Opens the file of that number for reading. */
   openFile(number: number): Promise<FileHandle>
+  /** The same by synchronous calls; returns a descriptor. */
+  openQuickly(number: number): number
 }
 
 /** What others may get. */

@@ -1,11 +1,11 @@
 /** Files and folders of this machine, listed to be sent. */
-import { constants, type Stats } from 'node:fs'
+import fs, { constants, type Stats } from 'node:fs'
 import type { FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
-import { bytesOf, showBytes } from '../../byte-text.js'
+import { bytesOf, fsPath, showBytes, textOf } from '../../byte-text.js'
 import { WeirError } from '../../errors.js'
 import { whyNotRead } from '../../file-reason.js'
-import { open, readlink, realpath, stat } from '../../fs-by-text.js'
+import { open, stat } from '../../fs-by-text.js'
 import type { TreeEntry } from '../protocol/messages.js'
 import { isPartialName } from '../protocol/names.js'
 import { leadsOut, TreeList } from '../protocol/tree-list.js'
@@ -24,8 +24,8 @@ export interface TreeRoot {
 interface WalkOptions {
   /** Ends the walk with WEIR_CANCELLED. */
   signal: Pick<AbortSignal, 'aborted'>
-  /** Throws unless a folder or file may be read that lies there, by its real path. It is open then, so nobody can put another in its place. */
-  checkReal(path: string): void
+  /** Throws unless a folder or file that lies there, by its real path, may be read. It is open then, so nobody can put another in its place. */
+  checkReal: ((path: string) => void) | null
   /** A path as whoever asked for the tree reads it. */
   shown(path: string): string
   /** Leaves symbolic links out that lead out of the tree. Without it they are an error. */
@@ -42,9 +42,11 @@ interface Found {
   target: string
 }
 
+const READ_NO_LINK = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW
+
 const FOR_ITS_USER: WalkOptions = {
   signal: new AbortController().signal,
-  checkReal: () => {},
+  checkReal: null,
   shown: path => path,
   skipsLinks: false,
   admits: () => true,
@@ -75,16 +77,31 @@ export class LocalTree {
 
   /** Opens the file of that number. A link that somebody has put in its place is not followed. */
   async openFile(number: number): Promise<FileHandle> {
-    const path = this.#pathOf(number)
-    const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW)
+    const handle = await open(this.#pathOf(number), READ_NO_LINK)
     try {
-      if (this.#options.checkReal !== FOR_ITS_USER.checkReal)
-        this.#options.checkReal(await readlink(`/proc/self/fd/${handle.fd}`).catch(() => realpath(path)))
+      this.#checkOpen(number, handle.fd)
       return handle
     } catch (error) {
       await handle.close()
       throw error
     }
+  }
+
+  openQuickly(number: number): number {
+    const fd = fs.openSync(fsPath(this.#pathOf(number)), READ_NO_LINK)
+    try {
+      this.#checkOpen(number, fd)
+      return fd
+    } catch (error) {
+      fs.closeSync(fd)
+      throw error
+    }
+  }
+
+  /** The kernel says where the file lies that is open; elsewhere its path is followed again. */
+  #checkOpen(number: number, fd: number): void {
+    const { checkReal } = this.#options
+    if (checkReal !== null) checkReal(realPathOf(fd, this.#pathOf(number)))
   }
 
   #pathOf(number: number): string {
@@ -112,7 +129,7 @@ export class LocalTree {
   async #lookInto(path: string): Promise<Found[]> {
     const folder = await this.#readable(path, Folder.open(path))
     try {
-      this.#options.checkReal(folder.path)
+      this.#options.checkReal?.(folder.path)
       const found: Found[] = []
       const names = await this.#readable(path, this.#namesIn(folder))
       await forEachAtOnce(names, async name => {
@@ -202,5 +219,13 @@ export class LocalTree {
       const text = `cannot read ${showBytes(this.#options.shown(path))}: ${whyNotRead(cause)}`
       throw new WeirError('WEIR_NO_FILE', text, { cause })
     }
+  }
+}
+
+function realPathOf(fd: number, path: string): string {
+  try {
+    return textOf(fs.readlinkSync(`/proc/self/fd/${fd}`, 'buffer'))
+  } catch {
+    return textOf(fs.realpathSync(fsPath(path), 'buffer'))
   }
 }

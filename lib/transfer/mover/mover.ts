@@ -57,7 +57,7 @@ export interface DeliveredFile {
 }
 
 /** What a tree has. */
-export interface TreeCounts {
+interface TreeCounts {
   files: number
   /** Files of them that were not there yet, or were not the same. */
   movedFiles: number

@@ -138,7 +138,7 @@ export class TreeSendMover implements ActiveMover {
   #begin(now: Nanos): void {
     const { tree, digest, peer, overwrite } = this.#config
     this.#layout = new TreeLayout(tree.list, this.#teller.wanted!)
-    this.#source = new TreeSource(this.#layout, number => tree.openFile(number))
+    this.#source = new TreeSource(this.#layout, tree)
     const config = { source: this.#source, digest, peer, name: '', directory: '', overwrite }
     this.#body = new SendMover(config, this.#endpoint, this.#host)
     this.#body.greet(now)

@@ -123,7 +123,7 @@ export class TreeServeMover implements PassiveMover {
   #begin(): void {
     const tree = this.#tree!
     this.#layout = new TreeLayout(tree.list, this.#teller!.wanted!)
-    const source = new TreeSource(this.#layout, number => tree.openFile(number))
+    const source = new TreeSource(this.#layout, tree)
     const files = { open: async () => source }
     this.#body = new ServeMover({ files }, this.#endpoint, this.#host)
   }

@@ -6,7 +6,7 @@ import { MESSAGE_BYTES_MAX, TRANSFER_VERSION, type Wish } from './messages.js'
 import type { TreeList } from './tree-list.js'
 
 /** Paths of one transfer, and globs of either kind. */
-export const WISH_PATHS_MAX = 1000
+const WISH_PATHS_MAX = 1000
 const GLOBS_MAX = 100
 /** What a message has beside its texts, and each text beside its bytes. */
 const HEAD_BYTES = 128
