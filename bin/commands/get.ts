@@ -23,7 +23,7 @@ const NAMES = [
   ['HOST:PATH', 'a file or folder within what the host shares'],
   ['HOST:PATH/', 'what is in the folder; HOST:. is all that is shared'],
   ["'HOST:*.csv'", 'what *, ? and [abc] match there, in quotes'],
-  ['weir://HOST:PORT/PATH', "the same, with the UDP port of the host's daemon"],
+  ['HOST:PORT:PATH', "the same, with the UDP port of the host's daemon"],
   ['[IPv6]:PATH', 'the same for an IPv6 address'],
 ] as const
 
@@ -54,7 +54,7 @@ async function runGet(args: string[], flags: TreeFlags): Promise<void> {
 }
 
 function sourceOf(text: string, givenPort: number): HostPath {
-  const expected = 'HOST:PATH, [IPv6]:PATH or weir://HOST:PORT/PATH is expected'
+  const expected = 'HOST:PATH, HOST:PORT:PATH or [IPv6]:PATH is expected'
   const source = parseHostPath(text, expected, givenPort)
   if (source.path !== '') return source
   throw new WeirError(

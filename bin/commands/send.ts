@@ -19,7 +19,10 @@ const WHERE = [
     'one file: PATH is its new name, or the folder it goes into if there is one; a folder, or several files: the folder they go into',
   ],
   ['HOST:PATH/', 'the folder they go into'],
-  ['weir://HOST:PORT/PATH', "the same, with the UDP port of the host's daemon"],
+  [
+    'HOST:PORT:PATH',
+    "the same, with the UDP port of the host's daemon; a path of digits alone is HOST:./PATH",
+  ],
   ['[IPv6]:PATH', 'the same for an IPv6 address'],
 ] as const
 const WHERE_HEADING = 'Where files go, below the inbox of the host (folders that are missing are made):'
@@ -43,7 +46,7 @@ async function runSend(args: string[], flags: TreeFlags): Promise<void> {
     const text = `"${target}" is all there is: name at least one file and then the host, as in: weir send FILE HOST`
     throw new WeirError('WEIR_BAD_ARGUMENT', text)
   }
-  const expected = 'HOST, HOST:DIR, [IPv6]:DIR or weir://HOST:PORT/DIR is expected last'
+  const expected = 'HOST, HOST:DIR, HOST:PORT:DIR or [IPv6]:DIR is expected last'
   const where = parseHostPath(target, expected, portOption(flags.port))
   const single = args.map(file => fileItem(file, args.length, where))
   const tree = treeItem(args, where, flags)

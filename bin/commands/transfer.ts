@@ -26,6 +26,7 @@ export interface TransferFlags {
   digest?: string
   retries?: string
   json?: boolean
+  quiet?: boolean
 }
 
 const OPTIONS = [PEER_PORT, DIGEST, RETRIES] as const satisfies readonly CommandOption[]
@@ -67,10 +68,17 @@ export function withTransferOptions(command: Command): Command {
   return addValueOptions(withSocketOption(command), OPTIONS)
     .option('--overwrite', 'replace existing files')
     .option('--json', 'print the outcome as JSON')
+    .option('-q, --quiet', 'print nothing but errors')
 }
 
 /** Makes the transfers one after the other. The first failure ends it. */
 export async function runTransfers(items: readonly Item[], flags: TransferFlags): Promise<void> {
+  if (flags.json && flags.quiet)
+    throw new WeirError(
+      'WEIR_BAD_ARGUMENT',
+      '--quiet prints nothing, --json the outcome: leave one of them out',
+    )
+  const isSilent = (flags.json ?? flags.quiet) === true
   const values = valuesOf(OPTIONS, flags)
   const asked = { overwrite: flags.overwrite ?? false, digest: values.digest!, retries: values.retries! }
   const report: TransferReport = { files: [], bytes: 0, seconds: 0 }
@@ -79,7 +87,7 @@ export async function runTransfers(items: readonly Item[], flags: TransferFlags)
   const removeHandlers = cancelOnSignal(cancelled)
   let file = ''
   try {
-    const run = { client, asked, isSilent: flags.json === true, signal: cancelled.signal }
+    const run = { client, asked, isSilent, signal: cancelled.signal }
     const toDo = [...items]
     while (toDo.length > 0) {
       const item = toDo.shift()!
@@ -94,7 +102,7 @@ export async function runTransfers(items: readonly Item[], flags: TransferFlags)
       report.files.push(done)
       report.bytes += done.bytes
       report.seconds += done.seconds
-      if (!flags.json) process.stdout.write(`${summary(item, done)}\n`)
+      if (!isSilent) process.stdout.write(`${summary(item, done)}\n`)
     }
   } catch (error) {
     const { code, message } = error as WeirError

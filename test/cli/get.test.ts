@@ -57,6 +57,9 @@ t.test('files arrive, and the report says so', { buffered: true }, async t => {
     const { code, stderr } = await got(here, [`${server.address}:${source}`, `as-${source.length}`], folder)
     t.equal(code, 0, stderr)
   }
+  const quiet = await got(here, ['-q', `${server.address}:4791:empty`, 'quiet'], folder)
+  t.match(quiet, { code: 0, stdout: '', stderr: '' })
+  t.equal(readFileSync(join(folder, 'quiet')).length, 0)
   for (const path of ['as-3/sub', 'as-4']) t.same(readdirSync(join(folder, path)), ['a.bin'])
 
   const missing = await got(here, [`${server.address}:nothing`, '--json'], folder)

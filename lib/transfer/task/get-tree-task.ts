@@ -2,6 +2,7 @@
 import type { HostAddress } from '../../wire/net/address.js'
 import { downloadPlace } from '../file/download-folder.js'
 import { digestFor } from '../protocol/digest.js'
+import { directoryComponents } from '../protocol/names.js'
 import { type Wishes, wishMessages } from '../protocol/wishes.js'
 import type { ActiveSession } from '../session/active-session.js'
 import { newTreeGetSession, type TreeGetSessionConfig } from '../session/new-session.js'
@@ -32,6 +33,7 @@ export class GetTreeTask implements Task {
     const { kind: digestKind } = digestFor(options.digest)
     const wishes: Wishes = { paths: [...paths], exclude: [...exclude], include: [...include], skipLinks }
     wishMessages(wishes, common.transfer)
+    for (const path of paths) directoryComponents(path, 'the share')
     const remote = await resolveHost(host, common.verbs.address)
     const { arrivals, chunkBytes, slots } = here
     const place = await downloadPlace(directory, arrivals)
