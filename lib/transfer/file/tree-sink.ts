@@ -8,7 +8,7 @@ import { TransferFailure } from '../protocol/failure.js'
 import type { Offer, TreeEntry } from '../protocol/messages.js'
 import type { Piece, TreeLayout, WantedFiles } from '../protocol/tree-layout.js'
 import type { Arrivals } from './arrivals.js'
-import { forEachAtOnce } from './at-once.js'
+import { forEachAtOnce, SHORT_FILES_AT_ONCE } from './at-once.js'
 import type { FileSink } from './file.js'
 import { Haste } from './haste.js'
 import type { OpenFolders } from './open-folders.js'
@@ -68,11 +68,12 @@ export class TreeSink implements FileSink {
     const pieces = layout.piecesOf(position, bytes.length)
     // All parts are noted before anything is written, so that a long file is known to be whole only when each of them is in.
     for (const piece of pieces) if (this.#isPart(piece)) this.#noteComing(piece)
-    await forEachAtOnce(pieces, async piece => {
+    const write = async (piece: Piece) => {
       const part = bytes.subarray(piece.at, piece.at + piece.length)
       if (this.#isPart(piece)) await this.#writePart(piece, part)
       else await this.#writeShort(piece.number, part)
-    })
+    }
+    await forEachAtOnce(pieces, write, SHORT_FILES_AT_ONCE)
   }
 
   async readBack(into: Uint8Array, position: number): Promise<void> {

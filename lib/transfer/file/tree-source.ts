@@ -3,7 +3,7 @@ import fs, { type Stats } from 'node:fs'
 import type { FileHandle } from 'node:fs/promises'
 import { TransferFailure } from '../protocol/failure.js'
 import type { Piece, TreeLayout } from '../protocol/tree-layout.js'
-import { forEachAtOnce } from './at-once.js'
+import { forEachAtOnce, SHORT_FILES_AT_ONCE } from './at-once.js'
 import type { FileSource, ListedTree } from './file.js'
 import { readFully } from './file-source.js'
 import { Haste } from './haste.js'
@@ -31,7 +31,8 @@ export class TreeSource implements FileSource {
   }
 
   async read(into: Uint8Array, position: number): Promise<void> {
-    await forEachAtOnce(this.#layout.piecesOf(position, into.length), piece => this.#readPiece(into, piece))
+    const pieces = this.#layout.piecesOf(position, into.length)
+    await forEachAtOnce(pieces, piece => this.#readPiece(into, piece), SHORT_FILES_AT_ONCE)
   }
 
   /** Each file is looked at when its end has been read. */
