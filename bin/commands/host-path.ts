@@ -4,11 +4,13 @@
  * | form | |
  * |---|---|
  * | `HOST`, `HOST:PATH` | as in scp; HOST is a name or an IPv4 address |
- * | `[IPv6]`, `[IPv6]:PATH`, `IPv6` | an IPv6 address contains colons, so a path needs the brackets |
+ * | `HOST:PORT`, `HOST:PORT:PATH` | with the UDP port of the host's daemon |
+ * | `[IPv6]`, `[IPv6]:PATH`, `[IPv6]:PORT:PATH`, `IPv6` | an IPv6 address contains colons, so a port or path needs the brackets |
  * | `weir://HOST[:PORT][/PATH]` | with the UDP port of the host's daemon; special characters are written as
  * %XX |
  *
- * Only the URL has a port: after `HOST:` comes a path. A path that looks like a port is refused.
+ * One to five digits behind the first colon are a port if nothing or another colon follows them. So `HOST:2024/may` is a path, and a path
+ * of such digits alone is written `HOST:./2024` or `HOST:2024/`.
  */
 import { isIPv6 } from 'node:net'
 import { WeirError } from '../../lib/errors.js'
@@ -40,19 +42,17 @@ export interface HostPath {
  * @param portOption value of --port, 0 if absent
  */
 export function parseHostPath(text: string, expected: string, portOption = 0): HostPath {
-  const isUrl = SCHEME.test(text)
-  const named = isUrl ? parseUrl(text) : parsePlain(text)
+  const named = SCHEME.test(text) ? parseUrl(text) : parsePlain(text)
   if (named === null) throw bad(`"${text}" is no host: ${expected}`)
   if (named.port !== 0 && portOption !== 0 && named.port !== portOption) {
     throw bad(`"${text}" names port ${named.port}, --port is ${portOption}: leave one of them out`)
   }
-  if (!isUrl && /^\d{1,5}(:|$)/.test(named.path)) throw lookLikePort(text, named)
   return { ...named, port: named.port || portOption }
 }
 
 /** Parses a host without a path. Throws WEIR_BAD_ARGUMENT. */
 export function parseHost(text: string, portOption = 0): Omit<HostPath, 'path'> {
-  const { host, port, path } = parseHostPath(text, 'HOST, [IPv6] or weir://HOST:PORT is expected', portOption)
+  const { host, port, path } = parseHostPath(text, 'HOST, HOST:PORT or [IPv6]:PORT is expected', portOption)
   if (path === '') return { host, port }
   throw bad(`"${text}" names a path: a host alone is expected`)
 }
@@ -74,7 +74,20 @@ function parsePlain(text: string): HostPath | null {
   if (isIPv6(text)) return { host: text, port: 0, path: '' }
   const match = /^(?:\[([^\]]+)\]|([^:[\]/]+))(?::(.*))?$/s.exec(text)
   const host = match?.[1] ?? match?.[2]
-  return host ? { host, port: 0, path: match?.[3] ?? '' } : null
+  return host ? { host, ...portAndPath(match?.[3] ?? '', text) } : null
+}
+
+/** What stands behind `HOST:`. */
+function portAndPath(rest: string, text: string): { port: number; path: string } {
+  const match = /^(\d{1,5})(?::(.*))?$/s.exec(rest)
+  if (!match) return { port: 0, path: rest }
+  const [, digits = '', path = ''] = match
+  const port = Number(digits)
+  if (port >= PEER_PORT.min && port <= PEER_PORT.max) return { port, path }
+  const meant = text.slice(0, text.length - rest.length)
+  throw bad(
+    `the port of "${text}" is a whole number from ${PEER_PORT.min} to ${PEER_PORT.max}; for the path write ${meant}./${rest}`,
+  )
 }
 
 function parseUrl(text: string): HostPath | null {
@@ -91,16 +104,6 @@ function decoded(path: string, text: string): string {
   } catch {
     throw bad(`"${text}": a % in a URL is written as %25`)
   }
-}
-
-function lookLikePort(text: string, { host, path }: HostPath): WeirError {
-  const [port = '', ...rest] = path.split(':')
-  const name = isIPv6(host) ? `[${host}]` : host
-  const more = rest.length > 0 ? `/${rest.join(':')}` : ''
-  const meant = rest.length > 0 ? `${name}:${rest.join(':')}` : name
-  return bad(
-    `"${text}" may mean port ${port} or a path: write ${meant} --port ${port}, or weir://${name}:${port}${more}, for the port, and ${name}:./${path} for the path`,
-  )
 }
 
 function bad(text: string): WeirError {

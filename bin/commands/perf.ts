@@ -181,7 +181,10 @@ function testCommand(test: Test): Command {
   const command = new Command(test)
     .usage('[options] HOST')
     .description(TESTS[test].about)
-    .argument('[host]', 'a name, an address, or weir://HOST:PORT; none with --listen')
+    .argument(
+      '[host]',
+      'a name or an address, with a UDP port as HOST:PORT or [IPv6]:PORT; none with --listen',
+    )
   addValueOptions(command, optionsOf(test))
   withSocketOption(command)
   addCongestionFlags(command)

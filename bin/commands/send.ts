@@ -4,13 +4,13 @@ import type { Command } from 'commander'
 import { fsPath } from '../../lib/byte-text.js'
 import { WeirError } from '../../lib/errors.js'
 import { absolutePath } from '../../lib/fs-by-text.js'
-import { EXCLUDE, INCLUDE, LINKS } from '../../lib/transfer/transfer-options.js'
+import { isContents } from '../../lib/transfer/protocol/wishes.js'
 import { termList } from '../help-style.js'
 import { destinationOf } from './destination.js'
 import { type HostPath, parseHostPath, portOption } from './host-path.js'
 import { commandOf } from './names.js'
-import { type Item, runTransfers, type TransferFlags, withTransferOptions } from './transfer.js'
-import { addValueOptions, valuesOf } from './value-options.js'
+import { type Item, isTooOld, runTransfers, withTransferOptions } from './transfer.js'
+import { hasTreeOptions, type TreeFlags, whichOf, withTreeOptions } from './tree-flags.js'
 
 const WHERE = [
   ['HOST', 'the inbox, by their own names'],
@@ -19,18 +19,13 @@ const WHERE = [
     'one file: PATH is its new name, or the folder it goes into if there is one; a folder, or several files: the folder they go into',
   ],
   ['HOST:PATH/', 'the folder they go into'],
-  ['weir://HOST:PORT/PATH', "the same, with the UDP port of the host's daemon"],
+  [
+    'HOST:PORT:PATH',
+    "the same, with the UDP port of the host's daemon; a path of digits alone is HOST:./PATH",
+  ],
   ['[IPv6]:PATH', 'the same for an IPv6 address'],
 ] as const
 const WHERE_HEADING = 'Where files go, below the inbox of the host (folders that are missing are made):'
-
-const TREE_OPTIONS = [EXCLUDE, INCLUDE, LINKS] as const
-
-interface SendFlags extends TransferFlags {
-  links?: string
-  exclude?: string[]
-  include?: string[]
-}
 
 /** `weir send FILE… HOST[:PATH]` */
 export function sendCommand(): Command {
@@ -40,25 +35,26 @@ export function sendCommand(): Command {
       'files and folders (FOLDER/ = what is in it), then the host, with a path in its inbox if wanted',
     )
     .action(runSend)
-  return addValueOptions(withTransferOptions(command), TREE_OPTIONS).addHelpText('after', ({ command }) =>
+  return withTreeOptions(withTransferOptions(command)).addHelpText('after', ({ command }) =>
     termList(command, WHERE_HEADING, WHERE),
   )
 }
 
-async function runSend(args: string[], flags: SendFlags): Promise<void> {
+async function runSend(args: string[], flags: TreeFlags): Promise<void> {
   const target = args.pop()!
   if (args.length === 0) {
     const text = `"${target}" is all there is: name at least one file and then the host, as in: weir send FILE HOST`
     throw new WeirError('WEIR_BAD_ARGUMENT', text)
   }
-  const expected = 'HOST, HOST:DIR, [IPv6]:DIR or weir://HOST:PORT/DIR is expected last'
+  const expected = 'HOST, HOST:DIR, HOST:PORT:DIR or [IPv6]:DIR is expected last'
   const where = parseHostPath(target, expected, portOption(flags.port))
   const single = args.map(file => fileItem(file, args.length, where))
-  if (args.some(isFolder)) await runTransfers([treeItem(args, where, flags)], flags)
-  else if (flags.links ?? flags.exclude ?? flags.include) {
+  const tree = treeItem(args, where, flags)
+  if (args.some(isFolder)) await runTransfers([tree], flags)
+  else if (hasTreeOptions(flags)) {
     throw new WeirError('WEIR_BAD_ARGUMENT', '--exclude, --include and --links are for folders')
   } else if (args.length === 1) await runTransfers(single, flags)
-  else await runTransfers([treeItem(args, where, flags)], flags, single)
+  else await runTransfers([{ ...tree, instead: error => (isTooOld(error) ? single : null) }], flags)
 }
 
 /** One file, over a connection of its own. */
@@ -75,26 +71,19 @@ function fileItem(file: string, files: number, { host, port, path }: HostPath): 
 }
 
 /** All of them over one connection. */
-function treeItem(files: readonly string[], { host, port, path }: HostPath, flags: SendFlags): Item {
+function treeItem(files: readonly string[], { host, port, path }: HostPath, flags: TreeFlags): Item {
   const roots = files.map(file => ({
     path: absolutePath(file),
     name: isContents(file) ? '' : basename(file),
   }))
   const what = files.length === 1 ? files[0]! : `${files.length} files and folders`
-  const { links } = valuesOf([LINKS], flags)
-  const { exclude = [], include = [] } = flags
-  const which = { skipLinks: links === 'skip', exclude, include }
+  const which = whichOf(flags)
   return {
     file: what,
     host,
     start: (client, options) => client.sendTree(roots, host, { ...options, directory: path, port, ...which }),
     describe: there => `${what} → ${host}:${there}`,
   }
-}
-
-/** As rsync has it: a slash at the end means what is in the folder. */
-function isContents(file: string): boolean {
-  return /(^|\/)\.{0,2}$/.test(file)
 }
 
 /** What cannot be looked at is no folder: the daemon says why it cannot be read. */

@@ -1,7 +1,7 @@
 /** Progress of a file on a terminal. */
 import type { Progress } from '../../lib/client/daemon-client.js'
 import { printable } from '../../lib/printable.js'
-import { formatBytes, formatRate } from '../../lib/units/units.js'
+import { formatBytes, formatDuration, formatRate } from '../../lib/units/units.js'
 import { liveLines } from '../progress/live-lines.js'
 import { type Part, percentOf, StatusLine } from '../progress/status-line.js'
 
@@ -49,7 +49,7 @@ export function howItGoes(progress: Progress): Part[] {
     return [{ text: `connection lost; trying again now ${which}`, rank: 1, message: true }]
   const rate = goodputBps > 0 ? formatRate(Math.round(goodputBps)) : state
   const left = goodputBps > 0 ? `${Math.ceil(((totalBytes - bytes) * 8) / goodputBps)}s` : '-'
-  const { files, totalFiles } = progress
+  const { files, totalFiles, rttNs } = progress
   const count = `${files.toLocaleString('en')} of ${totalFiles.toLocaleString('en')} files`
   const queue = pathHops > 0 ? formatBytes(pathQueueBytes) : '-'
   return [
@@ -60,5 +60,6 @@ export function howItGoes(progress: Progress): Part[] {
     { text: `queue ${queue}`, rank: 5 },
     { text: `retransmitted ${formatBytes(retransmittedBytes)}`, rank: 6 },
     ...(controller === '' ? [] : [{ text: controller, rank: 7 }]),
+    ...(rttNs > 0 ? [{ text: `RTT ${formatDuration(Math.round(rttNs / 1000) * 1000)}`, rank: 8 }] : []),
   ]
 }

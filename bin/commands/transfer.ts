@@ -26,6 +26,7 @@ export interface TransferFlags {
   digest?: string
   retries?: string
   json?: boolean
+  quiet?: boolean
 }
 
 const OPTIONS = [PEER_PORT, DIGEST, RETRIES] as const satisfies readonly CommandOption[]
@@ -56,6 +57,8 @@ export interface Item {
   host: string
   /** Asks the daemon to move the file. */
   start(client: DaemonClient, options: TransferOptions): Promise<TransferReply>
+  /** What to do in its place after such a failure; null = nothing. Default: nothing. */
+  instead?(error: unknown): readonly Item[] | null
   /** Describes source and destination for people. */
   describe(path: string): string
 }
@@ -65,17 +68,17 @@ export function withTransferOptions(command: Command): Command {
   return addValueOptions(withSocketOption(command), OPTIONS)
     .option('--overwrite', 'replace existing files')
     .option('--json', 'print the outcome as JSON')
+    .option('-q, --quiet', 'print nothing but errors')
 }
 
-/**
- * Makes the transfers one after the other. The first failure ends it.
- * @param older what to do in their place if the other host is too old for the first one. Null: that is an error
- */
-export async function runTransfers(
-  items: readonly Item[],
-  flags: TransferFlags,
-  older: readonly Item[] | null = null,
-): Promise<void> {
+/** Makes the transfers one after the other. The first failure ends it. */
+export async function runTransfers(items: readonly Item[], flags: TransferFlags): Promise<void> {
+  if (flags.json && flags.quiet)
+    throw new WeirError(
+      'WEIR_BAD_ARGUMENT',
+      '--quiet prints nothing, --json the outcome: leave one of them out',
+    )
+  const isSilent = (flags.json ?? flags.quiet) === true
   const values = valuesOf(OPTIONS, flags)
   const asked = { overwrite: flags.overwrite ?? false, digest: values.digest!, retries: values.retries! }
   const report: TransferReport = { files: [], bytes: 0, seconds: 0 }
@@ -84,20 +87,22 @@ export async function runTransfers(
   const removeHandlers = cancelOnSignal(cancelled)
   let file = ''
   try {
-    const run = { client, asked, isSilent: flags.json === true, signal: cancelled.signal }
+    const run = { client, asked, isSilent, signal: cancelled.signal }
     const toDo = [...items]
-    for (let item = toDo.shift(); item; item = toDo.shift()) {
+    while (toDo.length > 0) {
+      const item = toDo.shift()!
       file = item.file
       const done = await runOne(item, run).catch(error => {
-        if (older === null || report.files.length > 0 || !isTooOld(error)) throw error
-        toDo.splice(0, toDo.length, ...older)
+        const others = item.instead?.(error) ?? null
+        if (others === null) throw error
+        toDo.unshift(...others)
         return null
       })
       if (done === null) continue
       report.files.push(done)
       report.bytes += done.bytes
       report.seconds += done.seconds
-      if (!flags.json) process.stdout.write(`${summary(item, done)}\n`)
+      if (!isSilent) process.stdout.write(`${summary(item, done)}\n`)
     }
   } catch (error) {
     const { code, message } = error as WeirError
@@ -112,7 +117,7 @@ export async function runTransfers(
 }
 
 /** The other host's version moves one file a connection. */
-function isTooOld(error: unknown): boolean {
+export function isTooOld(error: unknown): boolean {
   const { code, message } = error as WeirError
   return code === 'WEIR_REJECTED' && message.includes('does not know such transfers')
 }

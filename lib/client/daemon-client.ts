@@ -85,6 +85,12 @@ interface GetFileOptions extends TransferOptions {
   directory?: string
 }
 
+/** Options of `getTree`. */
+interface GetTreeOptions extends Omit<SendTreeOptions, 'directory'> {
+  /** Folder that they go to; the daemon makes it if it is missing. Default: this process's. */
+  directory?: string
+}
+
 /** Throws WEIR_DAEMON_UNREACHABLE when the daemon takes longer. */
 const AT_ONCE = { withinMs: ANSWER_WITHIN_MS }
 
@@ -156,6 +162,24 @@ export class DaemonClient {
     checkText('get', 'directory', directory)
     const get = { host, path, directory: resolve(directory), ...rest }
     return await this.#control.request({ get }, 'transfer', { onProgress, signal })
+  }
+
+  /**
+   * Has the daemon get files and folders of a host that shares them, over one connection. What is here with the same size and time does not
+   * move.
+   *
+   * @param paths relative to the folder that is shared there; one that ends with a slash means the contents of the folder, and where no
+   * such thing is there, `*`, `?` and `[]` match names
+   * Throws as `get` does.
+   */
+  async getTree(
+    host: string,
+    paths: readonly string[],
+    options: GetTreeOptions = {},
+  ): Promise<TransferReply> {
+    const { onProgress, signal, directory = '.', ...rest } = options
+    const getTree = { host, paths: [...paths], directory: resolve(directory), ...rest }
+    return await this.#control.request({ getTree }, 'transfer', { onProgress, signal })
   }
 
   /** Laboratory use: a flow from memory. */

@@ -55,6 +55,11 @@ interface GetRequest {
   nameInFolder: string
 }
 
+/** Asks the daemon to get files and folders of another host over one connection. */
+interface GetTreeRequest extends Omit<SendTreeRequest, 'roots'> {
+  paths: string[]
+}
+
 /** For laboratories: asks the daemon to send bytes from memory. */
 export interface TrafficRequest {
   name: string
@@ -140,6 +145,7 @@ export interface RequestBodies {
   send: SendRequest
   sendTree: SendTreeRequest
   get: GetRequest
+  getTree: GetTreeRequest
   traffic: TrafficRequest
   cancel: CancelRequest
   stop: object
@@ -446,10 +452,9 @@ export type ResponseContent = { [K in ResponseKind]?: Loose<ResponseBodies[K]> }
 export type RequestContent = { [K in RequestKind]?: Loose<RequestBodies[K]> }
 
 const FILE = 'control.proto'
-const PATHS = ['path', 'directory', 'name', 'nameInFolder']
-const REQUEST_NAMES = ['SendRequest', 'SendTreeRequest', 'GetRequest', 'TreeRoot'].flatMap(type =>
-  PATHS.map(field => `${type}.${field}`),
-)
+const PATHS = ['path', 'paths', 'directory', 'name', 'nameInFolder']
+const WITH_PATHS = ['SendRequest', 'SendTreeRequest', 'GetRequest', 'GetTreeRequest', 'TreeRoot']
+const REQUEST_NAMES = WITH_PATHS.flatMap(type => PATHS.map(field => `${type}.${field}`))
 const RESPONSE_NAMES = ['TransferReply.path', 'TransferInfo.name', 'StatusReply.inbox', 'StatusReply.share']
 export const requests = new MessageCodec<ControlRequest>(
   messageType(FILE, 'weir.control.Request'),

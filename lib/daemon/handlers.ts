@@ -48,6 +48,13 @@ export function transferHandlers(host: HostParts): Omit<HostHandlers, 'traffic' 
       const get = (onStarted: OnStarted) => transfers.get(request, context.signal, onStarted)
       return { transfer: await run(loop, context, get) }
     },
+    getTree: async (request, context) => {
+      checkAbsolute(request.directory)
+      checkHost(request)
+      checkRetries(request.retries)
+      const get = (onStarted: OnStarted) => transfers.getTree(request, context.signal, onStarted)
+      return { transfer: await run(loop, context, get) }
+    },
     cancel: async request => {
       const cancelled = transfers.cancel(request.transferId)
       await within(CANCEL_WITHIN_MS, cancelled?.ended)

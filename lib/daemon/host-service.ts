@@ -8,6 +8,7 @@ export const HOST_REQUESTS = [
   'send',
   'sendTree',
   'get',
+  'getTree',
   'cancel',
   'listTransfers',
   'traffic',

@@ -38,7 +38,11 @@ export class TextFields {
   #converted(message: Message, convert: (value: unknown) => unknown): Message {
     if (this.#isEmpty) return message
     const copy = { ...message }
-    for (const name of this.#texts) if (copy[name] !== undefined) copy[name] = convert(copy[name])
+    for (const name of this.#texts) {
+      const value = copy[name]
+      if (Array.isArray(value)) copy[name] = value.map(convert)
+      else if (value !== undefined) copy[name] = convert(value)
+    }
     for (const [name, child] of this.#children) {
       const value = copy[name]
       if (Array.isArray(value)) copy[name] = value.map(one => child.#converted(one, convert))

@@ -16,15 +16,26 @@ import type { RealTime } from './mover/real-time.js'
 import { RingPool } from './mover/ring-pool.js'
 import { checkRing, ringBytesOf } from './protocol/chunk-plan.js'
 import { briefly } from './protocol/failure.js'
-import { GET_PRIVATE_DATA, TRANSFER_PORT, TREE_PRIVATE_DATA } from './protocol/messages.js'
+import {
+  FETCH_PRIVATE_DATA,
+  GET_PRIVATE_DATA,
+  TRANSFER_PORT,
+  TREE_PRIVATE_DATA,
+} from './protocol/messages.js'
 import { Attempts } from './session/attempts.js'
-import { newReceiveSession, newServeSession, newTreeReceiveSession } from './session/new-session.js'
+import {
+  newReceiveSession,
+  newServeSession,
+  newTreeReceiveSession,
+  newTreeServeSession,
+} from './session/new-session.js'
 import type { PassiveOutcome, PassiveSession } from './session/passive-session.js'
 import { Places } from './session/places.js'
 import { ActiveTransfer } from './task/active-transfer.js'
 import { withAdvice } from './task/advice.js'
 import { Gauges } from './task/gauges.js'
 import { type GetOptions, GetTask } from './task/get-task.js'
+import { type GetTreeOptions, GetTreeTask } from './task/get-tree-task.js'
 import { peerName } from './task/resolve.js'
 import { type SendOptions, SendTask } from './task/send-task.js'
 import { type SendTreeOptions, SendTreeTask } from './task/send-tree-task.js'
@@ -165,12 +176,19 @@ export class TransferService implements Listener {
     return await this.#run('get', task, options, signal, onStarted)
   }
 
+  /** Gets files and folders of another host over one connection, in the same manner. */
+  async getTree(options: GetTreeOptions, signal: AbortSignal, onStarted: OnStarted): Promise<TransferResult> {
+    const { arrivals, chunkBytes, slots } = this.#config
+    const task = await GetTreeTask.open(options, this.#common('get'), { arrivals, chunkBytes, slots })
+    return await this.#run('get', task, options, signal, onStarted)
+  }
+
   /** A connection that may come to nothing: it is a transfer once it is established, and only then takes a place. */
   accept(_now: Nanos, request: ConnectionRequest): ConnectionHandler {
     if (this.#closing) throw new WeirError('WEIR_REJECTED', SHUTTING_DOWN)
     const wish = wishOf(request)
-    const direction = wish === 'get' ? 'serve' : 'receive'
-    const session = this.#passive(direction, wish === 'tree')
+    const { direction } = wish
+    const session = this.#passive(wish)
     const peer = request.remote.toString()
     void session.begun.then(established => {
       if (established) this.#onPassiveBegun(direction, peer, session)
@@ -232,7 +250,7 @@ export class TransferService implements Listener {
 
   async #run(
     direction: 'send' | 'get',
-    task: SendTask | SendTreeTask | GetTask,
+    task: SendTask | SendTreeTask | GetTask | GetTreeTask,
     { host, port = 0, retries = 0 }: TaskOptions,
     signal: AbortSignal,
     onStarted: OnStarted,
@@ -274,11 +292,14 @@ export class TransferService implements Listener {
     }
   }
 
-  #passive(direction: 'receive' | 'serve', isTree: boolean): PassiveSession {
+  #passive({ direction, isTree }: PassiveWish): PassiveSession {
     const { verbs, time, store, share, trees, chunkBytes, slots } = this.#config
     const places = this.#places[direction]
     const common = { verbs, time, rings: this.#rings[direction], attempts: this.#attempts, places }
-    if (direction === 'serve') return newServeSession({ ...common, files: share })
+    if (direction === 'serve') {
+      const config = { ...common, files: share }
+      return isTree ? newTreeServeSession(config) : newServeSession(config)
+    }
     if (isTree) return newTreeReceiveSession({ ...common, trees, chunkBytes, slots })
     return newReceiveSession({ ...common, store, chunkBytes, slots })
   }
@@ -316,11 +337,17 @@ export class TransferService implements Listener {
   }
 }
 
+interface PassiveWish {
+  direction: 'receive' | 'serve'
+  isTree: boolean
+}
+
 /** What the connecting end wants, from its private data. Throws WEIR_REJECTED for what is not known here. */
-function wishOf({ privateData }: ConnectionRequest): 'send' | 'get' | 'tree' {
+function wishOf({ privateData }: ConnectionRequest): PassiveWish {
   const [first, ...more] = privateData
-  if (first === undefined) return 'send'
-  if (more.length === 0 && first === GET_PRIVATE_DATA[0]) return 'get'
-  if (more.length === 0 && first === TREE_PRIVATE_DATA[0]) return 'tree'
+  if (first === undefined) return { direction: 'receive', isTree: false }
+  if (more.length === 0 && first === GET_PRIVATE_DATA[0]) return { direction: 'serve', isTree: false }
+  if (more.length === 0 && first === TREE_PRIVATE_DATA[0]) return { direction: 'receive', isTree: true }
+  if (more.length === 0 && first === FETCH_PRIVATE_DATA[0]) return { direction: 'serve', isTree: true }
   throw new WeirError('WEIR_REJECTED', 'this daemon does not know such transfers')
 }

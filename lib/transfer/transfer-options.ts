@@ -38,20 +38,20 @@ export const LINKS = {
   kind: 'choice',
   choices: ['refuse', 'skip'],
   default: 'refuse',
-  doc: 'what to do with symbolic links that lead out of the folder that is sent; others arrive as links',
+  doc: 'what to do with symbolic links that lead out of the folder that moves; others arrive as links',
   command: { flag: '--links <what>' },
 } as const satisfies CommandOption
 
 export const EXCLUDE = {
   name: 'exclude',
   kind: 'text',
-  doc: 'leave out what matches: a name at any depth, or with a slash a path in the folder that is sent',
+  doc: 'leave out what matches: a name at any depth, or with a slash a path in the folder that moves',
   command: { flag: '--exclude <glob>', several: true },
 } as const satisfies CommandOption
 
 export const INCLUDE = {
   name: 'include',
   kind: 'text',
-  doc: 'send what matches although --exclude does; without --exclude: nothing else',
+  doc: 'take what matches although --exclude does; without --exclude: nothing else',
   command: { flag: '--include <glob>', several: true },
 } as const satisfies CommandOption

@@ -22,7 +22,7 @@ const tree = {
   tree: { version: 1, directory: '', overwrite: false, transfer: new Uint8Array() },
 } as const
 const entries = (list: TreeEntry[], last: boolean) =>
-  ({ body: 'entries', entries: { entries: list, last } }) as const
+  ({ body: 'entries', entries: { entries: list, last, skipped: 0 } }) as const
 
 t.test('names and numbers that lead elsewhere', async t => {
   const wrong: Partial<TreeEntry>[] = [

@@ -242,6 +242,7 @@ const MOVING = {
 t.test('a transfer: how it goes, and what it waits for when its connection is lost', async t => {
   const words = (progress: Progress) => howItGoes(progress).map(({ text }) => text)
   t.same(words(MOVING), ['40Mbps', '2s left', '1MB of 11MB', 'queue 5KB', 'retransmitted 1.234KB', 'cubic'])
+  t.same(words({ ...MOVING, rttNs: 1_234_567 }).slice(-2), ['cubic', 'RTT 1.235ms'])
   t.same(words({ ...MOVING, state: 'waiting', retry: 1, retryInMs: 1400 }), [
     'connection lost; trying again in 2 s (1 of 3)',
   ])

@@ -12,6 +12,14 @@ t.test('a host, a port and a path', async t => {
     ['h:4791/', 'h', 0, '4791/'],
     ['h:2024/may', 'h', 0, '2024/may'],
     ['h:123456', 'h', 0, '123456'],
+    ['h:2024.csv', 'h', 0, '2024.csv'],
+    ['h:4791', 'h', 4791, ''],
+    ['h:4791:', 'h', 4791, ''],
+    ['h:4791:d/e', 'h', 4791, 'd/e'],
+    ['h:4791:80', 'h', 4791, '80'],
+    ['10.0.0.1:5791:a:b', '10.0.0.1', 5791, 'a:b'],
+    ['[::1]:5791', '::1', 5791, ''],
+    ['[::1]:5791:a', '::1', 5791, 'a'],
     ['::1', '::1', 0, ''],
     ['[::1]', '::1', 0, ''],
     ['[fe80::1]:a', 'fe80::1', 0, 'a'],
@@ -30,7 +38,7 @@ t.test('a host, a port and a path', async t => {
   }
 })
 
-t.test('what could be meant as a port is refused, with how to say each', async t => {
+t.test('what is no port, and what is no host, is refused with how to say it', async t => {
   const refusal = (text: string) => {
     try {
       return parseHostPath(text, 'a host is expected').host
@@ -38,8 +46,8 @@ t.test('what could be meant as a port is refused, with how to say each', async t
       return (error as Error).message
     }
   }
-  t.match(refusal('h:4791'), 'write h --port 4791, or weir://h:4791, for the port, and h:./4791 for the path')
-  t.match(refusal('[::1]:4791:d/e'), 'write [::1]:d/e --port 4791, or weir://[::1]:4791/d/e, for the port')
+  for (const port of ['0', '65535', '99999'])
+    t.match(refusal(`h:${port}`), `a whole number from 1 to 65534; for the path write h:./${port}`)
   t.match(refusal('weir://h:x/a'), 'the port of "weir://h:x/a" is a whole number from 1 to 65534')
   t.match(refusal('weir://h:0'), 'from 1 to 65534')
   t.match(refusal('weir://h/a%'), '%25')
@@ -49,6 +57,8 @@ t.test('what could be meant as a port is refused, with how to say each', async t
   t.same(parseHostPath('weir://h:5791', '', 5791).port, 5791)
   t.throws(() => parseHost('h:a'), { message: /names a path: a host alone is expected/ })
   t.same(parseHost('weir://h:5791'), { host: 'h', port: 5791 })
+  t.same(parseHost('[::1]:5791'), { host: '::1', port: 5791 })
+  t.throws(() => parseHostPath('h:5791', '', 5792), { message: /names port 5791, --port is 5792/ })
 })
 
 t.test('which arguments of get name a host', async t => {

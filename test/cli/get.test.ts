@@ -1,6 +1,6 @@
 /** `weir get` as a user runs it: processes, real sockets on loopback. get.long.test.ts interrupts it. */
 import { createHash, randomBytes } from 'node:crypto'
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import type { TransferReport } from '../../bin/commands/transfer.js'
@@ -39,14 +39,28 @@ t.test('files arrive, and the report says so', { buffered: true }, async t => {
   t.equal(stderr, '', 'nothing but the report is said')
   const report = JSON.parse(stdout) as TransferReport
   t.equal(report.bytes, 3_000_006)
-  for (const [i, [name, content]] of Object.entries(contents).entries()) {
-    const path = join(folder, 'to', name.split('/').at(-1)!)
-    t.same(readFileSync(path), content)
-    const hex = createHash('sha256').update(content).digest('hex')
-    const expected = { file: name, host: server.address, path, bytes: content.length, digest: { hex } }
-    t.match(report.files[i], expected)
-    t.ok(report.files[i]!.baseRttNs > 0 && report.files[i]!.goodputBps >= 0)
+  const to = join(folder, 'to')
+  for (const [name, content] of Object.entries(contents)) {
+    t.same(readFileSync(join(to, name.split('/').at(-1)!)), content)
   }
+  const hex = createHash('sha256')
+    .update(Buffer.concat(Object.values(contents)))
+    .digest('hex')
+  const tree = { files: 3, movedFiles: 3, folders: 0, links: 0, skipped: 0 }
+  t.match(report.files, [{ host: server.address, path: to, bytes: 3_000_006, digest: { hex }, tree }])
+  t.ok(report.files[0]!.baseRttNs > 0 && report.files[0]!.goodputBps >= 0)
+
+  const one = await got(here, [`${server.address}:sub/a.bin`, 'b.bin'], folder)
+  t.equal(one.code, 0, one.stderr)
+  t.same(readFileSync(join(folder, 'b.bin')), contents['sub/a.bin'], 'one file gets its new name')
+  for (const source of ['sub', 'su*', 'sub/']) {
+    const { code, stderr } = await got(here, [`${server.address}:${source}`, `as-${source.length}`], folder)
+    t.equal(code, 0, stderr)
+  }
+  const quiet = await got(here, ['-q', `${server.address}:4791:empty`, 'quiet'], folder)
+  t.match(quiet, { code: 0, stdout: '', stderr: '' })
+  t.equal(readFileSync(join(folder, 'quiet')).length, 0)
+  for (const path of ['as-3/sub', 'as-4']) t.same(readdirSync(join(folder, path)), ['a.bin'])
 
   const missing = await got(here, [`${server.address}:nothing`, '--json'], folder)
   t.equal(missing.code, 1)
@@ -54,7 +68,7 @@ t.test('files arrive, and the report says so', { buffered: true }, async t => {
   const client = await connectDaemon(server.socket)
   t.match(await client.status(), {
     share: server.share,
-    sentBytes: 3_000_006,
+    sentBytes: 15_000_010,
     receivedBytes: 0,
     transfers: 0,
   })

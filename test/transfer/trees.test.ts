@@ -158,7 +158,7 @@ t.test('a file that is gone, or that a link has replaced, is named', async t => 
     const number = tree.list.entries.findIndex(entry => entry.name === name) + 1
     const wanted = new WantedFiles(tree.list.entries.length)
     wanted.add(number)
-    const source = new TreeSource(new TreeLayout(tree.list, wanted), file => tree.openFile(file))
+    const source = new TreeSource(new TreeLayout(tree.list, wanted), tree)
     await source.read(new Uint8Array(source.size), 0)
   }
   await read('there')

@@ -17,14 +17,21 @@ export class Arrivals {
   readonly #targets = new Targets()
   readonly #delivered = new Delivered()
   readonly #unsureBytes: number
+  #listFolder = ''
 
   /** @param chunkBytes of the transfers that write here. Default 1 MiB */
   constructor(chunkBytes = 1 << 20) {
     this.#unsureBytes = CHUNKS_UNDER_WAY_MAX * chunkBytes
   }
 
+  /** Real path of the folder that has the list of deliveries; '' = none has. */
+  get listFolder(): string {
+    return this.#listFolder
+  }
+
   /** Remembers deliveries over restarts, in that folder. */
   async keepIn(folder: string): Promise<void> {
+    this.#listFolder = folder
     await this.#delivered.keepIn(folder)
   }
 

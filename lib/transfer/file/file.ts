@@ -1,5 +1,8 @@
 /** What a transfer needs of a file at either end. */
+import type { FileHandle } from 'node:fs/promises'
 import type { Offer } from '../protocol/messages.js'
+import type { TreeList } from '../protocol/tree-list.js'
+import type { Wishes } from '../protocol/wishes.js'
 
 /** The file that is sent. */
 export interface FileSource {
@@ -57,8 +60,21 @@ export interface FileStore {
   open(offer: Offer, user?: FileUser): Promise<FileSink>
 }
 
+/** Files of this machine, listed. */
+export interface ListedTree {
+  readonly list: TreeList
+  /** What was left out: sockets, pipes, devices, and links. */
+  readonly skipped: number
+  /** Opens the file of that number for reading. */
+  openFile(number: number): Promise<FileHandle>
+  /** The same by synchronous calls; returns a descriptor. */
+  openQuickly(number: number): number
+}
+
 /** What others may get. */
 export interface SharedFiles {
   /** Opens the file of that relative path. Throws a TransferFailure to refuse it. */
   open(path: string): Promise<FileSource>
+  /** Lists what is wished for. Throws a TransferFailure to refuse it. @param signal ends it */
+  list(wishes: Wishes, signal: Pick<AbortSignal, 'aborted'>): Promise<ListedTree>
 }

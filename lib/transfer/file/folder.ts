@@ -29,6 +29,7 @@ import {
 import { TransferFailure } from '../protocol/failure.js'
 import { liesIn } from '../protocol/names.js'
 import { fileTime } from './file-time.js'
+import { QuickFolder } from './quick-folder.js'
 
 const DESCRIPTORS = '/proc/self/fd'
 const hasDescriptors = existsSync(DESCRIPTORS)
@@ -68,6 +69,11 @@ export class Folder {
       await handle.close()
       throw error
     }
+  }
+
+  /** Its synchronous calls; null where names are not resolved from its descriptor. */
+  get quick(): QuickFolder | null {
+    return this.#byDescriptor ? new QuickFolder(`${DESCRIPTORS}/${this.#handle.fd}`) : null
   }
 
   /** Opens the folder of that name in this one. A link is followed if it ends in `within`. Throws BAD_NAME. */

@@ -21,19 +21,21 @@ async function renameWithoutReplacing(folder: Folder, from: string, to: string):
   try {
     await folder.link(from, to)
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    if (code === 'EEXIST') {
-      throw new TransferFailure(
-        'EXISTS',
-        'a file of that name has appeared meanwhile: --overwrite replaces it',
-      )
-    }
-    // File systems without hard links: there the check at the offer is all there is.
-    if (code !== 'EPERM' && code !== 'ENOTSUP' && code !== 'ENOSYS' && code !== 'EMLINK') throw error
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') throw nameTaken()
+    if (!hasNoLinks(error)) throw error
     await folder.rename(from, to)
     return
   }
   await folder.removeIfThere(from)
+}
+
+export function nameTaken(): TransferFailure {
+  return new TransferFailure('EXISTS', 'a file of that name has appeared meanwhile: --overwrite replaces it')
+}
+
+/** File systems without hard links: there the check at the offer is all there is. */
+export function hasNoLinks(error: unknown): boolean {
+  return ['EPERM', 'ENOTSUP', 'ENOSYS', 'EMLINK'].includes((error as NodeJS.ErrnoException).code ?? '')
 }
 
 /**
@@ -44,7 +46,11 @@ async function renameWithoutReplacing(folder: Folder, from: string, to: string):
  * one with its size and time that belongs to this user was made by this user.
  */
 export async function checkPlace(folder: Folder, name: string, file: Stats): Promise<Stats | null> {
-  const there = await folder.look(name)
+  return checkIsThat(await folder.look(name), name, file)
+}
+
+/** The same for what was found by the name. */
+export function checkIsThat(there: Stats | null, name: string, file: Stats): Stats | null {
   if (!there || (there.dev === file.dev && there.ino === file.ino)) return there
   const isLikely = there.isFile() && there.dev === file.dev && there.uid === file.uid && there.nlink === 1
   if (isLikely && there.size === file.size && there.mtimeMs === file.mtimeMs) return there

@@ -1,16 +1,17 @@
 /** Files and folders of this machine, listed to be sent. */
-import { constants, type Stats } from 'node:fs'
+import fs, { constants, type Stats } from 'node:fs'
 import type { FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
-import { bytesOf, showBytes } from '../../byte-text.js'
+import { bytesOf, fsPath, showBytes, textOf } from '../../byte-text.js'
 import { WeirError } from '../../errors.js'
 import { whyNotRead } from '../../file-reason.js'
-import { entriesOf, lstat, open, readlink, stat } from '../../fs-by-text.js'
+import { open, stat } from '../../fs-by-text.js'
 import type { TreeEntry } from '../protocol/messages.js'
 import { isPartialName } from '../protocol/names.js'
 import { leadsOut, TreeList } from '../protocol/tree-list.js'
 import { forEachAtOnce } from './at-once.js'
 import { allocatedBytesOf } from './file-source.js'
+import { Folder } from './folder.js'
 
 /** A file or folder that a user has named. */
 export interface TreeRoot {
@@ -22,7 +23,11 @@ export interface TreeRoot {
 
 interface WalkOptions {
   /** Ends the walk with WEIR_CANCELLED. */
-  signal: AbortSignal
+  signal: Pick<AbortSignal, 'aborted'>
+  /** Throws unless a folder or file that lies there, by its real path, may be read. It is open then, so nobody can put another in its place. */
+  checkReal: ((path: string) => void) | null
+  /** A path as whoever asked for the tree reads it. */
+  shown(path: string): string
   /** Leaves symbolic links out that lead out of the tree. Without it they are an error. */
   skipsLinks: boolean
   /** Whether a file that was named, or a path below a folder that was named, is listed. Of a folder that is not, nothing is. */
@@ -33,9 +38,19 @@ interface Found {
   name: string
   path: string
   stat: Stats
+  /** What a symbolic link says. */
+  target: string
 }
 
-const NEVER = new AbortController().signal
+const READ_NO_LINK = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW
+
+const FOR_ITS_USER: WalkOptions = {
+  signal: new AbortController().signal,
+  checkReal: null,
+  shown: path => path,
+  skipsLinks: false,
+  admits: () => true,
+}
 
 export class LocalTree {
   readonly list = new TreeList()
@@ -49,7 +64,7 @@ export class LocalTree {
 
   /** Throws WEIR_NO_FILE for what cannot be read, and WEIR_CANCELLED. */
   static async walk(roots: readonly TreeRoot[], options: Partial<WalkOptions> = {}): Promise<LocalTree> {
-    const tree = new LocalTree({ signal: NEVER, skipsLinks: false, admits: () => true, ...options })
+    const tree = new LocalTree({ ...FOR_ITS_USER, ...options })
     for (const root of roots) await tree.#addRoot(root)
     tree.list.close()
     tree.#inodes.clear()
@@ -62,7 +77,31 @@ export class LocalTree {
 
   /** Opens the file of that number. A link that somebody has put in its place is not followed. */
   async openFile(number: number): Promise<FileHandle> {
-    return await open(this.#pathOf(number), constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW)
+    const handle = await open(this.#pathOf(number), READ_NO_LINK)
+    try {
+      this.#checkOpen(number, handle.fd)
+      return handle
+    } catch (error) {
+      await handle.close()
+      throw error
+    }
+  }
+
+  openQuickly(number: number): number {
+    const fd = fs.openSync(fsPath(this.#pathOf(number)), READ_NO_LINK)
+    try {
+      this.#checkOpen(number, fd)
+      return fd
+    } catch (error) {
+      fs.closeSync(fd)
+      throw error
+    }
+  }
+
+  /** The kernel says where the file lies that is open; elsewhere its path is followed again. */
+  #checkOpen(number: number, fd: number): void {
+    const { checkReal } = this.#options
+    if (checkReal !== null) checkReal(realPathOf(fd, this.#pathOf(number)))
   }
 
   #pathOf(number: number): string {
@@ -74,10 +113,10 @@ export class LocalTree {
 
   /** A link that the user has named is followed. */
   async #addRoot({ path, name }: TreeRoot): Promise<void> {
-    const found = await readable(path, stat(path))
-    if (name !== '') await this.#addNamed({ name, path, stat: found })
+    const found = await this.#readable(path, stat(path))
+    if (name !== '') await this.#addNamed({ name, path, stat: found, target: '' })
     else if (found.isDirectory()) await this.#addContents(path, 0, '', 0)
-    else throw new WeirError('WEIR_NO_FILE', `${path} is no folder`)
+    else throw new WeirError('WEIR_NO_FILE', `${this.#options.shown(path)} is no folder`)
   }
 
   /** Paths that are filtered begin below a folder that was named. */
@@ -86,11 +125,33 @@ export class LocalTree {
     else if (this.#options.admits(found.name, false)) await this.#add(found, 0, '', 0)
   }
 
-  async #namesIn(path: string): Promise<string[]> {
+  /** What is in the folder, in no order. It is looked at from its descriptor. */
+  async #lookInto(path: string): Promise<Found[]> {
+    const folder = await this.#readable(path, Folder.open(path))
+    try {
+      this.#options.checkReal?.(folder.path)
+      const found: Found[] = []
+      const names = await this.#readable(path, this.#namesIn(folder))
+      await forEachAtOnce(names, async name => {
+        this.#checkGoesOn()
+        const own = join(path, name)
+        const stat = await this.#readable(own, folder.look(name))
+        // Somebody has removed it since.
+        if (stat === null) return
+        const target = stat.isSymbolicLink() ? await this.#readable(own, folder.readLink(name)) : ''
+        found.push({ name, path: own, stat, target })
+      })
+      return found
+    } finally {
+      await folder.close()
+    }
+  }
+
+  async #namesIn(folder: Folder): Promise<string[]> {
     const names: string[] = []
-    for await (const { name } of entriesOf(path)) {
+    for await (const { name } of folder.entries()) {
       this.#checkGoesOn()
-      names.push(name)
+      if (!isPartialName(name)) names.push(name)
     }
     return names
   }
@@ -102,14 +163,7 @@ export class LocalTree {
 
   /** In the order of their names, so that the same tree is the same list. */
   async #addContents(path: string, parent: number, below: string, depth: number): Promise<void> {
-    const found: Found[] = []
-    const names = await readable(path, this.#namesIn(path))
-    await forEachAtOnce(names, async name => {
-      if (isPartialName(name)) return
-      this.#checkGoesOn()
-      const own = join(path, name)
-      found.push({ name, path: own, stat: await readable(own, lstat(own)) })
-    })
+    const found = await this.#lookInto(path)
     found.sort((a, b) => Buffer.compare(bytesOf(a.name), bytesOf(b.name)))
     for (const one of found) {
       this.#checkGoesOn()
@@ -120,8 +174,9 @@ export class LocalTree {
   }
 
   /** @param inside what paths of things in it begin with */
-  async #add({ name, path, stat }: Found, parent: number, inside: string, depth: number): Promise<void> {
-    const entry = await this.#entryOf(name, path, stat, parent, depth)
+  async #add(found: Found, parent: number, inside: string, depth: number): Promise<void> {
+    const { path, stat } = found
+    const entry = this.#entryOf(found, parent, depth)
     if (entry === null) {
       this.skipped++
       return
@@ -133,13 +188,7 @@ export class LocalTree {
   }
 
   /** Null for what is left out. */
-  async #entryOf(
-    name: string,
-    path: string,
-    stat: Stats,
-    parent: number,
-    depth: number,
-  ): Promise<TreeEntry | null> {
+  #entryOf({ name, stat, target }: Found, parent: number, depth: number): TreeEntry | null {
     const mode = stat.mode & 0o777
     const same = {
       name,
@@ -153,7 +202,6 @@ export class LocalTree {
     }
     if (stat.isDirectory()) return { ...same, kind: 'FOLDER' }
     if (stat.isSymbolicLink()) {
-      const target = await readable(path, readlink(path))
       if (this.#options.skipsLinks && leadsOut(target, depth)) return null
       return { ...same, kind: 'SYMBOLIC_LINK', mode: 0, target }
     }
@@ -162,13 +210,22 @@ export class LocalTree {
     if (sameAs > 0) return { ...same, kind: 'HARD_LINK', sameAs }
     return { ...same, kind: 'FILE', size: stat.size, allocatedBytes: allocatedBytesOf(stat) }
   }
+
+  async #readable<T>(path: string, result: Promise<T>): Promise<T> {
+    try {
+      return await result
+    } catch (cause) {
+      if (cause instanceof WeirError) throw cause
+      const text = `cannot read ${showBytes(this.#options.shown(path))}: ${whyNotRead(cause)}`
+      throw new WeirError('WEIR_NO_FILE', text, { cause })
+    }
+  }
 }
 
-async function readable<T>(path: string, result: Promise<T>): Promise<T> {
+function realPathOf(fd: number, path: string): string {
   try {
-    return await result
-  } catch (cause) {
-    if (cause instanceof WeirError) throw cause
-    throw new WeirError('WEIR_NO_FILE', `cannot read ${showBytes(path)}: ${whyNotRead(cause)}`, { cause })
+    return textOf(fs.readlinkSync(`/proc/self/fd/${fd}`, 'buffer'))
+  } catch {
+    return textOf(fs.realpathSync(fsPath(path), 'buffer'))
   }
 }

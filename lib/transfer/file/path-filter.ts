@@ -4,8 +4,12 @@
  */
 import picomatch from 'picomatch'
 import { WeirError } from '../../errors.js'
+import { pathMatcher } from '../protocol/glob.js'
 
 type Matches = (path: string, isFolder: boolean) => boolean
+
+/** What a glob means for names and paths. Throws if it means nothing. */
+type Compile = (glob: string) => (path: string) => boolean
 
 /** Globs of a command, and bytes of one: matching costs time for each file. */
 const GLOBS_MAX = 100
@@ -15,17 +19,33 @@ const GLOB_BYTES_MAX = 1000
  * A path is left out if a glob of `exclude` matches it, unless one of `include` does. With `include` alone only files that it matches
  * are sent. Throws WEIR_BAD_ARGUMENT.
  */
-export function pathFilter(exclude: readonly string[], include: readonly string[]): Matches {
+export function pathFilter(
+  exclude: readonly string[],
+  include: readonly string[],
+  compile: Compile = byPicomatch,
+): Matches {
   if (exclude.length + include.length > GLOBS_MAX) {
     throw new WeirError('WEIR_BAD_ARGUMENT', `more than ${GLOBS_MAX} globs: give fewer, or name folders`)
   }
-  const [out, back] = [exclude.map(globOf), include.map(globOf)]
+  const [out, back] = [exclude, include].map(globs => globs.map(glob => globOf(glob, compile))) as [
+    Matches[],
+    Matches[],
+  ]
   const isOnly = out.length === 0 && back.length > 0
   return (path, isFolder) => {
     if (back.some(matches => matches(path, isFolder))) return true
     if (isOnly) return isFolder || isBelow(path, back)
     return !out.some(matches => matches(path, isFolder))
   }
+}
+
+/** The same by globs of another host, whose cost is bounded: see glob.ts. */
+export function foreignPathFilter(exclude: readonly string[], include: readonly string[]): Matches {
+  return pathFilter(exclude, include, pathMatcher)
+}
+
+function byPicomatch(glob: string): (path: string) => boolean {
+  return picomatch(glob, { dot: true })
 }
 
 /** All that is in a folder that a glob matches. */
@@ -36,7 +56,7 @@ function isBelow(path: string, globs: readonly Matches[]): boolean {
   return false
 }
 
-function globOf(glob: string): Matches {
+function globOf(glob: string, compile: Compile): Matches {
   if (glob === '' || glob === '/' || glob.length > GLOB_BYTES_MAX) {
     throw new WeirError('WEIR_BAD_ARGUMENT', `a glob has 1 to ${GLOB_BYTES_MAX} characters`)
   }
@@ -51,7 +71,7 @@ function globOf(glob: string): Matches {
   ) {
     throw new WeirError('WEIR_BAD_ARGUMENT', `${glob} matches nothing: write a glob without //, . and ..`)
   }
-  const matches = picomatch(bare.replace(/^\//, ''), { dot: true })
+  const matches = compile(bare.replace(/^\//, ''))
   return (path, isFolder) => {
     if (forFolders && !isFolder) return false
     return matches(hasSlash ? path : path.slice(path.lastIndexOf('/') + 1))

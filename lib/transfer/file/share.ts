@@ -4,14 +4,18 @@
  * what has been opened.
  */
 import { constants } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join, relative } from 'node:path'
 import { WeirError } from '../../errors.js'
 import { whyNotWritten } from '../../file-reason.js'
 import { access, realpath, stat } from '../../fs-by-text.js'
 import { TransferFailure } from '../protocol/failure.js'
-import { checkNotList, directoryComponents, liesIn } from '../protocol/names.js'
-import type { FileSource, SharedFiles } from './file.js'
+import { checkNotList, DELIVERED_NAME, directoryComponents, liesIn } from '../protocol/names.js'
+import { isContents, type Wishes } from '../protocol/wishes.js'
+import type { FileSource, ListedTree, SharedFiles } from './file.js'
 import { type LocalSource, openRegular } from './file-source.js'
+import { LocalTree, type TreeRoot } from './local-tree.js'
+import { foreignPathFilter } from './path-filter.js'
+import { ShareGlobs } from './share-globs.js'
 
 export class Share implements SharedFiles {
   /** Real path of the folder. */
@@ -55,17 +59,61 @@ export class Share implements SharedFiles {
     }
   }
 
+  async list({ paths, exclude, include, skipLinks }: Wishes, signal: Signal): Promise<ListedTree> {
+    try {
+      const chosen = foreignPathFilter(exclude, include)
+      const admits = (path: string, isFolder: boolean) =>
+        !basename(path).startsWith(DELIVERED_NAME) && chosen(path, isFolder)
+      const globs = new ShareGlobs(this.folder, signal)
+      const roots: TreeRoot[] = []
+      for (const path of paths) for (const root of await this.#rootsOf(path, globs)) roots.push(root)
+      const shown = (path: string) => `"${relative(this.folder, path)}"`
+      const checkReal = (path: string) => this.#check(path, relative(this.folder, path))
+      return await LocalTree.walk(roots, { skipsLinks: skipLinks, admits, signal, shown, checkReal })
+    } catch (error) {
+      throw refusalOfTree(error)
+    }
+  }
+
+  /** As with a file, links are followed that end inside. */
+  async #rootsOf(path: string, globs: ShareGlobs): Promise<TreeRoot[]> {
+    const components = directoryComponents(path, 'the share')
+    for (const name of components) checkNotList(name)
+    const rootOf = (real: string, name: string) => {
+      this.#check(real, path)
+      return { path: real, name: isContents(path) ? '' : name }
+    }
+    try {
+      const real = await realpath(join(this.folder, ...components))
+      return [rootOf(real, components.at(-1) ?? '')]
+    } catch (error) {
+      if (error instanceof TransferFailure) throw error
+      const found = await globs.expand(components)
+      if (found.length === 0) throw refusalOf(error, path)
+      return found.map(({ real, name }) => rootOf(real, name))
+    }
+  }
+
   #check(real: string, path: string): void {
     if (!liesIn(this.folder, real))
       throw new TransferFailure('NOT_ALLOWED', `"${path}" leads out of the share`)
   }
 }
 
+type Signal = Pick<AbortSignal, 'aborted'>
+
+const refuse = async () => {
+  throw new TransferFailure('NOT_ALLOWED', 'no files are shared there: its daemon runs without --share')
+}
+
 /** When the daemon shares nothing, which is the default. */
-export const NOTHING_SHARED: SharedFiles = {
-  open: async () => {
-    throw new TransferFailure('NOT_ALLOWED', 'no files are shared there: its daemon runs without --share')
-  },
+export const NOTHING_SHARED: SharedFiles = { open: refuse, list: refuse }
+
+/** As the getter hears it: paths in it are those of the share. */
+function refusalOfTree(error: unknown): TransferFailure {
+  if (error instanceof TransferFailure) return error
+  if (!(error instanceof WeirError)) return TransferFailure.from(error, 'cannot list it')
+  return new TransferFailure(error.code === 'WEIR_NO_FILE' ? 'NOT_FOUND' : 'BAD_NAME', error.message)
 }
 
 /** As the getter hears it: nothing about what lies outside. */

@@ -3,22 +3,16 @@
  * long one, of which several chunks carry parts, is a sink of its own (arrivals.ts). Folders are synced, and get their modes and
  * times, at the end.
  */
-import { constants } from 'node:fs'
-import type { FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import { TransferFailure } from '../protocol/failure.js'
 import type { Offer, TreeEntry } from '../protocol/messages.js'
-import { partialName } from '../protocol/names.js'
 import type { Piece, TreeLayout, WantedFiles } from '../protocol/tree-layout.js'
-import { type Arrivals, openPartial } from './arrivals.js'
-import { forEachAtOnce } from './at-once.js'
+import type { Arrivals } from './arrivals.js'
+import { forEachAtOnce, SHORT_FILES_AT_ONCE } from './at-once.js'
 import type { FileSink } from './file.js'
-import { OPEN_MODE } from './file-sink.js'
-import { fileTime } from './file-time.js'
-import type { Folder } from './folder.js'
-import { checkPlace, giveName } from './give-name.js'
-import { dataRuns } from './holes.js'
+import { Haste } from './haste.js'
 import type { OpenFolders } from './open-folders.js'
+import { writeShortFile } from './short-file.js'
 import { makeLinks, settleFolders } from './tree-ends.js'
 
 interface TreeSinkConfig {
@@ -45,6 +39,7 @@ interface LongFile {
 export class TreeSink implements FileSink {
   readonly #config: TreeSinkConfig
   readonly #long = new Map<number, LongFile>()
+  readonly #haste = new Haste()
   #resumeBytes = 0
   #isClosed = false
 
@@ -73,11 +68,12 @@ export class TreeSink implements FileSink {
     const pieces = layout.piecesOf(position, bytes.length)
     // All parts are noted before anything is written, so that a long file is known to be whole only when each of them is in.
     for (const piece of pieces) if (this.#isPart(piece)) this.#noteComing(piece)
-    await forEachAtOnce(pieces, async piece => {
+    const write = async (piece: Piece) => {
       const part = bytes.subarray(piece.at, piece.at + piece.length)
       if (this.#isPart(piece)) await this.#writePart(piece, part)
       else await this.#writeShort(piece.number, part)
-    })
+    }
+    await forEachAtOnce(pieces, write, SHORT_FILES_AT_ONCE)
   }
 
   async readBack(into: Uint8Array, position: number): Promise<void> {
@@ -162,7 +158,7 @@ export class TreeSink implements FileSink {
       await folders.use(entry.parent, async folder => {
         const giveBack = arrivals.take(join(folder.path, entry.name), this.#shown(number))
         try {
-          await writeWhole(folder, entry, bytes, overwrite)
+          await writeShortFile(folder, entry, bytes, overwrite, this.#haste)
         } finally {
           giveBack()
         }
@@ -176,50 +172,6 @@ export class TreeSink implements FileSink {
     const { shownPath, layout } = this.#config
     return join(shownPath, layout.list.pathOf(number))
   }
-}
-
-async function writeWhole(
-  folder: Folder,
-  entry: TreeEntry,
-  bytes: Uint8Array,
-  overwrite: boolean,
-): Promise<void> {
-  const partial = partialName(entry)
-  const handle = await openFresh(folder, partial)
-  try {
-    await writeBytes(handle, bytes, entry)
-    await handle.chmod(entry.mode & 0o777)
-    await handle.utimes(new Date(), fileTime(entry.mtimeMs))
-    await handle.sync()
-    const file = await handle.stat()
-    await giveName(folder, partial, { name: entry.name, overwrite })
-    await checkPlace(folder, entry.name, file)
-  } catch (error) {
-    await folder.removeIfThere(partial).catch(() => {})
-    throw error
-  } finally {
-    await handle.close()
-  }
-}
-
-/** A daemon that was killed may have left one. */
-async function openFresh(folder: Folder, partial: string): Promise<FileHandle> {
-  try {
-    return await folder.openFile(partial, constants.O_RDWR | constants.O_CREAT | constants.O_EXCL, OPEN_MODE)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-  }
-  await folder.removeIfThere(partial)
-  return await openPartial(folder, partial)
-}
-
-async function writeBytes(handle: FileHandle, bytes: Uint8Array, entry: TreeEntry): Promise<void> {
-  const isSparse = entry.allocatedBytes > 0
-  const runs = isSparse ? dataRuns(bytes, 0) : [{ from: 0, to: bytes.length }]
-  for (const { from, to } of runs) {
-    for (let at = from; at < to; ) at += (await handle.write(bytes, at, to - at, at)).bytesWritten
-  }
-  if (isSparse) await handle.truncate(bytes.length)
 }
 
 function offerOf({ name, size, mode, mtimeMs, allocatedBytes }: TreeEntry, overwrite: boolean): Offer {

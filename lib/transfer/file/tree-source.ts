@@ -1,10 +1,14 @@
 /** The wanted files of a tree of this machine, one behind the other, as the source of a transfer. */
+import fs, { type Stats } from 'node:fs'
 import type { FileHandle } from 'node:fs/promises'
 import { TransferFailure } from '../protocol/failure.js'
 import type { Piece, TreeLayout } from '../protocol/tree-layout.js'
-import { forEachAtOnce } from './at-once.js'
-import type { FileSource } from './file.js'
+import { forEachAtOnce, SHORT_FILES_AT_ONCE } from './at-once.js'
+import type { FileSource, ListedTree } from './file.js'
 import { readFully } from './file-source.js'
+import { Haste } from './haste.js'
+
+type OpensFiles = Pick<ListedTree, 'openFile' | 'openQuickly'>
 
 /** Long files that stay open between two reads. */
 const OPEN_MAX = 8
@@ -16,18 +20,19 @@ export class TreeSource implements FileSource {
   readonly mode = 0
   readonly mtimeMs = 0
   readonly #layout: TreeLayout
-  readonly #openFile: (number: number) => Promise<FileHandle>
+  readonly #files: OpensFiles
+  readonly #haste = new Haste()
   readonly #open = new Map<number, Promise<FileHandle>>()
 
-  /** @param openFile opens the file of that number for reading */
-  constructor(layout: TreeLayout, openFile: (number: number) => Promise<FileHandle>) {
+  constructor(layout: TreeLayout, files: OpensFiles) {
     this.#layout = layout
     this.size = layout.bytes
-    this.#openFile = openFile
+    this.#files = files
   }
 
   async read(into: Uint8Array, position: number): Promise<void> {
-    await forEachAtOnce(this.#layout.piecesOf(position, into.length), piece => this.#readPiece(into, piece))
+    const pieces = this.#layout.piecesOf(position, into.length)
+    await forEachAtOnce(pieces, piece => this.#readPiece(into, piece), SHORT_FILES_AT_ONCE)
   }
 
   /** Each file is looked at when its end has been read. */
@@ -53,13 +58,31 @@ export class TreeSource implements FileSource {
     const { number, offset, at, length } = piece
     const { size } = this.#layout.list.of(number)
     const bytes = into.subarray(at, at + length)
+    if (length === size && this.#haste.pays) {
+      await this.#readQuickly(number, bytes)
+      return
+    }
     const isShort = length === size
-    const handle = await (isShort ? this.#openFile(number) : this.#longFile(number))
+    const handle = await (isShort ? this.#files.openFile(number) : this.#longFile(number))
     try {
       await readFully(handle, bytes, offset, () => this.#changed(number))
-      if (offset + length === size) await this.#checkUnchanged(number, handle)
+      if (offset + length === size) this.#checkUnchanged(number, await handle.stat())
     } finally {
       if (isShort) await handle.close()
+    }
+  }
+
+  async #readQuickly(number: number, bytes: Uint8Array): Promise<void> {
+    const fd = this.#haste.run(() => this.#files.openQuickly(number))
+    try {
+      for (let at = 0; at < bytes.length; ) {
+        const bytesRead = await readPart(fd, bytes.subarray(at), at)
+        if (bytesRead === 0) throw this.#changed(number)
+        at += bytesRead
+      }
+      this.#checkUnchanged(number, fs.fstatSync(fd))
+    } finally {
+      fs.closeSync(fd)
     }
   }
 
@@ -67,7 +90,7 @@ export class TreeSource implements FileSource {
   async #longFile(number: number): Promise<FileHandle> {
     let handle = this.#open.get(number)
     if (handle === undefined) {
-      handle = this.#openFile(number)
+      handle = this.#files.openFile(number)
       this.#open.set(number, handle)
       for (const [oldest, old] of this.#open) {
         if (this.#open.size <= OPEN_MAX) break
@@ -78,9 +101,8 @@ export class TreeSource implements FileSource {
     return await handle
   }
 
-  async #checkUnchanged(number: number, handle: FileHandle): Promise<void> {
+  #checkUnchanged(number: number, stat: Stats): void {
     const { size, mtimeMs } = this.#layout.list.of(number)
-    const stat = await handle.stat()
     if (!stat.isFile() || stat.size !== size || stat.mtimeMs !== mtimeMs) throw this.#changed(number)
   }
 
@@ -88,6 +110,15 @@ export class TreeSource implements FileSource {
     const path = this.#layout.list.pathOf(number)
     return new TransferFailure('CHANGED', `${path} was modified while it was sent: try again`)
   }
+}
+
+/** Returns how many bytes have been read. */
+async function readPart(fd: number, into: Uint8Array, position: number): Promise<number> {
+  return await new Promise((resolve, reject) => {
+    fs.read(fd, into, 0, into.length, position, (error, bytesRead) =>
+      error ? reject(error) : resolve(bytesRead),
+    )
+  })
 }
 
 async function closeQuietly(handle: Promise<FileHandle>): Promise<void> {

@@ -6,6 +6,7 @@ import type { Completion } from '../../qp/queues/completion-queue.js'
 import type { Nanos } from '../../time/nanos.js'
 import type { TransferMachine } from '../protocol/machine.js'
 import type { DigestKind, SenderFigures, TransferMessage } from '../protocol/messages.js'
+import type { TreeList } from '../protocol/tree-list.js'
 
 export interface Mover {
   readonly machine: TransferMachine
@@ -56,7 +57,7 @@ export interface DeliveredFile {
 }
 
 /** What a tree has. */
-export interface TreeCounts {
+interface TreeCounts {
   files: number
   /** Files of them that were not there yet, or were not the same. */
   movedFiles: number
@@ -65,6 +66,12 @@ export interface TreeCounts {
   links: number
   /** What was left out: sockets, pipes, devices, and links where the user has said so. */
   skipped: number
+}
+
+export function countsOf(list: TreeList, movedFiles: number, skipped: number): TreeCounts {
+  const { files, entries } = list
+  const folders = entries.filter(({ kind }) => kind === 'FOLDER').length
+  return { files, movedFiles, folders, links: entries.length - files - folders, skipped }
 }
 
 /** A mover of the end that another host has asked. */

@@ -22,7 +22,7 @@ import type { TransferEndpoint } from './endpoint.js'
 import type { PassiveMover, PassiveMoverHost } from './mover.js'
 
 export interface ServeMoverConfig {
-  files: SharedFiles
+  files: Pick<SharedFiles, 'open'>
 }
 
 export class ServeMover implements PassiveMover {
@@ -30,7 +30,7 @@ export class ServeMover implements PassiveMover {
   readonly peerRole = 'getter'
   /** This end has nothing but messages in flight. */
   readonly awaitsTransport = false
-  readonly #files: SharedFiles
+  readonly #files: Pick<SharedFiles, 'open'>
   readonly #endpoint: TransferEndpoint
   readonly #host: PassiveMoverHost
   #source: FileSource | null = null

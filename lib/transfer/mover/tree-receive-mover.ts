@@ -4,15 +4,13 @@ import type { Nanos } from '../../time/nanos.js'
 import type { TreeFolders } from '../file/tree-place.js'
 import { TreeStore } from '../file/tree-store.js'
 import type { TransferMachine } from '../protocol/machine.js'
-import { MESSAGE_BYTES_MAX, type SenderFigures, type TransferMessage } from '../protocol/messages.js'
-import { TreeLayout, type WantedFiles } from '../protocol/tree-layout.js'
+import type { SenderFigures, TransferMessage } from '../protocol/messages.js'
+import { TreeLayout } from '../protocol/tree-layout.js'
 import { TreeChooserMachine } from '../protocol/tree-machines.js'
 import type { TransferEndpoint } from './endpoint.js'
 import type { PassiveMover, PassiveMoverHost } from './mover.js'
 import { ReceiveMover } from './receive-mover.js'
-
-/** What a message has beside its bits. */
-const HEAD_BYTES = 32
+import { sayWanted } from './wanted-messages.js'
 
 export interface TreeReceiveMoverConfig {
   trees: TreeFolders
@@ -111,16 +109,6 @@ export class TreeReceiveMover implements PassiveMover {
     this.#body = new ReceiveMover({ store, chunkBytes, slots }, this.#endpoint, this.#host)
     this.#chooser.onChosen()
     this.#host.onProgress(this.#endpoint.now())
-    this.#sayWanted(store.wanted)
-  }
-
-  #sayWanted({ bits, first }: WantedFiles): void {
-    const most = MESSAGE_BYTES_MAX - HEAD_BYTES
-    for (let at = 0; ; at += most) {
-      const last = at + most >= bits.length
-      const wanted = { bits: bits.subarray(at, at + most), first: last ? first : 0, last }
-      this.#endpoint.say({ body: 'wanted', wanted })
-      if (last) return
-    }
+    sayWanted(this.#endpoint, store.wanted)
   }
 }

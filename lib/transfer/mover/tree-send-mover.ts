@@ -5,22 +5,13 @@ import type { LocalTree } from '../file/local-tree.js'
 import { TreeSource } from '../file/tree-source.js'
 import type { Digest } from '../protocol/digest.js'
 import type { TransferMachine } from '../protocol/machine.js'
-import {
-  MESSAGE_BYTES_MAX,
-  type SenderFigures,
-  TRANSFER_VERSION,
-  type TransferMessage,
-  type TreeEntry,
-} from '../protocol/messages.js'
+import { type SenderFigures, TRANSFER_VERSION, type TransferMessage } from '../protocol/messages.js'
 import { TreeLayout } from '../protocol/tree-layout.js'
-import { entryBytes } from '../protocol/tree-list.js'
 import { TreeTellerMachine } from '../protocol/tree-machines.js'
 import type { TransferEndpoint } from './endpoint.js'
-import type { ActiveMover, DeliveredFile, MoverHost, TreeCounts } from './mover.js'
+import { EntryMessages } from './entry-messages.js'
+import { type ActiveMover, countsOf, type DeliveredFile, type MoverHost } from './mover.js'
 import { SendMover } from './send-mover.js'
-
-/** What a message has beside its entries. */
-const HEAD_BYTES = 16
 
 export interface TreeSendMoverConfig {
   tree: LocalTree
@@ -40,8 +31,7 @@ export class TreeSendMover implements ActiveMover {
   readonly #endpoint: TransferEndpoint
   readonly #host: MoverHost
   readonly #teller: TreeTellerMachine
-  /** Entries that have been handed over. */
-  #listed = 0
+  readonly #entries: EntryMessages
   #layout: TreeLayout | null = null
   #source: TreeSource | null = null
   /** Null before the receiver has said what it wants. */
@@ -52,6 +42,7 @@ export class TreeSendMover implements ActiveMover {
     this.#endpoint = endpoint
     this.#host = host
     this.#teller = new TreeTellerMachine(config.tree.list, config.peer)
+    this.#entries = new EntryMessages(config.tree, endpoint.channel)
   }
 
   get machine(): TransferMachine {
@@ -120,7 +111,8 @@ export class TreeSendMover implements ActiveMover {
   }
 
   delivered(): DeliveredFile {
-    const tree = this.#counts()
+    const { list, skipped } = this.#config.tree
+    const tree = countsOf(list, this.#layout!.order.length, skipped)
     return { ...this.#body!.delivered(), bytes: this.sizeBytes, tree }
   }
 
@@ -139,39 +131,16 @@ export class TreeSendMover implements ActiveMover {
     return this.sizeBytes - this.#layout!.bytes
   }
 
-  /** As many messages as may go, each as full as can be. */
   #sayEntries(now: Nanos): void {
-    const { entries } = this.#config.tree.list
-    const { channel } = this.#endpoint
-    while (this.#teller.state === 'listing' && channel.hasRoom) {
-      const next: TreeEntry[] = []
-      let bytes = HEAD_BYTES
-      for (let entry = entries[this.#listed]; entry; entry = entries[this.#listed]) {
-        bytes += entryBytes(entry)
-        if (bytes > MESSAGE_BYTES_MAX) break
-        next.push(entry)
-        this.#listed++
-      }
-      const last = this.#listed === entries.length
-      channel.send(now, { body: 'entries', entries: { entries: next, last } })
-      if (last) this.#teller.onListed()
-    }
+    if (this.#teller.state === 'listing' && this.#entries.send(now)) this.#teller.onListed()
   }
 
   #begin(now: Nanos): void {
     const { tree, digest, peer, overwrite } = this.#config
     this.#layout = new TreeLayout(tree.list, this.#teller.wanted!)
-    this.#source = new TreeSource(this.#layout, number => tree.openFile(number))
+    this.#source = new TreeSource(this.#layout, tree)
     const config = { source: this.#source, digest, peer, name: '', directory: '', overwrite }
     this.#body = new SendMover(config, this.#endpoint, this.#host)
     this.#body.greet(now)
-  }
-
-  #counts(): TreeCounts {
-    const { list, skipped } = this.#config.tree
-    const folders = list.entries.filter(({ kind }) => kind === 'FOLDER').length
-    const { files } = list
-    const links = list.entries.length - files - folders
-    return { files, movedFiles: this.#layout!.order.length, folders, links, skipped }
   }
 }

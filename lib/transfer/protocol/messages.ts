@@ -8,6 +8,8 @@ export const TRANSFER_PORT = 4793
 export const GET_PRIVATE_DATA = Uint8Array.of(0x47)
 /** Private data of a connection that is to send a tree. */
 export const TREE_PRIVATE_DATA = Uint8Array.of(0x54)
+/** Private data of a connection that is to get a tree. */
+export const FETCH_PRIVATE_DATA = Uint8Array.of(0x46)
 /** Version of the protocol that this code speaks. */
 export const TRANSFER_VERSION = 1
 /** Longest message, and size of the receives posted for them. */
@@ -155,6 +157,27 @@ export interface TreeEntry {
   sameAs: number
 }
 
+/** Things of the share that a getter wants; lists go on over several messages. */
+export interface Wish {
+  version: number
+  /** Relative to what the server shares; a slash at the end means the contents of the folder. */
+  paths: string[]
+  /** Globs. */
+  exclude: string[]
+  include: string[]
+  skipLinks: boolean
+  /** As in Offer. */
+  transfer: Uint8Array
+  last: boolean
+}
+
+interface Entries {
+  entries: TreeEntry[]
+  last: boolean
+  /** What was left out, in the last message. */
+  skipped: number
+}
+
 interface Wanted {
   /** A bit an entry, the lowest of a byte first. */
   bits: Uint8Array
@@ -178,8 +201,9 @@ export type TransferMessage =
   | { body: 'again'; again: { chunk: number } }
   | { body: 'held'; held: object }
   | { body: 'tree'; tree: Tree }
-  | { body: 'entries'; entries: { entries: TreeEntry[]; last: boolean } }
+  | { body: 'entries'; entries: Entries }
   | { body: 'wanted'; wanted: Wanted }
+  | { body: 'wish'; wish: Wish }
   | { body?: undefined }
 
 const codec = new MessageCodec<TransferMessage>(
@@ -194,6 +218,9 @@ const codec = new MessageCodec<TransferMessage>(
     'Tree.directory',
     'Entry.name',
     'Entry.target',
+    'Wish.paths',
+    'Wish.exclude',
+    'Wish.include',
   ],
 )
 

@@ -6,13 +6,15 @@ import type { WeirError } from '../../errors.js'
 import { unknownVersion } from './failure.js'
 import type { TransferMachine } from './machine.js'
 import { MendedChunks } from './mended.js'
-import { TRANSFER_VERSION, type TransferMessage, type Tree } from './messages.js'
+import { TRANSFER_VERSION, type TransferMessage, type Tree, type Wish } from './messages.js'
 import { TransferState } from './transfer-state.js'
 import { WantedFiles } from './tree-layout.js'
 import { TreeList } from './tree-list.js'
+import { addWish, type Wishes } from './wishes.js'
 
 type TellerState = 'connecting' | 'listing' | 'listed' | 'agreed'
-type ChooserState = 'waiting' | 'listing' | 'choosing' | 'agreed'
+type ChooserState = 'connecting' | 'asked' | 'waiting' | 'listing' | 'choosing' | 'agreed'
+type WishState = 'waiting' | 'opening' | 'agreed'
 
 /** Which messages of the other end are in turn in which state. */
 const TELLER_IN_TURN: Record<TellerState, readonly string[]> = {
@@ -22,9 +24,16 @@ const TELLER_IN_TURN: Record<TellerState, readonly string[]> = {
   agreed: [],
 }
 const CHOOSER_IN_TURN: Record<ChooserState, readonly string[]> = {
+  connecting: [],
+  asked: ['tree', 'refuse', 'fail'],
   waiting: ['tree'],
-  listing: ['entries', 'fail'],
-  choosing: ['fail'],
+  listing: ['entries', 'refuse', 'fail'],
+  choosing: ['refuse', 'fail'],
+  agreed: [],
+}
+const WISH_IN_TURN: Record<WishState, readonly string[]> = {
+  waiting: ['wish', 'fail'],
+  opening: ['fail'],
   agreed: [],
 }
 
@@ -98,9 +107,11 @@ export class TreeChooserMachine implements TransferMachine {
   readonly #turns: TransferState<ChooserState>
   readonly list = new TreeList()
   #tree: Tree | null = null
+  #skipped = 0
 
-  constructor(peer: string) {
-    this.#turns = new TransferState<ChooserState>('waiting', CHOOSER_IN_TURN, peer)
+  /** @param first 'connecting' at an end that asks for the tree */
+  constructor(peer: string, first: 'connecting' | 'waiting' = 'waiting') {
+    this.#turns = new TransferState<ChooserState>(first, CHOOSER_IN_TURN, peer)
   }
 
   get state(): string {
@@ -124,6 +135,17 @@ export class TreeChooserMachine implements TransferMachine {
     return this.#tree
   }
 
+  /** What the other end has left out. */
+  get skipped(): number {
+    return this.#skipped
+  }
+
+  /** The last Wish has been handed over. */
+  onAsked(): void {
+    this.#turns.expect('connecting')
+    this.#turns.enter('asked')
+  }
+
   /** Wanted has been handed over. */
   onChosen(): void {
     this.#turns.expect('choosing')
@@ -144,7 +166,64 @@ export class TreeChooserMachine implements TransferMachine {
         return
       }
       this.list.close()
+      this.#skipped = message.entries.skipped
       this.#turns.enter('choosing')
     }
+  }
+}
+
+/** At the end that a tree is asked of: what is wanted. A `TreeTellerMachine` follows. */
+export class TreeWishMachine implements TransferMachine {
+  /** No chunks move yet. */
+  readonly chunks = { damaged: 0, mended: new MendedChunks() }
+  readonly #turns: TransferState<WishState>
+  readonly #wishes: Wishes = { paths: [], exclude: [], include: [], skipLinks: false }
+  #last: Wish | null = null
+
+  constructor(peer: string) {
+    this.#turns = new TransferState<WishState>('waiting', WISH_IN_TURN, peer)
+  }
+
+  get state(): string {
+    return this.#turns.current
+  }
+
+  get failure(): WeirError | null {
+    return this.#turns.failure
+  }
+
+  get ended(): boolean {
+    return this.#turns.ended
+  }
+
+  fail(failure: WeirError): void {
+    this.#turns.fail(failure)
+  }
+
+  get wishes(): Wishes {
+    return { ...this.#wishes, skipLinks: this.#last?.skipLinks ?? false }
+  }
+
+  /** Name of the transfer; empty before all has been said. */
+  get transfer(): Uint8Array {
+    return this.#last?.transfer ?? new Uint8Array()
+  }
+
+  /** Throws what is wrong with a wish. */
+  onMessage(message: TransferMessage): void {
+    if (!this.#turns.admits(message) || message.body !== 'wish') return
+    const { wish } = message
+    if (wish.version !== TRANSFER_VERSION) {
+      this.fail(unknownVersion(wish.version))
+      return
+    }
+    addWish(this.#wishes, wish)
+    if (!wish.last) {
+      const texts = wish.paths.length + wish.exclude.length + wish.include.length
+      if (texts === 0) this.#turns.violated('an empty part of a wish')
+      return
+    }
+    this.#last = wish
+    this.#turns.enter('opening')
   }
 }

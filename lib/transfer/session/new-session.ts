@@ -4,9 +4,11 @@ import { GetMover, type GetMoverConfig } from '../mover/get-mover.js'
 import { ReceiveMover, type ReceiveMoverConfig } from '../mover/receive-mover.js'
 import { SendMover, type SendMoverConfig } from '../mover/send-mover.js'
 import { ServeMover, type ServeMoverConfig } from '../mover/serve-mover.js'
+import { TreeGetMover, type TreeGetMoverConfig } from '../mover/tree-get-mover.js'
 import { TreeReceiveMover, type TreeReceiveMoverConfig } from '../mover/tree-receive-mover.js'
 import { TreeSendMover, type TreeSendMoverConfig } from '../mover/tree-send-mover.js'
-import { GET_PRIVATE_DATA, TREE_PRIVATE_DATA } from '../protocol/messages.js'
+import { TreeServeMover, type TreeServeMoverConfig } from '../mover/tree-serve-mover.js'
+import { FETCH_PRIVATE_DATA, GET_PRIVATE_DATA, TREE_PRIVATE_DATA } from '../protocol/messages.js'
 import { ActiveSession, type ActiveSessionConfig } from './active-session.js'
 import { PassiveSession, type PassiveSessionConfig } from './passive-session.js'
 
@@ -20,6 +22,8 @@ export type GetSessionConfig = ActiveSessionConfig & GetMoverConfig
 type ReceiveSessionConfig = PassiveSessionConfig & ReceiveMoverConfig
 type TreeSendSessionConfig = ActiveSessionConfig & TreeSendMoverConfig
 type TreeReceiveSessionConfig = PassiveSessionConfig & TreeReceiveMoverConfig
+export type TreeGetSessionConfig = ActiveSessionConfig & TreeGetMoverConfig
+type TreeServeSessionConfig = PassiveSessionConfig & TreeServeMoverConfig
 type ServeSessionConfig = PassiveSessionConfig & ServeMoverConfig
 
 /** Sends a file to another host. Throws WEIR_FULL when no ring is free. */
@@ -51,6 +55,16 @@ export function newGetSession(config: GetSessionConfig): ActiveSession {
   })
 }
 
+/** Gets a tree of another host. */
+export function newTreeGetSession(config: TreeGetSessionConfig): ActiveSession {
+  return new ActiveSession(config, {
+    privateData: FETCH_PRIVATE_DATA,
+    cannot: 'write',
+    being: 'fetched',
+    newMover: (endpoint, host) => new TreeGetMover(config, endpoint, host),
+  })
+}
+
 /** Receives a file that another host sends. */
 export function newReceiveSession(config: ReceiveSessionConfig): PassiveSession {
   return new PassiveSession(config, {
@@ -78,5 +92,15 @@ export function newServeSession(config: ServeSessionConfig): PassiveSession {
     cannot: 'read',
     being: 'served',
     newMover: (endpoint, host) => new ServeMover(config, endpoint, host),
+  })
+}
+
+/** Serves a tree that another host gets. */
+export function newTreeServeSession(config: TreeServeSessionConfig): PassiveSession {
+  return new PassiveSession(config, {
+    receives: SERVER_RECEIVES,
+    cannot: 'read',
+    being: 'served',
+    newMover: (endpoint, host) => new TreeServeMover(config, endpoint, host),
   })
 }

@@ -25,7 +25,7 @@ export interface GetOptions extends TaskOptions {
   nameInFolder?: string
 }
 
-interface Here {
+export interface Here {
   arrivals: Arrivals
   chunkBytes: number
   /** Chunks under way, at most. */

@@ -1,0 +1,158 @@
+/** A tree on its way in, at the end that asked for it: says what it wishes, takes the list, says which files it wants, and gets their contents as one file. */
+import type { Completion } from '../../qp/queues/completion-queue.js'
+import type { Nanos } from '../../time/nanos.js'
+import type { TreePlace } from '../file/tree-place.js'
+import { TreeStore } from '../file/tree-store.js'
+import type { TransferMachine } from '../protocol/machine.js'
+import type { DigestKind, SenderFigures, TransferMessage, Wish } from '../protocol/messages.js'
+import { TreeLayout } from '../protocol/tree-layout.js'
+import { TreeChooserMachine } from '../protocol/tree-machines.js'
+import { checkAsked, type Wishes, wishMessages } from '../protocol/wishes.js'
+import type { TransferEndpoint } from './endpoint.js'
+import { GetMover } from './get-mover.js'
+import { type ActiveMover, countsOf, type DeliveredFile, type MoverHost } from './mover.js'
+import { sayWanted } from './wanted-messages.js'
+
+export interface TreeGetMoverConfig {
+  /** Where the tree goes. */
+  place: TreePlace
+  wishes: Wishes
+  /** Name of the server for messages. */
+  peer: string
+  /** What the tree is called for people. */
+  name: string
+  digestKind: DigestKind
+  overwrite: boolean
+  /** As of GetMoverConfig. */
+  chunkBytes: number
+  slots: number
+  transfer?: Uint8Array
+}
+
+export class TreeGetMover implements ActiveMover {
+  readonly #config: TreeGetMoverConfig
+  readonly #endpoint: TransferEndpoint
+  readonly #host: MoverHost
+  readonly #chooser: TreeChooserMachine
+  /** Messages that have not been handed over. */
+  readonly #toSay: Wish[] = []
+  #layout: TreeLayout | null = null
+  /** Null before this end has said which files it wants. */
+  #body: GetMover | null = null
+
+  constructor(config: TreeGetMoverConfig, endpoint: TransferEndpoint, host: MoverHost) {
+    this.#config = config
+    this.#endpoint = endpoint
+    this.#host = host
+    this.#chooser = new TreeChooserMachine(config.peer, 'connecting')
+  }
+
+  get machine(): TransferMachine {
+    return this.#body?.machine ?? this.#chooser
+  }
+
+  get name(): string {
+    return this.#config.name
+  }
+
+  get sizeBytes(): number {
+    return this.#chooser.list.fileBytes
+  }
+
+  get begun(): boolean {
+    return this.#body?.begun ?? false
+  }
+
+  get resumedBytes(): number {
+    return this.#body ? this.#thereBytes + this.#body.resumedBytes : 0
+  }
+
+  get deliveredBytes(): number {
+    return this.#body ? this.#thereBytes + this.#body.deliveredBytes : 0
+  }
+
+  get fileCounts(): { done: number; total: number } {
+    const { files: total } = this.#chooser.list
+    if (!this.#body || !this.#layout) return { done: 0, total }
+    const moved = this.#layout.filesBefore(this.#body.deliveredBytes)
+    return { done: total - this.#layout.order.length + moved, total }
+  }
+
+  get figures(): SenderFigures | null {
+    return this.#body ? this.#body.figures : this.#endpoint.figures
+  }
+
+  get awaitsTransport(): boolean {
+    return this.#body?.awaitsTransport ?? false
+  }
+
+  greet(now: Nanos): void {
+    const { wishes, transfer = new Uint8Array() } = this.#config
+    this.#toSay.push(...wishMessages(wishes, transfer))
+    this.#sayWishes(now)
+  }
+
+  onMessage(now: Nanos, message: TransferMessage): void {
+    if (this.#body) {
+      this.#body.onMessage(now, message)
+      return
+    }
+    if (message.body !== 'ping') this.#host.onProgress(now)
+    this.#chooser.onMessage(message)
+  }
+
+  onTransferred(now: Nanos, completion: Completion): void {
+    this.#body?.onTransferred(now, completion)
+  }
+
+  advance(now: Nanos): void {
+    if (this.#body) this.#body.advance(now)
+    else this.#sayWishes(now)
+  }
+
+  nextStep(): (() => Promise<void>) | null {
+    if (this.#body) return this.#body.nextStep()
+    return this.#chooser.state === 'choosing' ? () => this.#choose() : null
+  }
+
+  delivered(): DeliveredFile {
+    const { list, skipped } = this.#chooser
+    const tree = countsOf(list, this.#layout!.order.length, skipped)
+    return { ...this.#body!.delivered(), bytes: this.sizeBytes, tree }
+  }
+
+  async close(): Promise<void> {
+    await this.#body?.close()
+  }
+
+  #sayWishes(now: Nanos): void {
+    const { channel } = this.#endpoint
+    while (this.#toSay.length > 0 && channel.hasRoom) {
+      channel.send(now, { body: 'wish', wish: this.#toSay.shift()! })
+      if (this.#toSay.length === 0) this.#chooser.onAsked()
+    }
+  }
+
+  /** Bytes of files that are here already. */
+  get #thereBytes(): number {
+    return this.sizeBytes - this.#layout!.bytes
+  }
+
+  async #choose(): Promise<void> {
+    const { place, wishes, overwrite, peer, digestKind, chunkBytes, slots } = this.#config
+    const { list } = this.#chooser
+    checkAsked(wishes.paths, list)
+    const store = new TreeStore(place, list, overwrite)
+    await store.choose()
+    if (this.#chooser.ended || this.#host.hasEnded) return
+    this.#layout = new TreeLayout(list, store.wanted)
+    const how = { peer, digestKind, overwrite, chunkBytes, slots }
+    const config = { ...how, store, path: '', name: '' }
+    const body = new GetMover(config, this.#endpoint, this.#host)
+    this.#chooser.onChosen()
+    this.#body = body
+    sayWanted(this.#endpoint, store.wanted)
+    body.greet(this.#endpoint.now())
+    this.#endpoint.wake()
+  }
+}
