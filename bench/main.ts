@@ -38,7 +38,7 @@ const BENCHMARKS: Record<string, Benchmark> = {
     load: () => import('./dgram-blast.js'),
   },
   dumbbells: {
-    what: '[--cc NAME] [--virtual]: two flows that meet on a link of 200 Mbit/s under every congestion controller, in virtual time and on veth: completed, mean queues and their order; needs root for veth',
+    what: '[--cc NAME] [--rounds 2] [--virtual]: two flows that meet on a link of 200 Mbit/s under every congestion controller, in virtual time and on veth: completed, mean queues and their order; needs root for veth',
     load: () => import('./dumbbells.js'),
   },
   files: {
