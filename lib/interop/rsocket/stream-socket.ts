@@ -11,14 +11,14 @@ import {
   connectBytes,
   immediateOf,
   numberIn,
+  type PeerMemory,
   readConnect,
-  readTarget,
+  readPeerMemory,
   TARGET_BYTES,
   TARGETS,
-  type Target,
   Word,
   wordOf,
-  writeTarget,
+  writePeerMemory,
 } from './words.js'
 
 /** rstream's own port. */
@@ -65,7 +65,7 @@ class StreamMemory {
     })
   }
 
-  half(n: number): Target {
+  half(n: number): PeerMemory {
     const { address, key } = this.inbox
     return { address: address + RING_AT + n * HALF_BYTES, key, length: HALF_BYTES }
   }
@@ -124,7 +124,7 @@ export class StreamSocket {
     this.#control = viewOf(memory.outbox)
     this.#peer = readConnect(connection.peerPrivateData)
     this.#sentMost = this.#peer.credits
-    writeTarget(this.#list, 0, this.#peer.buffer, true)
+    writePeerMemory(this.#list, 0, this.#peer.buffer, true)
     this.#pumped = this.#pump()
     this.#giveCredits()
   }
@@ -229,16 +229,16 @@ export class StreamSocket {
     if (this.#failure !== null) throw this.#failure
     if (this.#isWritten) throw this.#lost('has ended its stream')
     if (this.#pieces === PIECES || this.#sent === this.#sentMost) return false
-    return readTarget(this.#list, this.#target * TARGET_BYTES, true).length > 0
+    return readPeerMemory(this.#list, this.#target * TARGET_BYTES, true).length > 0
   }
 
   /** Returns how many bytes of a piece have found room. */
   #send(bytes: Uint8Array): number {
     const at = this.#target * TARGET_BYTES
-    const { address, key, length } = readTarget(this.#list, at, true)
+    const { address, key, length } = readPeerMemory(this.#list, at, true)
     const count = Math.min(bytes.length, length)
     // Before the message leaves: its answer may fill the entry anew.
-    writeTarget(this.#list, at, { address: address + count, key, length: length - count }, true)
+    writePeerMemory(this.#list, at, { address: address + count, key, length: length - count }, true)
     if (count === length) this.#target = (this.#target + 1) % TARGETS
     const offset = CONTROLS * TARGET_BYTES + this.#pieceAt * PIECE_BYTES
     this.#memory.outbox.bytes.set(bytes.subarray(0, count), offset)
@@ -254,7 +254,7 @@ export class StreamSocket {
     immediate: number,
     offset: number,
     length: number,
-    to: Omit<Target, 'length'> | null,
+    to: Omit<PeerMemory, 'length'> | null,
   ): void {
     const { outbox: region } = this.#memory
     const { RDMA_WRITE_WITH_IMM: opcode } = WorkOpcode
@@ -278,7 +278,7 @@ export class StreamSocket {
     }
     const { list, isBigEndian } = this.#peer
     const at = this.#controlAt * TARGET_BYTES
-    writeTarget(this.#control, at, this.#memory.half(this.#freeHalf), !isBigEndian)
+    writePeerMemory(this.#control, at, this.#memory.half(this.#freeHalf), !isBigEndian)
     const address = list.address + this.#peerEntry * TARGET_BYTES
     this.#post(CONTROL_ID, immediate, at, TARGET_BYTES, { address, key: list.key })
     this.#controlAt = (this.#controlAt + 1) % CONTROLS

@@ -25,7 +25,7 @@ const BIG_ENDIAN = 0x01
 const AT = { version: 0, flags: 1, credits: 2, list: 8, buffer: 24 } as const
 
 /** Memory of the other end. */
-export interface Target {
+export interface PeerMemory {
   address: number
   key: number
   /** Bytes; of a list entries. */
@@ -36,8 +36,8 @@ interface ConnectWords {
   isBigEndian: boolean
   /** Messages that may be sent before more credits come. */
   credits: number
-  list: Target
-  buffer: Target
+  list: PeerMemory
+  buffer: PeerMemory
 }
 
 export function connectBytes({ credits, list, buffer }: Omit<ConnectWords, 'isBigEndian'>): Uint8Array {
@@ -45,8 +45,8 @@ export function connectBytes({ credits, list, buffer }: Omit<ConnectWords, 'isBi
   const view = new DataView(bytes.buffer)
   view.setUint8(AT.version, VERSION)
   view.setUint16(AT.credits, credits)
-  writeTarget(view, AT.list, list, false)
-  writeTarget(view, AT.buffer, buffer, false)
+  writePeerMemory(view, AT.list, list, false)
+  writePeerMemory(view, AT.buffer, buffer, false)
   return bytes
 }
 
@@ -61,15 +61,15 @@ export function readConnect(bytes: Uint8Array): ConnectWords {
   const words = {
     isBigEndian: (view.getUint8(AT.flags) & BIG_ENDIAN) !== 0,
     credits: view.getUint16(AT.credits),
-    list: readTarget(view, AT.list, false),
-    buffer: readTarget(view, AT.buffer, false),
+    list: readPeerMemory(view, AT.list, false),
+    buffer: readPeerMemory(view, AT.buffer, false),
   }
   if (words.list.length > 0) return words
   throw new WeirError('WEIR_PROTOCOL', 'the peer has no list of targets')
 }
 
 /** Throws WEIR_PROTOCOL for an address of 2^53 or more. */
-export function readTarget(view: DataView, at: number, littleEndian: boolean): Target {
+export function readPeerMemory(view: DataView, at: number, littleEndian: boolean): PeerMemory {
   const address = Number(view.getBigUint64(at, littleEndian))
   if (address > Number.MAX_SAFE_INTEGER)
     throw new WeirError('WEIR_PROTOCOL', "the peer's memory is above 2^53, where that of user space is not")
@@ -80,10 +80,10 @@ export function readTarget(view: DataView, at: number, littleEndian: boolean): T
   }
 }
 
-export function writeTarget(
+export function writePeerMemory(
   view: DataView,
   at: number,
-  { address, key, length }: Target,
+  { address, key, length }: PeerMemory,
   littleEndian: boolean,
 ): void {
   view.setBigUint64(at, BigInt(address), littleEndian)

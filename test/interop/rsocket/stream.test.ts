@@ -6,7 +6,7 @@ import {
   immediateOf,
   numberIn,
   readConnect,
-  readTarget,
+  readPeerMemory,
   Word,
   wordOf,
 } from '../../../lib/interop/rsocket/words.js'
@@ -30,7 +30,7 @@ t.test('what the ends say at connect: struct rs_conn_data, 40 bytes', async t =>
     t.throws(() => readConnect(wrong), { code: 'WEIR_PROTOCOL' })
   const view = new DataView(new ArrayBuffer(16))
   view.setBigUint64(0, 2n ** 60n, true)
-  t.throws(() => readTarget(view, 0, true), { code: 'WEIR_PROTOCOL' })
+  t.throws(() => readPeerMemory(view, 0, true), { code: 'WEIR_PROTOCOL' })
 })
 
 t.test('immediates: three bits say what it is', async t => {
