@@ -62,7 +62,7 @@ const BENCHMARKS: Record<string, Benchmark> = {
     load: () => import('./idle.js'),
   },
   micro: {
-    what: '[PART OF A NAME] [--against DIR] [--rounds 3]: nanoseconds of codecs, checksums, containers, and of two NICs joined in memory',
+    what: '[PART OF A NAME] [--against DIR] [--slices 60]: nanoseconds of codecs, checksums, containers, and of two NICs joined in memory',
     load: () => bundledOr('micro', () => import('./micro.js')),
   },
   rocc: {

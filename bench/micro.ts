@@ -3,60 +3,40 @@
  * the whole NIC without a port.
  */
 import { parseArgs } from 'node:util'
-import { containerOperations } from './micro/container-operations.js'
-import { Joined } from './micro/joined-nics.js'
-import {
-  type Operation,
-  type OperationTime,
-  printTimes,
-  ROUND_MS,
-  timeOperations,
-} from './micro/time-operations.js'
-import { wireOperations } from './micro/wire-operations.js'
+import { type Beside, operationsIn, printBeside, timeBeside } from './micro/beside.js'
+import { chosenOperations } from './micro/operations.js'
+import { type OperationTime, printTimes, ROUND_MS, timeOperations } from './micro/time-operations.js'
 import { stealSince, stealTicks } from './steal.js'
-import type { NamedFigure } from './support/against.js'
+import { checkouts } from './support/checkouts.js'
+import { wholeNumber } from './support/whole-number.js'
+
+export { chosenOperations } from './micro/operations.js'
 
 interface MicroResult {
   benchmark: 'micro'
   stealShare: number | null
-  operations: OperationTime[]
+  operations: OperationTime[] | Beside[]
 }
 
-/** Arguments: a part of the names of the operations to measure. */
-export function run(args: string[], roundMs = ROUND_MS): MicroResult {
+const SLICES = '60'
+
+/** Arguments: a part of the names of the operations to measure; `--against DIR`, `--slices 60`. */
+export async function run(args: string[], roundMs = ROUND_MS): Promise<MicroResult> {
   const { values, positionals: wanted } = parseArgs({
     args,
     allowPositionals: true,
-    options: { json: { type: 'boolean' } },
+    options: { json: { type: 'boolean' }, against: { type: 'string' }, slices: { type: 'string' } },
   })
-  const all = [...wireOperations(), ...containerOperations(), ...protocolOperations()]
-  const chosen = all.filter(({ name }) => wanted.every(part => name.includes(part)))
+  const slices = wholeNumber('--slices', values.slices ?? SLICES)
+  const [, other] = checkouts(values.against)
+  const here = chosenOperations(wanted)
   const steal = stealTicks()
-  const operations = timeOperations(chosen, roundMs)
-  const result: MicroResult = { benchmark: 'micro', stealShare: stealSince(steal), operations }
-  if (!values.json) process.stdout.write(printTimes(operations))
-  return result
-}
-
-/** For `--against`: ns of each operation. */
-export function comparedFigures({ operations }: MicroResult): NamedFigure[] {
-  return operations.map(({ name, ns }) => ({ name: `${name}, ns`, value: ns }))
-}
-
-/** Both ends together: two NICs that are joined in memory. */
-function protocolOperations(): Operation[] {
-  const write = new Joined({ op: 'WRITE', size: 1 << 20 })
-  const read = new Joined({ op: 'READ', size: 1 << 20 })
-  const send = new Joined({ op: 'SEND', size: 64 })
-  return [
-    {
-      name: 'two NICs, WRITE of 1 MiB: a packet of 4 KiB, sent and received',
-      run: count => write.packets(count),
-    },
-    {
-      name: 'two NICs, READ of 1 MiB: a packet of 4 KiB, sent and received',
-      run: count => read.packets(count),
-    },
-    { name: 'two NICs, SEND of 64 bytes: a message', run: count => send.deliver(count) },
-  ]
+  if (other === undefined) {
+    const operations = timeOperations(here, roundMs)
+    if (!values.json) process.stdout.write(printTimes(operations))
+    return { benchmark: 'micro', stealShare: stealSince(steal), operations }
+  }
+  const operations = timeBeside(here, await operationsIn(other.folder, wanted), slices)
+  if (!values.json) process.stdout.write(printBeside(operations, other.folder, slices))
+  return { benchmark: 'micro', stealShare: stealSince(steal), operations }
 }

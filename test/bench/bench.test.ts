@@ -3,11 +3,13 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { existsSync, readdirSync } from 'node:fs'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { dirname, join } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import t from 'tap'
 import { run as runCc } from '../../bench/cc.js'
 import { type HeapCase, run as runHeap } from '../../bench/heap.js'
+import { operationsIn, timeBeside } from '../../bench/micro/beside.js'
+import type { OperationTime } from '../../bench/micro/time-operations.js'
 import { run as runMicro } from '../../bench/micro.js'
 import { run as runNetworks } from '../../bench/networks.js'
 import { compareRuns, isCompared, runIn } from '../../bench/support/against.js'
@@ -16,6 +18,7 @@ import { inRounds } from '../../bench/support/rounds.js'
 import { makeTwoHosts } from '../../bench/support/two-hosts.js'
 import { ccNames } from '../../lib/cc/catalogue.js'
 import { libcFault } from '../../lib/io/linux/libc.js'
+import { packageFile } from '../../lib/package-file.js'
 import { noNamespaces } from '../support/netns.js'
 
 /** CPU time of an operation in a round, ms: too short for exact results. */
@@ -93,6 +96,46 @@ t.test("--against: the options of the comparison are not the benchmark's", async
   t.match(figures, [{ name: 'BTH --frames 5 --json', here: 2, other: 4, ratio: 0.5 }])
 })
 
+t.test('micro: operations that two checkouts have, the same number of each in turn', t => {
+  const runs: [string, number][] = []
+  const operation = (name: string, of: string) => ({
+    name,
+    run: (count: number) => {
+      for (const start = performance.now(); performance.now() < start + 1; );
+      runs.push([of, count])
+    },
+  })
+  const here = [operation('a', 'here'), operation('only here', 'none')]
+  const [a, ...others] = timeBeside(here, [operation('only there', 'none'), operation('a', 'other')], 4)
+  t.same(others, [])
+  t.match(a, { name: 'a', here: Number, other: Number })
+  t.notOk(runs.some(([of]) => of === 'none'))
+  const last = runs.slice(-8)
+  t.same(
+    last.map(([of]) => of),
+    ['here', 'other', 'other', 'here', 'here', 'other', 'other', 'here'],
+  )
+  t.equal(new Set(last.map(([, count]) => count)).size, 1)
+  t.end()
+})
+
+t.test('micro: another checkout has its operations in files, or in a bundle', async t => {
+  const folder = dirname(packageFile('package.json'))
+  const names = (await operationsIn(folder, ['BTH'])).map(({ name }) => name)
+  t.ok(names.includes('BTH: write'))
+  const old = t.testdir({ dist: { bench: { micro: {} } } })
+  for (const part of ['wire-operations', 'container-operations', 'joined-nics'])
+    await writeFile(
+      join(old, 'dist', 'bench', 'micro', `${part}.js`),
+      `export * from ${JSON.stringify(pathToFileURL(join(folder, 'dist', 'bench', 'micro', `${part}.js`)).href)}`,
+    )
+  await writeFile(join(old, 'package.json'), '{"type": "module"}')
+  t.same(
+    (await operationsIn(old, ['BTH'])).map(({ name }) => name),
+    names,
+  )
+})
+
 t.test('help runs nothing', async t => {
   const bench = (...words: string[]) => spawnSync(process.execPath, [MAIN, ...words], { encoding: 'utf8' })
   for (const words of [[], ['--help']]) {
@@ -120,13 +163,13 @@ t.test(
   },
 )
 
-t.test('micro and cc measure something', t => {
-  const micro = runMicro(['BTH', '--json'], ROUND_MS)
+t.test('micro and cc measure something', async t => {
+  const micro = await runMicro(['BTH', '--json'], ROUND_MS)
   t.same(
     micro.operations.map(({ name }) => name),
     ['BTH: write', 'BTH: opcode, QPN, PSN', 'parse a data packet: Ethernet to BTH'],
   )
-  t.ok(micro.operations.every(({ ns, bestNs }) => bestNs > 0 && ns >= bestNs))
+  t.ok((micro.operations as OperationTime[]).every(({ ns, bestNs }) => bestNs > 0 && ns >= bestNs))
   const [name] = ccNames()
   const cc = runCc([name!, '--json'], ROUND_MS)
   t.same(
