@@ -275,7 +275,8 @@ export function missed({ weir, ratio, dropRatio, share, jain }: Judged): string[
 function printed({ networks, rounds, seconds, stealShare }: NetworksResult): string {
   const mbps = (alone: Alone | undefined) => (alone === undefined ? '-' : (alone.goodputBps / 1e6).toFixed(1))
   const drops = (alone: Alone | undefined) =>
-    alone === undefined ? '-' : `${(100 * alone.dropShare).toFixed(2)} %`
+    // Where nothing counts packets their share is not a number.
+    alone === undefined || Number.isNaN(alone.dropShare) ? '-' : `${(100 * alone.dropShare).toFixed(2)} %`
   const number = (value: number | null | undefined) =>
     value === null || value === undefined ? '-' : value.toFixed(2)
   const rows = networks.map(({ name, skipped, weir, cubic, bbr, ratio, share, jain, cubicJain, missed }) => [
