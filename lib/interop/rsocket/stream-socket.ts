@@ -173,8 +173,10 @@ export class StreamSocket {
     }
   }
 
-  /** Resolves when all bytes have been handed over. Throws WEIR_CONNECTION_LOST when they cannot be. */
+  /** Resolves when all bytes have been handed over. Throws WEIR_CONNECTION_LOST when they cannot be, and WEIR_BAD_ARGUMENT for what has no bytes. */
   async write(bytes: Uint8Array): Promise<void> {
+    if (!(bytes instanceof Uint8Array))
+      throw new WeirError('WEIR_BAD_ARGUMENT', 'a stream takes bytes as a Uint8Array or a Buffer')
     for (let at = 0; at < bytes.length; ) {
       while (!this.#maySend()) await this.#news()
       at += this.#send(bytes.subarray(at, at + PIECE_BYTES))

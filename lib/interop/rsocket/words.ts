@@ -19,6 +19,9 @@ export const TARGET_BYTES = 16
 /** Entries of this end's list. */
 export const TARGETS = 2
 
+/** So that what begins there and has as many entries as can be said ends below 2^53. */
+const ADDRESS_MAX = 2 ** 53 - 2 ** 32 * TARGET_BYTES
+
 const VERSION = 1
 const BIG_ENDIAN = 0x01
 
@@ -68,10 +71,10 @@ export function readConnect(bytes: Uint8Array): ConnectWords {
   throw new WeirError('WEIR_PROTOCOL', 'the peer has no list of targets')
 }
 
-/** Throws WEIR_PROTOCOL for an address of 2^53 or more. */
+/** Throws WEIR_PROTOCOL for memory that reaches 2^53, where numbers are not exact. */
 export function readPeerMemory(view: DataView, at: number, littleEndian: boolean): PeerMemory {
   const address = Number(view.getBigUint64(at, littleEndian))
-  if (address > Number.MAX_SAFE_INTEGER)
+  if (address > ADDRESS_MAX)
     throw new WeirError('WEIR_PROTOCOL', "the peer's memory is above 2^53, where that of user space is not")
   return {
     address,

@@ -31,6 +31,9 @@ t.test('what the ends say at connect: struct rs_conn_data, 40 bytes', async t =>
   const view = new DataView(new ArrayBuffer(16))
   view.setBigUint64(0, 2n ** 60n, true)
   t.throws(() => readPeerMemory(view, 0, true), { code: 'WEIR_PROTOCOL' })
+  // The second entry of such a list would have an address that is no exact number.
+  const above = connectBytes({ credits: 1, list: { ...list, address: Number.MAX_SAFE_INTEGER }, buffer })
+  t.throws(() => readConnect(above), { code: 'WEIR_PROTOCOL' })
 })
 
 t.test('immediates: three bits say what it is', async t => {
@@ -79,6 +82,8 @@ t.test('two hosts', async t => {
     t.ok(atRight.equals(texts[0]!))
     t.ok(atLeft.equals(texts[1]!))
     await t.rejects(left.write(new Uint8Array(1)), { code: 'WEIR_CONNECTION_LOST' })
+    for (const wrong of ['text', null, 5, new Uint16Array(1)])
+      await t.rejects(right.write(wrong as never), { code: 'WEIR_BAD_ARGUMENT' })
     await Promise.all([left.close(), right.close()])
   })
 
