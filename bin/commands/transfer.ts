@@ -116,10 +116,10 @@ export async function runTransfers(items: readonly Item[], flags: TransferFlags)
   }
 }
 
-/** The other host's version moves one file a connection. */
+/** The other host's version, or that of the daemon here, moves one file a connection. */
 export function isTooOld(error: unknown): boolean {
   const { code, message } = error as WeirError
-  return code === 'WEIR_REJECTED' && message.includes('does not know such transfers')
+  return code === 'WEIR_REJECTED' && /does not know such (transfers|requests)/.test(message)
 }
 
 interface Run {

@@ -40,6 +40,9 @@ interface Pending {
   onProgress: (progress: Progress) => void
 }
 
+/** What a daemon says to a request that its version has no name for. */
+const UNKNOWN_REQUEST = 'this daemon does not answer "unknown" requests'
+
 /** A connection to a daemon's control socket. */
 export class ControlClient {
   readonly #socket: Socket
@@ -202,6 +205,10 @@ export class ControlClient {
 }
 
 function errorFrom({ code, message }: ResponseBodies['error']): WeirError {
+  if (message === UNKNOWN_REQUEST) {
+    const text = `the daemon on this host is of an older version and does not know such requests: end it with weir stop, and start it anew`
+    return new WeirError('WEIR_REJECTED', text)
+  }
   const known = Object.hasOwn(ERROR_CODES, code)
   return new WeirError(known ? (code as ErrorCode) : 'WEIR_INTERNAL', known ? message : `${code}: ${message}`)
 }

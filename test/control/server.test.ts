@@ -354,3 +354,25 @@ t.test('signs of life are looked for only while something is waited for', async 
 async function settled(): Promise<void> {
   for (let n = 0; n < 20; n++) await new Promise(resolve => setImmediate(resolve))
 }
+
+t.test('an older daemon, which has no name for a request: what to do is said', async t => {
+  const path = join(await folder(t), 's')
+  const older = createServer(socket => {
+    const text = 'this daemon does not answer "unknown" requests'
+    socket.once('data', () => {
+      const answer = { id: 1, error: { code: 'WEIR_PROTOCOL', message: text } }
+      socket.write(delimit(responses.encode(answer as never)))
+    })
+  })
+  await new Promise<void>(resolve => older.listen(path, resolve))
+  t.teardown(() => older.close())
+  const made = await client(t, path)
+  await t.rejects(made.request({ getTree: {} }, 'transfer'), { code: 'WEIR_REJECTED', message: /weir stop/ })
+  // The present one says the same of what it has no name for.
+  const now = await serve(t)
+  const socket = connect(now.path)
+  t.teardown(() => socket.destroy())
+  socket.write(delimit(Uint8Array.of(0x08, 1, 0xa2, 0x06, 0)))
+  const said = await new Promise<Buffer>(resolve => socket.once('data', resolve))
+  t.match(said.toString('latin1'), 'this daemon does not answer "unknown" requests')
+})
