@@ -57,6 +57,14 @@ function sourceOf(text: string, givenPort: number): HostPath {
   const expected = 'HOST:PATH, HOST:PORT:PATH or [IPv6]:PATH is expected'
   const source = parseHostPath(text, expected, givenPort)
   if (source.path !== '') return source
+  const port = /:(\d{1,5})$/.exec(text)?.[1]
+  if (port !== undefined && port === String(source.port)) {
+    const named = text.slice(0, -port.length)
+    throw new WeirError(
+      'WEIR_BAD_ARGUMENT',
+      `"${text}" names a host and its port, no file: ${named}${port}:PATH is expected, or ${named}./${port} for a file of that name`,
+    )
+  }
   throw new WeirError(
     'WEIR_BAD_ARGUMENT',
     `"${text}" names no file: HOST:PATH is expected, or HOST:. for all that is shared`,

@@ -67,6 +67,7 @@ t.test('commands that cannot work say why', async t => {
     [['here'], 'WEIR_BAD_ARGUMENT', /"here" names no host: .*HOST:PATH/],
     [['./h1:a'], 'WEIR_BAD_ARGUMENT', /names no host/],
     [['127.0.0.1:'], 'WEIR_BAD_ARGUMENT', /names no file/],
+    [['127.0.0.1:22'], 'WEIR_BAD_ARGUMENT', /no file: 127.0.0.1:22:PATH is expected, or 127.0.0.1:.\/22 for/],
     [[':a', folder], 'WEIR_BAD_ARGUMENT', /":a" is no host/],
     [['a', '127.0.0.1:b'], 'WEIR_BAD_ARGUMENT', /"a" is no host|names no file/],
     [['127.0.0.1:a', `${join(folder, 'missing')}/`], 'WEIR_NO_FILE', /missing: there is no such folder/],
