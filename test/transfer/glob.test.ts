@@ -1,6 +1,8 @@
 /** Globs of other hosts match as those of a shell, and cost bounded time whatever they are. */
 import t from 'tap'
-import { nameMatcher, pathMatcher } from '../../lib/transfer/protocol/glob.js'
+import { nameMatcher, pathMatcher, shellMatcher } from '../../lib/transfer/protocol/glob.js'
+import { TreeList } from '../../lib/transfer/protocol/tree-list.js'
+import { checkAsked } from '../../lib/transfer/protocol/wishes.js'
 
 t.test('names', async t => {
   const cases: [glob: string, yes: string[], no: string[]][] = [
@@ -44,4 +46,50 @@ t.test('a glob that takes exponential time elsewhere', async t => {
   const matches = nameMatcher(`${'*a'.repeat(120)}b`)
   for (; compared < 1000; compared++) if (matches(name)) break
   t.equal(compared, 1000)
+})
+
+t.test('a long class is no work for each of its characters', async t => {
+  // None of 900 characters is in the name: each place of it is looked at for each.
+  let looks = 0
+  const has = Set.prototype.has
+  t.teardown(() => {
+    Set.prototype.has = has
+  })
+  Set.prototype.has = function (value) {
+    looks++
+    return has.call(this, value)
+  }
+  const members = Array.from({ length: 900 }, (_, i) => String.fromCharCode(0x4e00 + i)).join('')
+  t.notOk(nameMatcher(`*[${members}]`)('a-name-of-20-letters'))
+  t.ok(looks > 0 && looks <= 21, `${looks} looks`)
+  t.ok(nameMatcher(`*[${members}a-c]`)('xb'))
+  t.throws(() => nameMatcher(`[${'a-c'.repeat(17)}]`), { code: 'WEIR_REJECTED' })
+})
+
+t.test('hidden names, as a shell has them', async t => {
+  const seen = (glob: string) => ['.a', 'a'].filter(shellMatcher(glob))
+  t.same([seen('*'), seen('?*'), seen('[.a]*'), seen('.*')], [['a'], ['a'], ['a'], ['.a']])
+})
+
+t.test('names that were not asked for are refused, hidden ones by a glob too', async t => {
+  const listOf = (name: string) => {
+    const list = new TreeList()
+    const rest = { parent: 0, mode: 0o644, mtimeMs: 0, allocatedBytes: 0, target: '', sameAs: 0 }
+    list.add({ kind: 'FILE', name, size: 1, ...rest })
+    return list
+  }
+  const cases: [wish: string, name: string, ok: boolean][] = [
+    ['*', '.bashrc', false],
+    ['d/*rc', '.bashrc', false],
+    ['.b*', '.bashrc', true],
+    ['d/.bashrc', '.bashrc', true],
+    ['*', 'a', true],
+    ['d/', '.bashrc', true],
+    ['d', 'e', false],
+  ]
+  for (const [wish, name, ok] of cases) {
+    const check = () => checkAsked([wish], listOf(name))
+    if (ok) t.doesNotThrow(check, `${wish}: ${name}`)
+    else t.throws(check, { code: 'WEIR_PROTOCOL' }, `${wish}: ${name}`)
+  }
 })

@@ -10,6 +10,7 @@ import type { TreeEntry } from '../protocol/messages.js'
 import { isPartialName } from '../protocol/names.js'
 import { leadsOut, TreeList } from '../protocol/tree-list.js'
 import { forEachAtOnce } from './at-once.js'
+import { Breather } from './breather.js'
 import { allocatedBytesOf } from './file-source.js'
 import { Folder } from './folder.js'
 
@@ -57,6 +58,8 @@ export class LocalTree {
   /** Sockets, pipes and devices, and links that were left out. */
   skipped = 0
   readonly #options: WalkOptions
+  /** Globs that admit nothing cost time and have nothing to wait for. */
+  readonly #breather = new Breather()
   /** Absolute paths of entries in no folder of the list. */
   readonly #tops = new Map<number, string>()
   /** Numbers of files that have several names, by device and inode. */
@@ -167,6 +170,7 @@ export class LocalTree {
     found.sort((a, b) => Buffer.compare(bytesOf(a.name), bytesOf(b.name)))
     for (const one of found) {
       this.#checkGoesOn()
+      await this.#breather.breathe()
       const own = below + one.name
       if (!this.#options.admits(own, one.stat.isDirectory())) continue
       await this.#add(one, parent, `${own}/`, depth)

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { WeirError } from '../../errors.js'
 import { entriesOf, realpath } from '../../fs-by-text.js'
 import { TransferFailure } from '../protocol/failure.js'
-import { isGlob, nameMatcher } from '../protocol/glob.js'
+import { isGlob, shellMatcher } from '../protocol/glob.js'
 import { DELIVERED_NAME, isPartialName, liesIn } from '../protocol/names.js'
 
 /** Names that are looked at for one transfer. */
@@ -32,7 +32,9 @@ export class ShareGlobs {
     let found: Match[] = [{ real: this.#folder, name: '' }]
     for (const component of components) {
       const next: Match[] = []
-      for (const { real } of found) next.push(...(await this.#matchesIn(real, component)))
+      // One by one: as arguments of one call, a hundred thousand names are more than the stack holds.
+      for (const { real } of found)
+        for (const match of await this.#matchesIn(real, component)) next.push(match)
       found = next
     }
     return found
@@ -43,22 +45,21 @@ export class ShareGlobs {
     const matches: Match[] = []
     for (const name of names) {
       // What is gone, is in no folder, or leads out of the share matches nothing.
+      this.#checkGoesOn()
       const real = await realpath(join(folder, name)).catch(() => null)
       if (real !== null && liesIn(this.#folder, real)) matches.push({ real, name })
     }
     return matches
   }
 
-  /** As a shell has it, a name that begins with a dot is matched by a glob that does. */
   async #namesIn(folder: string, component: string): Promise<string[]> {
-    const matches = nameMatcher(component)
+    const matches = shellMatcher(component)
     const names: string[] = []
     try {
       for await (const { name } of entriesOf(folder)) {
         this.#count()
-        const isHidden = name.startsWith('.') && !component.startsWith('.')
         const isOwn = isPartialName(name) || name.startsWith(DELIVERED_NAME)
-        if (!isHidden && !isOwn && matches(name)) names.push(name)
+        if (!isOwn && matches(name)) names.push(name)
       }
     } catch (error) {
       if (error instanceof WeirError) throw error
@@ -68,8 +69,12 @@ export class ShareGlobs {
     return names.sort()
   }
 
-  #count(): void {
+  #checkGoesOn(): void {
     if (this.#signal.aborted) throw new WeirError('WEIR_CANCELLED', 'the transfer was cancelled')
+  }
+
+  #count(): void {
+    this.#checkGoesOn()
     if (++this.#names <= NAMES_MAX) return
     const text = `these globs have more than ${NAMES_MAX} names to look at: name folders`
     throw new TransferFailure('UNSUPPORTED', text)

@@ -13,6 +13,9 @@ import { TransferFailure } from './failure.js'
 
 type Matches = (character: string) => boolean
 
+/** Each is looked at for each character. */
+const RANGES_MAX = 16
+
 /** What one character has to be; null = any number of characters. */
 type Token = Matches | null
 
@@ -27,6 +30,13 @@ export function isGlob(component: string): boolean {
 export function nameMatcher(component: string): (name: string) => boolean {
   const tokens = tokensOf(component)
   return name => matchesAll(tokens, [...name], (token, character) => token(character))
+}
+
+/** The same as a shell has it: a name that begins with a dot is matched by a glob that does. */
+export function shellMatcher(component: string): (name: string) => boolean {
+  const matches = nameMatcher(component)
+  const isHidden = component.startsWith('.')
+  return name => (isHidden || !name.startsWith('.')) && matches(name)
 }
 
 /** A matcher of paths whose components are joined by '/'. Throws BAD_NAME. */
@@ -101,11 +111,18 @@ function classEnd(characters: readonly string[], at: number): number {
 function classOf(inside: readonly string[]): Matches {
   const isNot = inside[0] === '!' || inside[0] === '^'
   const members = isNot ? inside.slice(1) : inside
+  const singles = new Set<string>()
   const ranges: [from: string, to: string][] = []
   for (let at = 0; at < members.length; at++) {
-    const isRange = members[at + 1] === '-' && at + 2 < members.length
-    ranges.push([members[at]!, isRange ? members[at + 2]! : members[at]!])
-    if (isRange) at += 2
+    const from = members[at]!
+    if (members[at + 1] === '-' && at + 2 < members.length) {
+      ranges.push([from, members[at + 2]!])
+      at += 2
+    } else singles.add(from)
   }
-  return character => ranges.some(([from, to]) => from <= character && character <= to) !== isNot
+  if (ranges.length > RANGES_MAX)
+    throw new TransferFailure('BAD_NAME', `a class of a glob has at most ${RANGES_MAX} ranges such as a-z`)
+  const isIn = (character: string) =>
+    singles.has(character) || ranges.some(([from, to]) => from <= character && character <= to)
+  return character => isIn(character) !== isNot
 }

@@ -1,7 +1,7 @@
 /** What a getter wants of a share, as it says it and as the server hears it, bounded. */
 import { bytesOf } from '../../byte-text.js'
 import { TransferFailure } from './failure.js'
-import { nameMatcher } from './glob.js'
+import { shellMatcher } from './glob.js'
 import { MESSAGE_BYTES_MAX, TRANSFER_VERSION, type Wish } from './messages.js'
 import type { TreeList } from './tree-list.js'
 
@@ -56,7 +56,7 @@ export function addWish(wishes: Wishes, wish: Wish): void {
 
 /**
  * The server lists what was asked for, and nothing else. Throws PROTOCOL (WEIR_PROTOCOL): a name that nobody has asked for could
- * be that of a file which the user of this end has.
+ * be that of a file which the user of this end has, or one that programs of this end read, as `.bashrc`.
  */
 export function checkAsked(paths: readonly string[], list: TreeList): void {
   if (paths.some(isContents)) return
@@ -76,7 +76,7 @@ export function isContents(path: string): boolean {
 
 function nameMatcherIfAny(component: string): (name: string) => boolean {
   try {
-    return nameMatcher(component)
+    return shellMatcher(component)
   } catch {
     return () => false
   }
