@@ -20,7 +20,7 @@ export interface Beside {
   /** Medians of the slices, ns. */
   here: number
   other: number
-  /** Of the time here by the other's in the same turn: median and quartiles. */
+  /** The time here by the other's in the same turn: median and quartiles. */
   ratio: number
   ratioLow: number
   ratioHigh: number
