@@ -18,13 +18,15 @@ import { STREAMS_MAX, type TunnelStreams } from './tunnel-streams.js'
 
 /** How long a peer may take to say what it wants. */
 const OPEN_MS = 10_000
+/** How long a peer that was refused may take to end its side. */
+const REFUSED_MS = 2000
 
 /** Dials TCP targets for other hosts, as far as the rules allow. Without rules it accepts no connection at all. */
 export class TunnelServer implements Listener {
   readonly #nic: StreamNic
   readonly #streams: TunnelStreams
   readonly #allowed: AllowedTargets
-  /** Streams whose target has not been dialled. */
+  /** Streams whose target has not been dialled, or was refused. */
   readonly #opening = new Set<NicStream>()
   #isClosed = false
 
@@ -47,17 +49,12 @@ export class TunnelServer implements Listener {
     const shape = mine < STREAMS_MAX ? this.#streams.reserve() : null
     if (shape === null)
       throw this.#refusal('WEIR_FULL', `${mine} TCP connections are carried for others already`)
-    let isServed = false
     const end: NicStream = new NicStream(this.#nic, {
       shape,
       accepted,
-      onOpen: stream => {
-        isServed = true
-        void this.#serve(end, stream)
-      },
-      onEnded: () => {
-        if (!isServed) this.#leave(end)
-      },
+      onOpen: stream => void this.#serve(end, stream),
+      // Its memory is free only now: one that was refused has its place until then.
+      onEnded: () => this.#leave(end),
     })
     this.#opening.add(end)
     return end
@@ -85,9 +82,12 @@ export class TunnelServer implements Listener {
       const target = checked((await readMessage(stream)).open)
       clearTimeout(late)
       const socket = await dial(target, this.#allowed, ended.signal)
+      if (!this.#opening.delete(end)) {
+        socket.destroy()
+        throw new DialError('FAILED', 'the stream has ended')
+      }
       stream.off('error', onError)
       stream.off('close', onClose)
-      this.#opening.delete(end)
       const { localAddress: address = '', localPort: port = 0 } = socket
       stream.write(encodeMessage({ opened: { address, port } }))
       const client = showTarget({ host: address, port })
@@ -100,7 +100,6 @@ export class TunnelServer implements Listener {
       })
     } catch (error) {
       clearTimeout(late)
-      this.#leave(end)
       this.#streams.counters.refused++
       refuse(stream, error as Error)
     }
@@ -135,4 +134,9 @@ function refuse(stream: WeirStream, error: Error): void {
   stream.end(encodeMessage({ refused: { reason, text: error.message.slice(0, 200) } }))
   // What the peer still sends is of no use; its end comes when it has read why.
   stream.resume()
+  const late = setTimeout(
+    () => stream.destroy(new WeirError('WEIR_PROTOCOL', 'tunnel: the peer does not end')),
+    REFUSED_MS,
+  )
+  stream.once('close', () => clearTimeout(late))
 }

@@ -5,9 +5,12 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 import t, { type Test } from 'tap'
 import type { TunnelFigures, TunnelRequest } from '../../lib/client/daemon-client.js'
 import type { DaemonOptions } from '../../lib/daemon/daemon.js'
+import { connect as connectStream } from '../../lib/net/connect.js'
+import { encodeMessage, TUNNEL_PORT } from '../../lib/tunnel/messages.js'
 import { errorOf, type Host, start } from '../daemon/hosts.js'
 import { pattern } from '../nic/pair.js'
 import { variants } from '../support/long.js'
+import { loopbackAddress } from '../support/loopback.js'
 import { without } from '../support/tools.js'
 import { CommandRun } from './curl.js'
 
@@ -182,6 +185,20 @@ t.test('what no rule allows', async t => {
   const made = await tunnel(t, { allow: () => ['127.0.0.1:1'] })
   t.match(await turnedAway(made), /dials no 127\.0\.0\.1:\d+ for others \(--allow-tunnel\)/)
   t.equal(made.sockets.length, 0)
+})
+
+t.test('a peer that was refused and does not end is reset', async t => {
+  const there = await start(t, true, { allowTunnel: ['127.0.0.1:1'] })
+  const stream = await connectStream(there.options.address, TUNNEL_PORT, {
+    open: { address: loopbackAddress() },
+  })
+  const failed = once(stream, 'error')
+  stream.write(encodeMessage({ open: { version: 1, host: '127.0.0.1', port: 2 } }))
+  stream.resume()
+  await new Promise(resolve => stream.once('end', resolve))
+  t.match(await failed.catch((error: Error) => [error]), [{ code: 'WEIR_STREAM_RESET' }])
+  while ((await there.client.status()).connectionCount > 0);
+  t.pass('its connection is gone, and its memory with it')
 })
 
 t.test('a daemon without rules dials nothing', async t => {
