@@ -164,6 +164,12 @@ export class MessageStream {
     while (this.#receives.length > 0) {
       const segment = this.#failure === null || this.#machine.complete ? this.#machine.read() : null
       if (segment === null) break
+      if (segment.bytes.length === 0 && !segment.endsMessage) {
+        // It would be kept, and no bound of bytes would ever be reached.
+        const text = `${this.remoteAddress} sends a piece of a message without bytes`
+        this.destroy(new WeirError('WEIR_PROTOCOL', text))
+        return
+      }
       this.#pieces.push(segment.bytes)
       this.#pieceBytes += segment.bytes.length
       if (this.#pieceBytes > this.#receiveBytesMax) {

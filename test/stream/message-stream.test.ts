@@ -114,3 +114,16 @@ t.test('a loop that breaks resets', async t => {
   }
   t.match(await a.closed, { code: 'WEIR_STREAM_RESET' })
 })
+
+t.test('pieces without bytes end the stream: they would be kept without a bound', async t => {
+  const machine = {
+    complete: false,
+    endConfirmed: false,
+    finished: false,
+    readEnded: false,
+    read: () => ({ bytes: new Uint8Array(0), endsMessage: false }),
+  } as unknown as StreamMachine
+  const connection = { remote: '192.0.2.1', disconnect: () => {}, wake: () => {} }
+  const messages = new MessageStream(machine, connection, { sendBytesMax: 9, receiveBytesMax: 9 })
+  await t.rejects(messages.receive(), { code: 'WEIR_PROTOCOL' })
+})
