@@ -30,10 +30,6 @@ const FRAMES = 4096
 /** Lateness of the event loop for which pacing compensates. */
 const SLACK_NS: Nanos = 1 * MILLISECOND
 /**
- * The same on long paths, for flows with a window. A host with more processes than cores does not run for some milliseconds now and then.
- */
-const WINDOW_SLACK_NS: Nanos = 4 * MILLISECOND
-/**
  * Packets that leave together take at most this time at the flow's rate, like TCP's in the kernel. Each run
  * of packets wakes this process, every switch and the peer once. Single packets would wake them once each.
  */
@@ -351,7 +347,6 @@ function createNic(
     defects: 'end',
     onDefect: onContained,
     slackNs: SLACK_NS,
-    windowSlackNs: WINDOW_SLACK_NS,
     pacingRunNs: PACING_RUN_NS,
     runPackets: RUN_PACKETS_MAX,
     cm: CM_PATIENCE,

@@ -203,11 +203,6 @@ export interface NicConfig {
   /** Lateness of the driving loop that pacing makes up for, ns. Default 0, as in virtual time. */
   slackNs?: Nanos
   /**
-   * The same for flows with a window whose packets have no times of their own: two fifths of T, so many ns at most. Default 0: `slackNs`, as
-   * in virtual time.
-   */
-  windowSlackNs?: Nanos
-  /**
    * Packets of a flow that not all collect telemetry may leave in runs that take up to so much time at the flow's rate, ns,
    * and are no longer than a turn. Default 0: each leaves at its own time, as in virtual time.
    */
@@ -281,7 +276,6 @@ export function nicSettings(config: NicConfig): NicSettings {
     priority: 0,
     dscpOfPriority: CLASS_SELECTORS,
     slackNs: 0,
-    windowSlackNs: 0,
     pacingRunNs: 0,
     runPackets: 1,
     untaggedCnps: 0,
@@ -366,7 +360,6 @@ function check(settings: NicSettings): void {
       `NIC: keepAlive is 0, or at least ${formatDuration(KEEP_ALIVE_LEAST_NS)}, not ${formatDuration(settings.keepAliveNs)}: a peer needs time to answer`,
     )
   between('slackNs', settings.slackNs, 0, SLACK_MAX_NS)
-  between('windowSlackNs', settings.windowSlackNs, 0, SLACK_MAX_NS)
   between('pacingRunNs', settings.pacingRunNs, 0, SLACK_MAX_NS)
   whole('runPackets', settings.runPackets, 1, RUN_PACKETS_MAX)
   checkBaseRtt(settings.baseRttNs)

@@ -137,7 +137,6 @@ export const NIC_EFFECTS: Readonly<
   seesIds: 'of sockets: test/nic/plain-ids',
   choosesIds: 'of sockets: test/nic/plain-ids',
   slackNs: 'of loops that wake late: test/nic/pacing',
-  windowSlackNs: 'of loops that wake late: test/sim/late-hosts',
   untaggedCnps: 'of packets that nobody in these networks sends: test/nic/cnps',
   cm: 'of handshakes, which end before data begins: test/cm',
   lineRateBps: [{ value: 5e9, seen: less('rateMax') }],

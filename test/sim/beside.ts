@@ -1,6 +1,5 @@
 /** Weir's flows and the kernel's TCP on one bottleneck, in virtual time. */
 import { FramePool } from '../../lib/frame/frame-pool.js'
-import type { Node } from '../../lib/frame/node.js'
 import type { NicConfig } from '../../lib/nic/config.js'
 import { Nic } from '../../lib/nic/nic.js'
 import type { ConnectionHandler } from '../../lib/nic/types.js'
@@ -10,7 +9,6 @@ import { Random } from '../../lib/sim/random.js'
 import { MILLISECOND, type Nanos, SECOND } from '../../lib/time/nanos.js'
 import { HostAddress } from '../../lib/wire/net/address.js'
 import { Bottleneck, HOST_RATE_BPS, MTU, type PathOptions, PORT, Writer } from './bottleneck.js'
-import { LateNode, type StallOptions, Stalls } from './late-node.js'
 import { LinuxReceiver, LinuxSender, SEGMENT_BYTES } from './linux-tcp.js'
 
 export interface FlowPlan {
@@ -63,13 +61,7 @@ export function beside(
   const network = new Network({ pool, startNs: 1000 })
   const luck = random.fork('path')
   const bottleneck = new Bottleneck(path, pool, () => luck.next())
-  const { sender: lateSender, receiver: lateReceiver, middle: lateMiddle } = path.late ?? {}
-  const lateAs = (node: Node, options: StallOptions | undefined, name: string) => {
-    if (options === undefined) return node
-    const stallsOf = random.fork(`late ${name}`)
-    return new LateNode(node, new Stalls(options, () => stallsOf.next()))
-  }
-  const middle = network.addNode(lateAs(bottleneck, lateMiddle, 'middle'))
+  const middle = network.addNode(bottleneck)
   const beganNs = SECOND
   bottleneck.startNs = beganNs
   const flows = plans.map(({ kind, startNs }, i) => {
@@ -103,8 +95,8 @@ export function beside(
         ...config,
       })
     }) as [Nic, Nic]
-    const id = network.addNode(lateAs(a, lateSender, `sender ${i}`))
-    join(id, network.addNode(lateAs(b, lateReceiver, `receiver ${i}`)))
+    const id = network.addNode(a)
+    join(id, network.addNode(b))
     const target = b.memory.register(null, MESSAGE_BYTES, Access.REMOTE_WRITE)
     const writer = new Writer(a, 1e12, MESSAGE_BYTES, target)
     const sink: ConnectionHandler = { onEstablished() {}, onCompletion() {}, onClosed() {} }

@@ -19,7 +19,6 @@ import * as deth from '../../lib/wire/ib/deth.js'
 import { HostAddress } from '../../lib/wire/net/address.js'
 import * as ipv4 from '../../lib/wire/net/ipv4.js'
 import { ecn, markCe } from '../../switch-emu/core/forwarding/ip-header.js'
-import type { StallOptions } from './late-node.js'
 
 export interface PathOptions {
   /** Rate of the bottleneck, which data goes through. */
@@ -40,8 +39,6 @@ export interface PathOptions {
   outage?: [Nanos, Nanos]
   /** An answer is late by up to this, at random, so that flows do not stay in step. */
   jitterNs?: Nanos
-  /** Processes that do not run at times: of Weir's senders, of its receivers, and of the switch. Default: none. */
-  late?: { sender?: StallOptions; receiver?: StallOptions; middle?: StallOptions }
   /** The receiving host is no Weir host, and its application takes this long to accept. */
   plainAcceptNs?: Nanos
 }

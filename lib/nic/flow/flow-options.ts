@@ -35,9 +35,8 @@ export interface FlowOptions {
   pathSettings: PathSettings
   /** Bound on unacknowledged packets, a power of two. */
   packetsInFlightMax: number
-  /** Lateness that pacing makes good, and the most that it makes good where a window bounds the flow. */
+  /** Lateness that pacing makes good. */
   slackNs: Nanos
-  windowSlackNs: Nanos
   /** Time, at the flow's rate, of the packets that leave together where nothing measures the queue that they make. */
   pacingRunNs: Nanos
   /** Packets that are written together at most, 1 to 64. */

@@ -97,7 +97,6 @@ export function makeFlow(
     pathSettings: paths === undefined ? settings.paths : { ...settings.paths, ...paths },
     packetsInFlightMax: settings.packetsInFlightMax,
     slackNs: settings.slackNs,
-    windowSlackNs: settings.windowSlackNs,
     pacingRunNs: settings.pacingRunNs,
     runPackets: settings.runPackets,
     lineRateBps: settings.lineRateBps,

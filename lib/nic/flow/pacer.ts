@@ -10,8 +10,7 @@ export class Pacer {
   runPackets = 1
   /** As many of them leave together whatever time they take. */
   runPacketsLeast = 1
-  /** Lateness that is made up for, ns. */
-  slackNs: Nanos
+  readonly #slackNs: Nanos
   readonly #runNs: Nanos
   /** Not a whole number of nanoseconds. */
   #fromNs = 0
@@ -26,7 +25,7 @@ export class Pacer {
    * @param runNs time at the current rate that the packets of a run take at most, ns
    */
   constructor(slackNs: Nanos, runNs: Nanos) {
-    this.slackNs = slackNs
+    this.#slackNs = slackNs
     this.#runNs = runNs
   }
 
@@ -49,7 +48,7 @@ export class Pacer {
     const due = this.#exactNs(rateBps)
     // A loop that woke late may make up for a little of it, so that its rate is kept. Less than a nanosecond is not
     // lateness but the rounding of nextSendNs.
-    this.#fromNs = now - due < this.slackNs + 1 ? due : now - this.slackNs
+    this.#fromNs = now - due < this.#slackNs + 1 ? due : now - this.#slackNs
     this.#bytes = wireBytes
     if (due > now) {
       this.#runLeft--

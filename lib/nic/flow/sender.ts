@@ -40,9 +40,6 @@ const NO_WINDOW_PACKETS = 64
  */
 const HELD_SHARE = 1 / 2
 
-/** The part of T by which a host may be late and make up for it at once, where a window bounds the flow. */
-const SLACK_SHARE = 2 / 5
-
 /** Which packets ask for an acknowledgement. */
 interface Asks {
   /** One in this share of a window. */
@@ -69,8 +66,6 @@ export class Sender implements WindowFollower {
   readonly #pacer: Pacer
   readonly #packetsInFlightMax: number
   readonly #runPacketsMax: number
-  readonly #slackNs: Nanos
-  readonly #windowSlackMostNs: Nanos
   #qp!: QueuePair
   #sent!: Transmissions
   #losses!: Losses
@@ -100,8 +95,6 @@ export class Sender implements WindowFollower {
     this.#windows = windows
     this.#packetsInFlightMax = options.packetsInFlightMax
     this.#runPacketsMax = options.runPackets
-    this.#slackNs = options.slackNs
-    this.#windowSlackMostNs = options.windowSlackNs
     this.#pacer = new Pacer(options.slackNs, options.pacingRunNs)
     this.telemetry = new TelemetrySource(options.telemetry, options.intSlots, options.intFormat)
     this.congestion = new CongestionModule(stats, peer, options.lineRateBps, this)
@@ -489,15 +482,8 @@ export class Sender implements WindowFollower {
     this.#responses.askEvery = isSparse && this.#peer.isWeir ? Math.max(1, packets) : 0
     if (this.#peer.reverse === 'data-way')
       this.#responses.askEvery = Math.max(1, Math.floor(windowPackets * COLLECTING_SHARE))
-    const inRuns = isSparse && control.eachAtItsTime !== true
-    this.#pacer.runPackets = inRuns ? this.turnPackets : 1
-    this.#pacer.slackNs = inRuns && windowBytes !== NO_WINDOW ? this.#windowSlackNs : this.#slackNs
+    this.#pacer.runPackets = isSparse && control.eachAtItsTime !== true ? this.turnPackets : 1
     this.#pacer.runPacketsLeast = isHeldByHost ? Math.max(1, packets) : 1
-  }
-
-  /** A window bounds what a late host sends at once. The path takes in a part of it more than it carries. */
-  get #windowSlackNs(): Nanos {
-    return Math.max(this.#slackNs, Math.min(this.#windowSlackMostNs, SLACK_SHARE * this.#stats.baseRttNs))
   }
 
   onBaseRtt(baseRttNs: Nanos): void {
