@@ -44,6 +44,8 @@ export class FakeVerbs implements Verbs {
   operations = 0
   /** Connections that this end has begun. */
   connects = 0
+  /** The other end does not hear that this one has disconnected. */
+  leavesUnheard = false
   now: () => Nanos = realTime.now
   readonly listeners = new Map<number, Listener>()
   #keys = 0x1000
@@ -167,7 +169,7 @@ class FakeConnection implements Connection {
   disconnect(): void {
     setImmediate(() => {
       this.end(null)
-      this.other?.end(null)
+      if (!this.verbs.leavesUnheard) this.other?.end(null)
     })
   }
 

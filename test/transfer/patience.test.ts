@@ -326,6 +326,39 @@ t.test('fetched: in a silence both ends ping, and one that has died is found', a
   await checkPings(t, quiet.session(), quiet.clock, quiet.server)
 })
 
+t.test('a host that shuts down does not wait for who has left, and was not heard', async t => {
+  const both = receiving()
+  const { sender, receiver } = both
+  sender.leavesUnheard = true
+  const active = await sending(t, both, 3)
+  await active.outcome
+  await settle()
+  const session = both.session()
+  t.same([sender.open, receiver.open, session.state], [0, 1, 'done'], 'the other end waits')
+  session.interrupt('the daemon stops')
+  await settle()
+  t.equal(receiver.open, 0, 'and no longer, although no time has passed')
+  t.equal((await session.outcome).failure, null, 'the transfer is what it was')
+  t.equal(receiver.memory.size, 0)
+})
+
+t.test('a host that shuts down waits until its last message has arrived', async t => {
+  const both = receiving()
+  const active = await sending(t, both, 3)
+  both.receiver.hook = (_from, work, bytes) =>
+    work.opcode === WorkOpcode.SEND && decodeMessage(bytes).body === 'done' ? 'hold' : undefined
+  await settle()
+  const session = both.session()
+  t.equal(session.state, 'done')
+  session.interrupt('the daemon stops')
+  await settle()
+  t.equal(both.receiver.open, 1, 'the sender does not know yet that its file is there')
+  t.equal(active.state === 'done', false)
+  session.tick(both.clock.at(3 * SECOND))
+  await settle()
+  t.equal(both.receiver.open, 0, 'for so long')
+})
+
 /** What a peer that has no session needs to receive messages. */
 function takeMessages(_now: number, connection: Connection): void {
   const memory = Buffer.alloc(4096)
