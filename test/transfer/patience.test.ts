@@ -326,6 +326,12 @@ t.test('fetched: in a silence both ends ping, and one that has died is found', a
   await checkPings(t, quiet.session(), quiet.clock, quiet.server)
 })
 
+t.test('fetched: a credit that waits for an earlier one when the getter is done is not missed', async t => {
+  const both = serving(3)
+  await getting(t, both).outcome
+  t.equal((await both.session().outcome).failure, null)
+})
+
 t.test('a host that shuts down does not wait for who has left, and was not heard', async t => {
   const both = receiving()
   const { sender, receiver } = both
