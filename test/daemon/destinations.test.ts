@@ -73,7 +73,7 @@ usual('send names a file anew, or puts it into a folder', async t => {
   await t.rejects(send(b, `${address}:out`), { code: 'WEIR_REJECTED', message: /leads out of the inbox/ })
 })
 
-long('get does the same, and makes no folder', async t => {
+long('get does the same; one file makes no folder, several do', async t => {
   const { from: by, to, folder } = await pairWithFiles(t)
   const { address } = to.options
   const here = await scratch(t)
@@ -88,7 +88,8 @@ long('get does the same, and makes no folder', async t => {
   const none = { code: 'WEIR_NO_FILE', message: /there is no such folder/ }
   await t.rejects(get(`${address}:a`, join(here, 'none', 'name')), none)
   await t.rejects(get(`${address}:a`, `${join(here, 'none')}/`), none)
-  await t.rejects(get(`${address}:a`, `${address}:b`, join(here, 'none')), none)
+  await get(`${address}:a`, `${address}:b`, join(here, 'none'))
+  t.same(await tree(join(here, 'none')), ['a', 'b'])
   await t.rejects(get(`${address}:a`, `${address}:b`, join(folder, 'a')), {
     code: 'WEIR_NO_FILE',
     message: /it is no folder/,
