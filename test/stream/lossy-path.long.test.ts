@@ -14,7 +14,7 @@ import { streamPair } from './virtual-pair.js'
 
 /** `BYTES=500000000` asks for less. */
 const BYTES = Number(process.env.BYTES ?? 1e9)
-/** Of the file's bytes: it passes through, and is never in memory. */
+/** Memory by the bytes of the file: it passes through, and is never in memory. */
 const RESIDENT_MAX = 1 / 2
 
 t.test('1 GB over 1 % loss and 5 ms', { timeout: 580_000 }, async t => {
