@@ -67,7 +67,7 @@ export function networkCases(cc: string): NetworkCase[] {
   /** A buffer of one bandwidth-delay product, but at least 50 packets. */
   const lab = (roundTripMs: number) => {
     const bufferBytes = Math.max(75_000, bdpBytes(roundTripMs))
-    return { rateMbps: DELAYED_MBPS, roundTripMs, bufferBytes, cc }
+    return { rateMbps: DELAYED_MBPS, roundTripMs, bufferBytes }
   }
   const load = { messageBytes: 64_000, depth: 100 }
   const delayed = DELAYED.map(ms => ({
@@ -75,14 +75,14 @@ export function networkCases(cc: string): NetworkCase[] {
     load,
     randomLoss: false,
     cycleSeconds: cycleSeconds(bdpBytes(ms) + lab(ms).bufferBytes),
-    open: () => labPath(lab(ms)),
+    open: (daemon: readonly string[]) => labPath({ ...lab(ms), daemon: chosen(daemon) }),
   }))
   const lossy = LOSSY_PER_MILLE.map(dropPerMille => ({
     name: `switch ${DELAYED_MBPS} Mbit/s, ${LOSSY_MS} ms, ${dropPerMille / 10} % loss`,
     load,
     randomLoss: true,
     cycleSeconds: cycleSeconds(lossyWindow(dropPerMille)),
-    open: () => labPath({ ...lab(LOSSY_MS), dropPerMille }),
+    open: (daemon: readonly string[]) => labPath({ ...lab(LOSSY_MS), dropPerMille, daemon: chosen(daemon) }),
   }))
   return [plain, ...shaped, ...delayed, ...lossy]
 }

@@ -1,31 +1,40 @@
 /**
  * A lab whose switch writes no telemetry: real packets, an exact delay, and packets that are dropped at
- * random if requested.
+ * random if requested. What is measured are daemons with their usual settings, and not the lab's own, whose
+ * settings are those of scenarios.
  */
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { connectDaemon } from '../../lib/client/daemon-client.js'
 import { WeirError } from '../../lib/errors.js'
 import { weirProgram } from '../../lib/package-file.js'
-import { daemonSocket } from '../../switch-emu/lab/lab-state.js'
 import type { LabStatus } from '../../switch-emu/lab/lab-status.js'
+import { type Place, WeirDaemon } from '../support/weir-daemon.js'
 import type { NetworkPath, Sender } from './path.js'
 
 const WEIR = weirProgram()
 const RECEIVER = 'h3'
+const HOSTS = ['h1', 'h2', RECEIVER] as const
+const INTERFACE = 'eth0'
+/** Of Ethernet, for Weir and for TCP. A lab's own links have more. */
+const MTU = 1500
+/** The lab's daemons have the usual one. */
+const UDP_PORT = 4811
 
-interface LabPathOptions {
+interface Network {
   rateMbps: number
   /** Round trip of the path without queues. */
   roundTripMs: number
   /** Bytes that may wait at the bottleneck. */
   bufferBytes: number
+}
+
+interface LabPathOptions extends Network {
   /** Packets per thousand that the receiver's interface drops. */
   dropPerMille?: number
-  /** Controller of the daemons. */
-  cc: string
+  /** More options of `weir daemon`. */
+  daemon: readonly string[]
 }
 
 /**
@@ -46,9 +55,9 @@ export async function labPath(options: LabPathOptions): Promise<NetworkPath> {
       rmSync(folder, { recursive: true, force: true })
     }
   }
-  const senders: Sender[] = []
+  const daemons: WeirDaemon[] = []
   const close = async () => {
-    for (const { client } of senders) client.close()
+    await Promise.all(daemons.map(one => one.stop()))
     takeDown()
   }
   try {
@@ -61,12 +70,15 @@ export async function labPath(options: LabPathOptions): Promise<NetworkPath> {
   try {
     const within = (host: string) => [process.execPath, WEIR, 'lab', 'exec', name, host, '--']
     const status = (): LabStatus => JSON.parse(weir('lab', 'status', name, '--json'))[0]
-    const addressOf = (host: string) => status().hosts.find(one => one.name === host)!.address
-    if (options.dropPerMille !== undefined) dropAtRandom(within(RECEIVER), options.dropPerMille)
-    for (const host of ['h1', 'h2']) {
-      const client = await connectDaemon(daemonSocket(name, host))
-      senders.push({ address: addressOf(host), within: within(host), client })
+    const place = (host: string): Place => ({
+      address: status().hosts.find(one => one.name === host)!.address,
+      within: within(host),
+    })
+    for (const host of HOSTS) {
+      runProgram([...within(host), 'ip', 'link', 'set', INTERFACE, 'mtu', String(MTU)])
+      daemons.push(await WeirDaemon.start(folder, host, place(host), options.daemon, undefined, UDP_PORT))
     }
+    if (options.dropPerMille !== undefined) dropAtRandom(within(RECEIVER), options.dropPerMille)
     const counts = async () => {
       const ports = status().ports
       return {
@@ -75,8 +87,8 @@ export async function labPath(options: LabPathOptions): Promise<NetworkPath> {
         droppedAtRandom: options.dropPerMille === undefined ? 0 : droppedAtRandom(within(RECEIVER)),
       }
     }
-    const receiver = { address: addressOf(RECEIVER), within: within(RECEIVER) }
-    return { senders: senders as [Sender, Sender], receiver, counts, close }
+    const sender = (i: number): Sender => ({ ...place(HOSTS[i]!), client: daemons[i]!.client })
+    return { senders: [sender(0), sender(1)], receiver: place(RECEIVER), counts, close }
   } catch (error) {
     await close()
     throw error
@@ -84,11 +96,10 @@ export async function labPath(options: LabPathOptions): Promise<NetworkPath> {
 }
 
 /**
- * The scenario file of the lab. `transport` has a daemon's settings outside labs. The switch has one queue
- * for everything. With the usual map it would serve the daemons' DSCP before TCP's, and the share beside TCP
- * would be that of strict priority.
+ * The scenario file of the lab. The switch has one queue for everything. With the usual map it would serve
+ * the daemons' DSCP before TCP's, and the share beside TCP would be that of strict priority.
  */
-export function labScenario({ rateMbps, roundTripMs, bufferBytes, cc }: LabPathOptions): string {
+export function labScenario({ rateMbps, roundTripMs, bufferBytes }: Network): string {
   const edgeUs = 50
   const delayUs = Math.round((roundTripMs * 1000) / 2 - edgeUs)
   return `
@@ -96,8 +107,6 @@ link: { rate: ${10 * rateMbps}Mbps, delay: ${edgeUs}us }
 hosts: [h1, h2, ${RECEIVER}]
 switches: { s1: { telemetry: off, queueBytesMax: ${bufferBytes}B, dscpToTc: { 0: 0 } } }
 links: [h1--s1, h2--s1, { ends: s1--${RECEIVER}, rate: ${rateMbps}Mbps, delay: ${delayUs}us }]
-cc: ${cc}
-transport: { pathMtu: 1024, start: careful, ackEvery: 16 }
 traffic: [{ from: h1, to: ${RECEIVER}, size: 1MB, priority: 0 }]
 `
 }

@@ -33,6 +33,7 @@ export class WeirDaemon {
    * @param name of both
    * @param more options of `weir daemon`
    * @param checkout whose program it is
+   * @param udpPort of RoCEv2. Default: one for each checkout, because daemons of both may have the same address
    */
   static async start(
     folder: string,
@@ -40,12 +41,11 @@ export class WeirDaemon {
     { address, within }: Place,
     more: readonly string[] = [],
     checkout: Checkout = checkouts()[0]!,
+    udpPort = checkout.name === 'other' ? OTHER_PORT : PORT_ROCE,
   ): Promise<WeirDaemon> {
     const socket = join(folder, `${name}.sock`)
     const inbox = join(folder, `${name}-inbox`)
     const args = ['daemon', '--address', address, '--socket', socket, '--inbox', inbox, '--log-level', 'warn']
-    // Daemons of both checkouts may have the same address.
-    const udpPort = checkout.name === 'other' ? OTHER_PORT : PORT_ROCE
     args.push('--port', String(udpPort))
     const [program, ...words] = [...within, process.execPath, checkout.weir, ...args, ...more]
     const child = spawn(program!, words, { stdio: ['ignore', 'ignore', 'inherit'] })

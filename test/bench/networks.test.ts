@@ -7,7 +7,7 @@ import { DEFAULT_PRIORITY, dscpMap, hostDscps } from '../../lib/scenario/model/p
 import { parseScenario } from '../../lib/scenario/read/load-scenario.js'
 
 t.test('the lab serves daemons and programs that set no DSCP from one queue', async t => {
-  const text = labScenario({ rateMbps: 100, roundTripMs: 10, bufferBytes: 125_000, cc: 'auto' })
+  const text = labScenario({ rateMbps: 100, roundTripMs: 10, bufferBytes: 125_000 })
   const scenario = parseScenario(text, 'networks.yaml')
   const map = dscpMap(scenario.switches[0]!)
   const priorityOf = (dscp: number) => map[dscp] ?? 0
