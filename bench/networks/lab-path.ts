@@ -17,7 +17,7 @@ const WEIR = weirProgram()
 const RECEIVER = 'h3'
 const HOSTS = ['h1', 'h2', RECEIVER] as const
 const INTERFACE = 'eth0'
-/** Of Ethernet, for Weir and for TCP. A lab's own links have more. */
+/** That of Ethernet, for Weir and for TCP: the links of a lab carry longer packets. */
 const MTU = 1500
 /** The lab's daemons have the usual one. */
 const UDP_PORT = 4811

@@ -41,7 +41,12 @@ export interface AckSample {
   advanced: boolean
   /** Payload bytes sent and not acknowledged. */
   inFlightBytes: number
-  /** Time from that packet's departure to this sample, or 0 when it is not known. */
+  /**
+   * When the packet that brings this sample arrived at this host: by the kernel's stamp where its port has one, so that the time in which the
+   * host was busy with other things is not part of a round trip. At most the time of the call.
+   */
+  heardNs: Nanos
+  /** Time from that packet's departure to `heardNs`, or 0 when it is not known. */
   rttNs: Nanos
   /** When that packet left this host, or UNKNOWN_NS. Of a probe's answer: when the probe left. */
   sentNs: Nanos
@@ -82,6 +87,7 @@ export function newAckSample(): AckSample {
     ackedBytes: 0,
     advanced: false,
     inFlightBytes: 0,
+    heardNs: 0,
     rttNs: 0,
     sentNs: UNKNOWN_NS,
     arrivedNs: UNKNOWN_NS,

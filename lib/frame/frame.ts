@@ -1,6 +1,9 @@
 import type { Backing } from './backing.js'
 import { IFA_PROTOCOL } from './ifa-protocol.js'
 
+/** Earlier than any time. */
+export const UNKNOWN_ARRIVAL = -1
+
 /**
  * One Ethernet frame in one pooled slot.
  *
@@ -34,6 +37,8 @@ export class Frame {
   departNs = 0
   /** When the frame entered the queue it is in. */
   enqueuedNs = 0
+  /** When the kernel received the frame, by the loop's clock. UNKNOWN_ARRIVAL: its port does not know; then it is the time of `onFrame`. */
+  arrivedNs = UNKNOWN_ARRIVAL
   /**
    * Hash of the frame's flow, which the first switch computes and the others take from here (`switch-emu/core/forwarding/ecmp.ts`).
    * -1: not known. Whoever changes addresses or ports sets it to -1; `parseFrame` does.
@@ -114,6 +119,7 @@ export class Frame {
     this.ingressPriority = 0
     this.departNs = 0
     this.enqueuedNs = 0
+    this.arrivedNs = UNKNOWN_ARRIVAL
     this.flowHash = -1
     this.l3 = -1
     this.l4 = -1

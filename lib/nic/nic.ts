@@ -482,10 +482,10 @@ export class Nic implements Node, Verbs, RxEvents {
     return this.#feedback.onVendor(now, flow, frame, opcode, sample)
   }
 
-  onBaseRttAnswer(now: Nanos, flow: Flow, sequence: number, hops: HopRecords): void {
+  onBaseRttAnswer(now: Nanos, flow: Flow, sequence: number, { heardNs, hops }: AckSample): void {
     const probe = flow.sender.baseRttProbe!
     if (flow.sender.dataInFlight(now)) probe.clean = false
-    probe.onAnswer(now, sequence, hops)
+    probe.onAnswer(heardNs, sequence, hops)
     if (this.#advance(now, flow, probe)) this.flowChanged(now, flow)
   }
 

@@ -1,6 +1,6 @@
 import type { Frame } from '../../lib/frame/frame.js'
 import { FramePool } from '../../lib/frame/frame-pool.js'
-import { clockEpochNs, monotonicNs, monotonicNsAt } from '../../lib/io/loop/clock.js'
+import { clockEpochNs, monotonicNs, monotonicNsAt } from '../../lib/io/clock.js'
 import { type Driven, RealTimeLoop } from '../../lib/io/loop/real-time-loop.js'
 import type { PortCounters } from '../../lib/io/port.js'
 import { type Endpoint, VxlanSocket, vxlanMtu } from '../../lib/io/ports/vxlan-socket.js'

@@ -18,7 +18,8 @@ t.test('responses under way are counted by transmissions, however many there are
   }
   const arrive = (psn: number, now: number): AckSample => {
     const sample = sampleOf([])
-    sent.fill(sample, now, true, psn)
+    sample.heardNs = now
+    sent.fill(sample, true, psn)
     flight.onArrived(now, sample)
     return sample
   }

@@ -78,7 +78,12 @@ const ROOMS: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['delayed-ack.ts'],
     ['queue-pair.ts'],
   ],
-  'lib/io': [['waiter.ts', 'source-port.ts', 'interfaces'], ['port.ts'], ['linux'], ['ports', 'loop']],
+  'lib/io': [
+    ['clock.ts', 'waiter.ts', 'source-port.ts', 'interfaces'],
+    ['port.ts'],
+    ['linux'],
+    ['ports', 'loop'],
+  ],
   'lib/interop': [
     ['conversation.ts', 'address-towards.ts', 'client-places.ts'],
     ['rping', 'perftest', 'rsocket'],

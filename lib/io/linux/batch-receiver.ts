@@ -1,4 +1,7 @@
+import { UNKNOWN_ARRIVAL } from '../../frame/frame.js'
 import type { FramePool } from '../../frame/frame-pool.js'
+import type { Nanos } from '../../time/nanos.js'
+import { ArrivalClock } from './arrival-clock.js'
 import { KernelQueue } from './kernel-queue.js'
 import { type Libc, loadLibc } from './libc.js'
 import { CMSG_HEADER_BYTES, CONTROL_BYTES, MessageBatch, NAME_BYTES } from './message-batch.js'
@@ -6,6 +9,7 @@ import {
   IP_TOS,
   IPV6_TCLASS,
   SO_RXQ_OVFL,
+  SO_TIMESTAMPNS,
   SOL_IP,
   SOL_IPV6,
   SOL_SOCKET,
@@ -36,12 +40,15 @@ export class BatchReceiver {
   sourcePort = 0
   tos = 0
   sourceAt = 0
+  /** When the kernel received it, or its run: see ArrivalClock. */
+  arrivedNs: Nanos = UNKNOWN_ARRIVAL
   /** Datagrams that were lost because the socket's queue was full, as the kernel counts them, modulo 2^32. */
   overflows = 0
   readonly view: DataView
   readonly #libc: Libc = loadLibc()
   readonly #batch = new MessageBatch(this.#libc, MESSAGES, MESSAGES)
   readonly #socket: UdpSocket
+  readonly #arrivals = new ArrivalClock()
   readonly #roomAt: number
   #count = 0
   #message = 0
@@ -119,6 +126,7 @@ export class BatchReceiver {
       this.sourcePort = this.view.getUint16(name + 2)
       this.sourceAt = name + (this.#socket.family === 4 ? 4 : 8)
       this.tos = 0
+      this.arrivedNs = UNKNOWN_ARRIVAL
       this.#segmentBytes = length
       this.#readControl(this.#batch.controlAt(message), this.#batch.controlLength(message))
       return true
@@ -163,6 +171,11 @@ export class BatchReceiver {
       if (level === SOL_UDP && type === UDP_GRO) this.#segmentBytes = Math.max(1, view.getInt32(value, true))
       else if (level === SOL_IP && type === IP_TOS) this.tos = view.getUint8(value)
       else if (level === SOL_IPV6 && type === IPV6_TCLASS) this.tos = view.getUint8(value)
+      else if (level === SOL_SOCKET && type === SO_TIMESTAMPNS)
+        this.arrivedNs = this.#arrivals.arrivedNs(
+          view.getUint32(value, true),
+          view.getUint32(value + 8, true),
+        )
       else if (level === SOL_SOCKET && type === SO_RXQ_OVFL) this.overflows = view.getUint32(value, true)
       at += (length + 7) & ~7
     }

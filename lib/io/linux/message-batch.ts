@@ -14,7 +14,7 @@ const IOVEC_BYTES = 16
 /** Room for an address of either family. */
 export const NAME_BYTES = 32
 /** Room for the control messages of one datagram, each 16 bytes of header and its value, in steps of 8. */
-export const CONTROL_BYTES = 96
+export const CONTROL_BYTES = 128
 
 /**
  * The arguments of sendmmsg and recvmmsg, in memory that the kernel reads and writes. It is laid out once:

@@ -18,6 +18,8 @@ const SO_SNDBUF = 7
 const SO_RCVBUF = 8
 const SO_SNDBUFFORCE = 32
 const SO_RCVBUFFORCE = 33
+/** Its control message has the same number. */
+export const SO_TIMESTAMPNS = 35
 export const SO_RXQ_OVFL = 40
 const SO_MEMINFO = 55
 export const IP_TOS = 1
@@ -60,7 +62,7 @@ interface UdpSocketOptions {
 }
 
 /**
- * A UDP socket by system calls that never block. It reports TOS, joined datagrams (GRO) and losses of its
+ * A UDP socket by system calls that never block. It reports TOS, times of arrival, joined datagrams (GRO) and losses of its
  * queue. It sends with DF and IP identification 0 (IP_PMTUDISC_DO on a socket that is not connected). It receives over IPv6 also
  * what has no UDP checksum.
  */
@@ -93,6 +95,7 @@ export class UdpSocket {
     this.#grow(SO_RCVBUF, SO_RCVBUFFORCE, options.shared ? 0 : options.bufferBytes)
     this.#grow(SO_SNDBUF, SO_SNDBUFFORCE, options.bufferBytes)
     this.#set(SOL_SOCKET, SO_RXQ_OVFL, 1)
+    if (!options.shared) this.#set(SOL_SOCKET, SO_TIMESTAMPNS, 1)
     if (this.family === 4) {
       this.#set(SOL_IP, IP_MTU_DISCOVER, PMTUDISC_DO)
       this.#set(SOL_IP, IP_RECVTOS, 1)

@@ -1,6 +1,6 @@
 import { type Nanos, NEVER } from '../../time/nanos.js'
+import { monotonicNs } from '../clock.js'
 import type { Waiter } from '../waiter.js'
-import { monotonicNs } from './clock.js'
 
 /** What a RealTimeLoop drives. */
 export interface Driven {

@@ -256,6 +256,7 @@ export class BatchPort implements Port {
     if (bytes < LEND_FROM_BYTES || !this.#lend(frame, start, receiver.at, bytes)) {
       this.#pool.arena.copyWithin(frame.bytes.byteOffset + start, receiver.at, receiver.at + bytes)
     }
+    frame.arrivedNs = receiver.arrivedNs
     this.counters.rxFrames++
     this.counters.rxBytes += frame.length
     return frame

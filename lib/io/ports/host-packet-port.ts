@@ -1,10 +1,12 @@
 import { networkInterfaces } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { WeirError } from '../../errors.js'
+import type { Frame } from '../../frame/frame.js'
 import type { FramePool } from '../../frame/frame-pool.js'
 import type { HostAddress } from '../../wire/net/address.js'
 import { type MacAddress, parseMac } from '../../wire/net/mac.js'
 import * as udp from '../../wire/net/udp.js'
+import { ArrivalClock } from '../linux/arrival-clock.js'
 import { ProtocolGuard } from '../linux/protocol-guard.js'
 import { roceFilter } from '../linux/roce-filter.js'
 import { UdpGuard } from '../linux/udp-guard.js'
@@ -37,6 +39,7 @@ export class HostPacketPort extends PacketPort {
   readonly interface: string
   readonly mac: MacAddress
   readonly #guards: readonly Guard[]
+  readonly #arrivals = new ArrivalClock()
   #closing = () => {}
 
   /**
@@ -74,6 +77,12 @@ export class HostPacketPort extends PacketPort {
   /** `callback` is called when the port has been closed. */
   onClose(callback: () => void): void {
     this.#closing = callback
+  }
+
+  override receive(): Frame | null {
+    const frame = super.receive()
+    if (frame !== null) frame.arrivedNs = this.arrivedNs(this.#arrivals)
+    return frame
   }
 
   override async close(): Promise<void> {

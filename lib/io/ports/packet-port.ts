@@ -5,6 +5,7 @@ import { type Nanos, SECOND } from '../../time/nanos.js'
 import * as ethernet from '../../wire/net/ethernet.js'
 import { writeL4Checksum } from '../../wire/net/l4-checksum.js'
 import { parseFrame } from '../../wire/parse.js'
+import type { ArrivalClock } from '../linux/arrival-clock.js'
 import { FdWaiter } from '../linux/fd-waiter.js'
 import { type Libc, loadLibc, type Pointer } from '../linux/libc.js'
 import { PacketSocket } from '../linux/packet-socket.js'
@@ -155,6 +156,11 @@ export class PacketPort implements Port {
    */
   ageNs(clock: WallClock): Nanos {
     return (clock.seconds - this.#ring.seconds) * SECOND + (clock.nanoseconds - this.#ring.nanoseconds)
+  }
+
+  /** Returns when the kernel received the frame that `receive` returned last, by `clock`. */
+  arrivedNs(clock: ArrivalClock): Nanos {
+    return clock.arrivedNs(this.#ring.seconds, this.#ring.nanoseconds)
   }
 
   /** A full batch is sent at once, so there is always room. */

@@ -101,8 +101,8 @@ export class BaseRttProbe {
     return Math.min(this.#bestNs, rttsNs[rttsNs.length >> 1] ?? NEVER)
   }
 
-  /** @param hops its telemetry, none if it collected none */
-  onAnswer(now: Nanos, sequence: number, hops: HopRecords | null): void {
+  /** @param heardNs when it arrived at this host; @param hops its telemetry, none if it collected none */
+  onAnswer(heardNs: Nanos, sequence: number, hops: HopRecords | null): void {
     if (this.#sentNs < 0 || sequence !== this.sequence) return
     if (this.#sentShort) {
       this.#onlyShort = true
@@ -110,7 +110,7 @@ export class BaseRttProbe {
       return
     }
     this.#learn(hops)
-    const rttNs = now - this.#sentNs
+    const rttNs = Math.max(1, heardNs - this.#sentNs)
     this.#bestNs = Math.min(this.#bestNs, rttNs)
     const behindNs = hops === null ? 0 : queuesNs(hops)
     const waitedNs = Math.min(behindNs, this.#behindNs)

@@ -58,7 +58,7 @@ export class FlowBaseRtt {
    */
   onAck(now: Nanos, qp: QueuePair, seq: number, sample: AckSample, lastRttNs: Nanos): Nanos {
     const alone = this.#aloneSeq !== NONE && seq >= this.#aloneSeq
-    const rttNs = alone ? qp.sendLog.rttNs(this.#aloneSeq, now) : sample.rttNs
+    const rttNs = alone ? qp.sendLog.rttNs(this.#aloneSeq, sample.heardNs) : sample.rttNs
     const clean = alone && queuesNs(sample.hops) < QUEUES_NONE * rttNs
     if (alone) this.#aloneSeq = NONE
     if (qp.isQuiet) this.#onQuiet(now, Math.max(rttNs, lastRttNs))

@@ -71,12 +71,13 @@ export class Transmissions {
   }
 
   /** Number and round-trip time of the packet that a sample speaks of. False if no such packet was sent. @param ofResponse it was a READ response */
-  fill(sample: AckSample, now: Nanos, ofResponse: boolean, psn: number): boolean {
+  fill(sample: AckSample, ofResponse: boolean, psn: number): boolean {
     const log = ofResponse ? this.#responses : this.#qp.sendLog
     if (log === null) return false
     sample.seq = log.numberOf(psn)
-    sample.rttNs = log.rttNs(psn, now)
-    sample.sentNs = sample.rttNs > 0 ? now - sample.rttNs : UNKNOWN_NS
+    // The stamp of an arrival may be a little early: a round trip of nothing is none.
+    sample.rttNs = Math.max(0, log.rttNs(psn, sample.heardNs))
+    sample.sentNs = sample.rttNs > 0 ? sample.heardNs - sample.rttNs : UNKNOWN_NS
     return true
   }
 }

@@ -349,7 +349,7 @@ export class Sender implements WindowFollower {
     sample.advanced = this.#qp.sndUna > this.#ackedUna
     this.#ackedUna = this.#qp.sndUna
     this.#takeMarks(sample)
-    this.#fill(sample, now, false, seq)
+    this.#fill(sample, false, seq)
     // An acknowledgement of what was acknowledged before measures no round trip. A peer that only sends READs repeats it in each packet.
     if (sample.seq <= this.#ackedNumber) sample.rttNs = 0
     else this.#ackedNumber = sample.seq
@@ -372,7 +372,7 @@ export class Sender implements WindowFollower {
     const bytes = this.#takenPackets * this.#peer.payloadMax
     this.#takenPackets = 0
     if (!this.#responses.any || !this.congestion.begun) return
-    if (!this.#fill(sample, now, true, this.#takenSeq) || sample.seq < 0) return
+    if (!this.#fill(sample, true, this.#takenSeq) || sample.seq < 0) return
     sample.source = FeedbackSource.READ
     // The peer's program may have asked late, so this measures no round trip.
     sample.rttNs = 0
@@ -384,11 +384,11 @@ export class Sender implements WindowFollower {
   }
 
   /** Fills in what is known of the packet that a sample speaks of. False if the flow has sent no such packet. */
-  #fill(sample: AckSample, now: Nanos, ofResponse: boolean, psn: number): boolean {
+  #fill(sample: AckSample, ofResponse: boolean, psn: number): boolean {
     sample.sndNxt = this.#sent.count
     sample.inFlightBytes = this.#qp.inFlightBytes
     if (sample.hopCount === 0) sample.hopCount = switchesOf(sample.hops)
-    return this.#sent.fill(sample, now, ofResponse, psn)
+    return this.#sent.fill(sample, ofResponse, psn)
   }
 
   // ---- What else comes back
@@ -396,7 +396,7 @@ export class Sender implements WindowFollower {
   /** Telemetry of a packet came by a notification. @param ofResponse the packet was a READ response */
   onTelemetry(now: Nanos, ofResponse: boolean, psn: number, sample: AckSample): void {
     const arrived = ofResponse && this.#responses.any
-    if ((sample.hops.count === 0 && !arrived) || !this.#fill(sample, now, ofResponse, psn)) return
+    if ((sample.hops.count === 0 && !arrived) || !this.#fill(sample, ofResponse, psn)) return
     sample.ackedBytes = 0
     if (arrived) {
       // It shows that the response has arrived, even where no switch has written anything.
@@ -438,7 +438,7 @@ export class Sender implements WindowFollower {
 
   /** A congested switch on the way of that packet has answered by itself. */
   onDirectResponse(now: Nanos, ofResponse: boolean, psn: number, sample: AckSample): void {
-    if (sample.hops.count === 0 || !this.#fill(sample, now, ofResponse, psn)) return
+    if (sample.hops.count === 0 || !this.#fill(sample, ofResponse, psn)) return
     sample.ackedBytes = 0
     sample.source = FeedbackSource.SWITCH
     this.congestion.onDirectResponse(now, sample)

@@ -25,7 +25,7 @@ import { Control, type ControlPackets } from '../tx/control-packets.js'
 
 interface FeedbackEvents {
   /** The answer to a probe that measures T. */
-  onBaseRttAnswer(now: Nanos, flow: Flow, sequence: number, hops: HopRecords): void
+  onBaseRttAnswer(now: Nanos, flow: Flow, sequence: number, sample: AckSample): void
   /** The answer to a path probe, with its telemetry. */
   onPathAnswer(now: Nanos, flow: Flow, sequence: number, hops: HopRecords): void
   flowChanged(now: Nanos, flow: Flow): void
@@ -161,7 +161,7 @@ export class Feedback {
     if (kind !== delayedAck.KIND_PROBE)
       flow.sender.onTelemetry(now, kind === delayedAck.KIND_RESPONSE, sequence, sample)
     else if (flow.sender.baseRttProbe?.sequence === sequence)
-      this.#events.onBaseRttAnswer(now, flow, sequence, sample.hops)
+      this.#events.onBaseRttAnswer(now, flow, sequence, sample)
     else {
       flow.sender.baseRttProbe?.onOtherAnswer(sequence)
       this.#onProbeAnswer(now, flow, sequence, frame.wireLength, sample)

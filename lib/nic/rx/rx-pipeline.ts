@@ -5,7 +5,7 @@ import {
   newAckSample,
   UNKNOWN_NS,
 } from '../../cc/congestion-control.js'
-import type { Frame } from '../../frame/frame.js'
+import { type Frame, UNKNOWN_ARRIVAL } from '../../frame/frame.js'
 import type { ReceivedRun } from '../../frame/received-run.js'
 import type { Nanos } from '../../time/nanos.js'
 import { WireError } from '../../wire/bytes/wire-error.js'
@@ -240,6 +240,7 @@ export class RxPipeline {
     if (flow.peer.challenged && isPeers) this.#events.onAlive(now, flow)
     const { sample } = this
     sample.source = FeedbackSource.ACK
+    sample.heardNs = heardNs(now, frame)
     sample.arrivedNs = UNKNOWN_NS
     sample.leftNs = UNKNOWN_NS
     sample.turnaroundNs = UNKNOWN_NS
@@ -343,7 +344,7 @@ export class RxPipeline {
     const { receiver } = flow
     if (isMarked(frame)) this.#events.onMarked(now, flow, frame.payloadLength > 0 ? packets : 0)
     if (receiver.stamps && isRequest(opcode))
-      receiver.onArrived(now, bth.psn(frame.view, frame.bth), hopLimitOf(frame))
+      receiver.onArrived(heardNs(now, frame), bth.psn(frame.view, frame.bth), hopLimitOf(frame))
     if (frame.payloadLength > 0) {
       const sourcePort = udp.sourcePort(frame.view, frame.l4)
       if (sourcePort !== flow.path.peerSourcePort) this.#events.onPeerMoved(flow, sourcePort)
@@ -494,4 +495,9 @@ function isMarked(frame: Frame): boolean {
 /** TTL or hop limit with which it arrived. */
 function hopLimitOf({ view, l3 }: Frame): number {
   return ipv4.version(view, l3) === 4 ? ipv4.ttl(view, l3) : ipv6.hopLimit(view, l3)
+}
+
+/** When the frame arrived at this host. */
+function heardNs(now: Nanos, { arrivedNs }: Frame): Nanos {
+  return arrivedNs === UNKNOWN_ARRIVAL || arrivedNs > now ? now : arrivedNs
 }

@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks'
-import type { Nanos } from '../../time/nanos.js'
+import type { Nanos } from '../time/nanos.js'
 
 /** Returns integer nanoseconds of a monotonic clock that began when the process did. */
 export function monotonicNs(): Nanos {
