@@ -86,6 +86,10 @@ export class FeatureSet {
     for (const { owner, timers } of this.#timed) timers.onTimeout(now, owner)
   }
 
+  link(now: Nanos, port: number, isUp: boolean): void {
+    for (const feature of this.#all) feature.link?.(now, port, isUp)
+  }
+
   reset(now: Nanos): void {
     for (const feature of this.#all) feature.reset?.(now)
   }

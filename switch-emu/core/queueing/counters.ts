@@ -14,6 +14,8 @@ export const DropReason = {
   PFC_WATCHDOG: 9,
   /** A malformed PFC frame: too short, or sent to another address. */
   BAD_PFC: 10,
+  /** The link of the egress port is down. */
+  LINK_DOWN: 11,
 } as const
 export type DropReason = (typeof DropReason)[keyof typeof DropReason]
 
@@ -30,6 +32,7 @@ const DROP_REASON_NAMES = [
   'headroomFull',
   'pfcWatchdog',
   'badPfc',
+  'linkDown',
 ] as const
 
 const RX_FRAMES = 0
