@@ -90,6 +90,10 @@ export class FeatureSet {
     for (const feature of this.#all) feature.link?.(now, port, isUp)
   }
 
+  restart(now: Nanos): void {
+    for (const feature of this.#all) feature.restart?.(now)
+  }
+
   reset(now: Nanos): void {
     for (const feature of this.#all) feature.reset?.(now)
   }

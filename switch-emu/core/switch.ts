@@ -227,6 +227,23 @@ export class Switch implements Node, FeatureSwitch {
     this.wake(now, port)
   }
 
+  /**
+   * The switch has restarted: it drops all frames, counted as `restarted`, and its features forget what they knew. Counts for reports
+   * stay. Its routes are configuration, and stay too. While it starts up its links are down, see `setLink`.
+   */
+  restart(now: Nanos): void {
+    for (const port of this.ports) {
+      const { index, pause } = port
+      for (let p = 0; p < PRIORITIES; p++) {
+        this.#empty(now, index, p, DropReason.RESTARTED)
+        if (pause.sinceNs(now, p) !== NEVER) this.#onPause(now, index, p, 0)
+      }
+      port.restart()
+    }
+    this.#features.restart(now)
+    for (const { index } of this.ports) this.wake(now, index)
+  }
+
   /** The link of a port has this rate from now on. */
   setRate(now: Nanos, port: number, rateBps: number): void {
     const egress = this.ports[port]!

@@ -153,6 +153,14 @@ export class Fabric {
     return restored
   }
 
+  /** A switch restarts: what it holds is dropped, and its links are down until `links.end` with the same owner. */
+  restart(now: Nanos, name: string, owner: number): void {
+    const sw = this.switches.find(one => one.name === name)
+    if (sw === undefined) throw new WeirError('WEIR_BAD_ARGUMENT', `fabric: ${name} is no switch`)
+    sw.restart(now)
+    this.links.begin(now, this.links.endsOf(name), { down: true }, owner)
+  }
+
   /** Starts a new window for the reports of all switches. */
   resetWindow(now: Nanos): void {
     for (const sw of this.switches) sw.resetWindow(now)

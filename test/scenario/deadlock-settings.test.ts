@@ -73,7 +73,7 @@ t.test('events: an operator turns PFC on again', async t => {
   t.equal(parseScenario(net, 'x.yaml').events, undefined)
   checkProblems(t, net, [
     ['events: ¦{at: 2s}', ['events is a list']],
-    ['events: [¦{at: 2s}]', ['one of the keys pfcOn, link']],
+    ['events: [¦{at: 2s}]', ['one of the keys pfcOn, link, restart']],
     ['events: [¦{at: 2s, pfcOn: s1:s2, link: s1--s2}]', ['not pfcOn and link']],
     ['events: [{at: 2s, pfcOn: ¦3}]', ['the port of an event is written as s1:s2']],
     ['events: [¦{pfcOn: s1:s2}]', ['at is missing']],

@@ -8,6 +8,7 @@ import { parseScenario } from '../../lib/scenario/read/load-scenario.js'
 import { MICROSECOND, MILLISECOND } from '../../lib/time/nanos.js'
 import { HostAddress } from '../../lib/wire/net/address.js'
 import * as pfc from '../../lib/wire/net/pfc.js'
+import { Switch } from '../../switch-emu/core/switch.js'
 import { RealTimeFabric } from '../../switch-emu/real-time/real-time-fabric.js'
 import { buildFrame } from './build-frame.js'
 
@@ -346,3 +347,64 @@ links: [h1--s1, h2--s1]`,
     t.equal(pool.inUse, 0)
   },
 )
+
+t.test(
+  'a switch restarts: what waits is dropped, its links are down meanwhile, telemetry counts from 0',
+  async t => {
+    const net = network(t, 'events: [{ at: 650us, restart: s1, for: 2ms }]')
+    net.send(0, 'h1', 'h3', 4)
+    net.send(0, 'h2', 'h3', 4)
+    net.send(MILLISECOND, 'h1', 'h3', 2)
+    net.send(3 * MILLISECOND, 'h1', 'h3')
+    net.until(5 * MILLISECOND)
+    // As when the link to s2 goes down at 650 µs: one frame has reached s2, three are on their way, four wait. Two come meanwhile.
+    t.same(net.port(5 * MILLISECOND, 's1:s2').dropsByReason, { restarted: 4 })
+    const { links, timeline, ports } = net.fabric.report(5 * MILLISECOND, 0)
+    const cut = Object.fromEntries(links.map(({ name, cut }) => [name, cut]))
+    t.same(cut, {
+      'h1:s1': 2,
+      's1:h1': 0,
+      'h2:s1': 0,
+      's1:h2': 0,
+      's1:s2': 3,
+      's2:s1': 0,
+      's1:s3': 0,
+      's3:s1': 0,
+    })
+    t.same(net.arrivals, [
+      { host: 'h3', atNs: THREE_LINKS },
+      { host: 'h3', atNs: 3 * MILLISECOND + THREE_LINKS },
+    ])
+    t.same(timeline, [
+      { atNs: 650 * MICROSECOND, event: 'restart of s1' },
+      { atNs: 2650 * MICROSECOND, event: 'restart of s1 ends' },
+    ])
+    t.equal(ports.find(({ name }) => name === 's1:s2')!.txBytes, 5000, 'the report counts on')
+    net.end()
+  },
+)
+
+t.test('counters of telemetry begin anew when a switch restarts, those of the report do not', async t => {
+  const pool = new FramePool(16, 512)
+  const sw = new Switch({
+    id: 1,
+    name: 's1',
+    ports: [{ rateBps: 1e9 }, { rateBps: 1e9 }],
+    bufferBytes: 1e6,
+    pool,
+    random: () => 0,
+  })
+  sw.routes.set(HostAddress.parse('10.0.0.2'), [1])
+  const send = (now: number) => {
+    sw.onFrame(now, 0, buildFrame(pool, { from: 0x0a000001, to: 0x0a000002, wireBytes: 1000 }))
+    pool.give(sw.pollTransmit(now)!)
+  }
+  send(0)
+  t.equal(sw.ports[1]!.counters.txBytes, 1000)
+  sw.restart(10_000)
+  t.equal(sw.ports[1]!.counters.txBytes, 0)
+  t.equal(sw.ports[1]!.sentBytes(0), 0)
+  send(20_000)
+  t.equal(sw.ports[1]!.counters.txBytes, 1000)
+  t.equal(sw.report(30_000, 1).txBytes, 2000)
+})

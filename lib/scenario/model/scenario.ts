@@ -257,7 +257,7 @@ export interface Spacing {
 }
 
 /** An operator turns PFC on again after the watchdog's limit has turned it off. */
-export interface PfcOnEvent {
+interface PfcOnEvent {
   kind: 'pfcOn'
   switch: string
   /** Several are parallel links. */
@@ -267,7 +267,7 @@ export interface PfcOnEvent {
 }
 
 /** Links change. */
-export interface LinkEvent {
+interface LinkEvent {
   kind: 'link'
   /** As the file names them. */
   links: string
@@ -280,7 +280,7 @@ export interface LinkEvent {
 }
 
 /** Switches restart. Their links are down meanwhile, and they have forgotten what they knew. */
-export interface RestartEvent {
+interface RestartEvent {
   kind: 'restart'
   switches: string[]
 }

@@ -35,14 +35,14 @@ function times(others?: Readonly<Record<string, unknown>>) {
       description:
         'It happens again and again: at fixed times from `at` on, or (`exp 10ms`) after random times, each from the end of one to the beginning of the next, the first from `at`. They depend on the seed.',
       usual: 'once',
-      example: '10ms',
+      example: '100ms',
       ...(others && { with: others }),
     }),
     repeat: key(f.whole(1, 1_000_000_000), {
       description: 'How often in all. It needs `every`.',
       usual: 'to the end of the run',
       example: 5,
-      with: { ...others, every: '10ms' },
+      with: { ...others, every: '100ms' },
     }),
   }
 }
@@ -114,5 +114,27 @@ export const linkEventSchema = mapping(
   },
 )
 
+const STARTUP = '20ms'
+
+export const restartSchema = mapping(
+  {
+    title: 'an event with restart',
+    about:
+      'A switch restarts. What waits in it is dropped, its links are down, and it comes up with nothing but its configuration. See [faults](faults.md#a-switch-that-restarts).',
+  },
+  {
+    restart: requiredKey(f.names, {
+      description: 'The switch, or a range of switches.',
+      example: 's1',
+    }),
+    for: requiredKey(spacing, {
+      description: 'How long it takes until the switch forwards again. `exp 20ms`: a random time.',
+      example: STARTUP,
+    }),
+    at: firstTime({}),
+    ...times(),
+  },
+)
+
 /** Any event. */
-export const eventSchema = z.union([pfcOnSchema, linkEventSchema])
+export const eventSchema = z.union([pfcOnSchema, linkEventSchema, restartSchema])

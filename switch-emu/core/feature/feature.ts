@@ -57,6 +57,11 @@ export interface SwitchFeature extends Partial<EnqueueStage>, Partial<GrowStage>
    * @param at the time for which it was set
    */
   timeout?(at: Nanos, port: number, priority: number): void
+  /**
+   * The switch restarts: its queues are empty and its peers pause nothing. The feature forgets all that it has learned, stops its
+   * timers, and begins anew. Counts for `report` remain. A feature without it knows nothing.
+   */
+  restart?(now: Nanos): void
   /** Starts a new window of counts. The state of the feature remains. */
   reset?(now: Nanos): void
   /**

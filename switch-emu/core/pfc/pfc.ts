@@ -77,6 +77,11 @@ export class Pfc implements SwitchFeature {
     if (isUp) this.senders[port]!.repeat(now)
   }
 
+  /** Nothing waits any more, so no priority has to be paused. */
+  restart(now: Nanos): void {
+    for (const sender of this.senders) sender.repeat(now)
+  }
+
   reset(): void {
     this.accounting.resetWindow()
     for (const [port, { counters }] of this.senders.entries()) this.#pausesBefore[port] = counters.pauses

@@ -170,7 +170,7 @@ export class EgressPort {
     return this.gauge.bytes
   }
 
-  /** Bytes that a priority has sent. */
+  /** Bytes that a priority has sent since the switch started. */
   sentBytes(priority: number): number {
     return this.#sentBytes[priority]!
   }
@@ -223,6 +223,12 @@ export class EgressPort {
     this.gauge.change(now, bytes)
     this.#waiting |= 1 << priority
     return DropReason.NONE
+  }
+
+  /** The switch has restarted: what telemetry reports counts from 0. */
+  restart(): void {
+    this.counters.restart()
+    this.#sentBytes.fill(0)
   }
 
   /** Returns true if an urgent frame precedes at `dueNs`, the result of `nextStartNs`. */

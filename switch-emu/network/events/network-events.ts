@@ -7,13 +7,13 @@ import type { TimelineEntry } from '../../../lib/scenario/result/result.js'
 import type { Random } from '../../../lib/sim/random.js'
 import { DeadlineHeap } from '../../../lib/time/deadline-heap.js'
 import { type Nanos, NEVER } from '../../../lib/time/nanos.js'
-import type { Fabric } from '../fabric.js'
-import type { EventKind } from './event-kind.js'
+import type { EventKind, EventTarget } from './event-kind.js'
 import { LINK } from './link.js'
 import { PFC_ON } from './pfc-on.js'
+import { RESTART } from './restart.js'
 
 /** What each kind of events does. */
-const KINDS = [PFC_ON, LINK] as const
+const KINDS = [PFC_ON, LINK, RESTART] as const
 
 /** Entries of the timeline. Later ones are left out. */
 const TIMELINE_MAX = 1000
@@ -71,15 +71,15 @@ class Occurrences {
 export class NetworkEvents implements Node {
   /** What took place, in order. */
   readonly timeline: TimelineEntry[] = []
-  readonly #fabric: Fabric
+  readonly #network: EventTarget
   readonly #events: readonly NetworkEvent[]
   readonly #random: Random
   readonly #deadlines = new DeadlineHeap()
   #occurrences: Occurrences[] = []
   #startNs: Nanos = NEVER
 
-  constructor(fabric: Fabric, events: readonly NetworkEvent[], random: Random) {
-    this.#fabric = fabric
+  constructor(network: EventTarget, events: readonly NetworkEvent[], random: Random) {
+    this.#network = network
     this.#events = events
     this.#random = random
     for (const _ of events) this.#deadlines.add()
@@ -89,7 +89,7 @@ export class NetworkEvents implements Node {
   start(now: Nanos): void {
     this.timeline.length = 0
     for (const [i, { event, isOn }] of this.#occurrences.entries()) {
-      if (isOn) kindOf(event).end?.(now, this.#fabric, event, i)
+      if (isOn) kindOf(event).end?.(now, this.#network, event, i)
     }
     this.#startNs = now
     this.#occurrences = this.#events.map((event, i) => new Occurrences(event, this.#random.fork(String(i))))
@@ -108,11 +108,11 @@ export class NetworkEvents implements Node {
       const kind = kindOf(one.event)
       if (one.isOn) {
         deadlines.set(i, one.end(at))
-        kind.end?.(now, this.#fabric, one.event, i)
+        kind.end?.(now, this.#network, one.event, i)
         this.#note(at, `${kind.text(one.event)} ends`)
       } else {
         deadlines.set(i, one.begin(at))
-        kind.begin(now, this.#fabric, one.event, i)
+        kind.begin(now, this.#network, one.event, i)
         this.#note(at, kind.text(one.event))
       }
     }

@@ -8,6 +8,8 @@ import { resolveLinkEnds } from '../link-ends.js'
 import { resolveOptions } from '../resolve-options.js'
 import { type EventContext, type TimeKeys, timesOf } from './event-context.js'
 
+const BESIDE_SETTINGS = ['link', 'at', 'every', 'repeat', 'for', 'reset']
+
 /** A link changes. */
 export function resolveLinkEvent(
   context: EventContext,
@@ -26,7 +28,8 @@ export function resolveLinkEvent(
   if (links === null) return null
   const wrong = whyNotSet(settings, links.bothWays)
   if (wrong !== null) problems.atKey([...path, wrong.key], wrong.message)
-  if (Object.keys(settings).length === 0 && !reset) {
+  // A setting that is wrong has been reported.
+  if (!reset && Object.keys(item as object).every(key => BESIDE_SETTINGS.includes(key))) {
     const keys = LINK_OPTIONS.map(({ name }) => name).join(', ')
     problems.at(path, `the event says nothing about ${link}: name reset, or one or more of ${keys}`)
   }

@@ -6,6 +6,7 @@ import type { Topology } from '../../model/topology.js'
 import type { EventContext } from './event-context.js'
 import { resolveLinkEvent } from './link.js'
 import { resolvePfcOn } from './pfc-on.js'
+import { resolveRestart } from './restart.js'
 
 const EVENTS_MAX = 1024
 
@@ -15,6 +16,7 @@ const KINDS: Readonly<
 > = {
   pfcOn: resolvePfcOn,
   link: resolveLinkEvent,
+  restart: resolveRestart,
 }
 
 /** @param topology null when the network has problems of its own; then events are not checked */
