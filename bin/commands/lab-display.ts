@@ -2,6 +2,8 @@
 import { basename, dirname, join } from 'node:path'
 import { featureColumns } from '../../lib/scenario/result/feature-columns.js'
 import { fold } from '../../lib/scenario/result/fold.js'
+import { linkTable } from '../../lib/scenario/result/print-links.js'
+import type { LinkResult } from '../../lib/scenario/result/result.js'
 import { table } from '../../lib/scenario/result/table.js'
 import { formatBytes, formatDuration, formatPercent, formatRate } from '../../lib/units/units.js'
 import type { CaptureFile } from '../../switch-emu/captures/port-captures.js'
@@ -56,6 +58,7 @@ export function printStatus(status: LabStatus): string {
   const parts = [said(head), hostTable(status.hosts), placesOf(status)]
   if (!status.switch.alive) parts.push(said(`The switch process has ended. ${status.switch.said}\n`))
   if (status.ports.length > 0) parts.push(portTable(status.ports))
+  if (status.links.length > 0) parts.push(printLinks(status.links))
   if (status.lostFrames > 0) {
     const why = 'the machine is busy, or "tc" slows a port'
     parts.push(said(`${status.lostFrames} frames were lost on the veth pairs: ${why}\n`))
@@ -97,6 +100,11 @@ function hostTable(hosts: readonly HostStatus[]): string {
     alive ? `pid ${pid}` : said || 'ended',
   ])
   return table(['host', 'address', 'mac', 'link', 'daemon'], rows, 5, columnsMost(process.stdout))
+}
+
+/** Directions of links, what is set of them, and what became of their frames. */
+export function printLinks(links: readonly LinkResult[]): string {
+  return linkTable(links, columnsMost(process.stdout))
 }
 
 function portTable(ports: readonly PortStatus[]): string {

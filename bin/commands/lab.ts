@@ -14,6 +14,7 @@ import { DEFAULT_IO, VethLab } from '../../switch-emu/lab/veth-lab.js'
 import { withLab } from '../../switch-emu/real-time/lab.js'
 import { waiting } from '../progress/waiting.js'
 import { printDown, printLabs, printStatus, printUp } from './lab-display.js'
+import { setCommand } from './lab-set.js'
 import { commandOf } from './names.js'
 import { withScenarioList } from './scenario-list.js'
 import { addValueOptions, valuesOf } from './value-options.js'
@@ -67,6 +68,7 @@ export function labCommand(): Command {
     .addCommand(statusCommand())
     .addCommand(execCommand())
     .addCommand(pfcCommand())
+    .addCommand(setCommand())
     .addCommand(listCommand())
 }
 
@@ -93,6 +95,8 @@ function upCommand(): Command {
       const stopWaiting = waiting(`lab ${name} comes up: ${hosts.length} hosts, ${switches.length} switches`)
       const work = async (lab: VethLab, signal: AbortSignal) => {
         stopWaiting()
+        // The times of events and routes of the scenario count from here.
+        await lab.begin()
         if (flags.foreground) {
           process.stdout.write(printUp(lab.state))
           await stay(signal)

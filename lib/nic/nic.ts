@@ -99,6 +99,8 @@ export class Nic implements Node, Verbs, RxEvents {
   readonly #completion = new Completion()
   /** The priority of the packets of a run that have not been handed out. */
   #runPriority = 0
+  /** Rate of the host's link now, bit/s. */
+  #linkRateBps: number
   /** When the host's link is free again, or a frame is to be asked for again. */
   #linkBusyUntil: Nanos = 0
 
@@ -106,6 +108,7 @@ export class Nic implements Node, Verbs, RxEvents {
     this.settings = nicSettings(config)
     this.address = config.address
     const { hostIntake, lineRateBps } = this.settings
+    this.#linkRateBps = lineRateBps
     this.pathLengths = new PathLengths(this.settings.int.hops, this.settings.intHopsMax)
     this.packetSizes = new PacketSizes(this.settings.packetBytesMax)
     this.hostHop = hostIntake === undefined ? null : new HostHop(hostIntake, lineRateBps)
@@ -302,6 +305,12 @@ export class Nic implements Node, Verbs, RxEvents {
     this.#dispatch(now)
   }
 
+  /** The host's link has another rate from now on. Congestion controllers keep the line rate of the settings. */
+  setLinkRate(_now: Nanos, rateBps: number): void {
+    this.#linkRateBps = rateBps
+    this.pfc.setRate(rateBps)
+  }
+
   nextTimeout(): Nanos {
     const send =
       this.#goesOn() || this.#hasControl() || this.readRoom.calls ? 0 : this.#scheduler.nextTimeout(0)
@@ -322,7 +331,7 @@ export class Nic implements Node, Verbs, RxEvents {
     }
     // A loop that woke late may make up for some of it, so that the link's rate is kept.
     const startNs = Math.max(this.#linkBusyUntil, now - this.settings.slackNs)
-    const packetNs = serialisationNs(frame.wireLength, this.settings.lineRateBps)
+    const packetNs = serialisationNs(frame.wireLength, this.#linkRateBps)
     this.#linkBusyUntil = startNs + (1 + frame.followers) * packetNs
     frame.port = 0
     frame.departNs = this.#linkBusyUntil

@@ -81,6 +81,30 @@ export class Network {
     this.#plug(nodeB, portB, new Pipe(delayNs, nodeA, portA), faults?.ba ?? null)
   }
 
+  /** The faults of the direction that leaves by a port, or null. */
+  faultsAt(node: number, port: number): LinkFaults | null {
+    return this.#faults[this.#pipeAt(node, port).source]!
+  }
+
+  /** Sets what decides about frames that leave by a port from now on. */
+  setFaults(node: number, port: number, faults: LinkFaults): void {
+    this.#faults[this.#pipeAt(node, port).source] = faults
+  }
+
+  /** Sets the delay of frames that leave by a port from now on. Without faults, a shorter one lets them overtake others. */
+  setDelay(node: number, port: number, delayNs: Nanos): void {
+    this.#pipeAt(node, port).delayNs = delayNs
+  }
+
+  /** Loses the frames that are on their way from a port. Returns their number. */
+  cut(node: number, port: number): number {
+    const pipe = this.#pipeAt(node, port)
+    const lost = pipe.inFlight
+    for (let left = lost; left > 0; left--) this.#pool.give(pipe.pop())
+    this.#heap.set(pipe.source, NEVER)
+    return lost
+  }
+
   /** Must be called after a command given to a node from outside the network: sends what it has to send. */
   kick(nodeId: number, now: Nanos = this.#now): void {
     this.#now = Math.max(this.#now, now)
@@ -184,6 +208,13 @@ export class Network {
     while (ports.length < port) ports.push(null)
     ports[port] = pipe
     pipe.source = this.#addSource(null, pipe, faults)
+  }
+
+  #pipeAt(node: number, port: number): Pipe {
+    const pipe = this.#out[node]?.[port] ?? null
+    if (pipe === null)
+      throw new WeirError('WEIR_BAD_ARGUMENT', `network: port ${port} of node ${node} has no link`)
+    return pipe
   }
 
   #addSource(node: Node | null, pipe: Pipe | null, faults: LinkFaults | null): number {

@@ -6,7 +6,8 @@ import { type Nanos, NEVER } from '../time/nanos.js'
  * that is the egress port's. The frames come from a bounded pool, which bounds this ring too.
  */
 export class Pipe {
-  readonly delayNs: Nanos
+  /** Frames that are put in flight from now on take so long. */
+  delayNs: Nanos
   /** Index of the node at the far end, and of its port. */
   readonly toNode: number
   readonly toPort: number

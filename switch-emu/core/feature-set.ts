@@ -86,6 +86,14 @@ export class FeatureSet {
     for (const { owner, timers } of this.#timed) timers.onTimeout(now, owner)
   }
 
+  link(now: Nanos, port: number, isUp: boolean): void {
+    for (const feature of this.#all) feature.link?.(now, port, isUp)
+  }
+
+  restart(now: Nanos): void {
+    for (const feature of this.#all) feature.restart?.(now)
+  }
+
   reset(now: Nanos): void {
     for (const feature of this.#all) feature.reset?.(now)
   }

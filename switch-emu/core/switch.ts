@@ -3,7 +3,7 @@ import type { Frame } from '../../lib/frame/frame.js'
 import type { FramePool } from '../../lib/frame/frame-pool.js'
 import type { Node } from '../../lib/frame/node.js'
 import { DeadlineHeap } from '../../lib/time/deadline-heap.js'
-import type { Nanos } from '../../lib/time/nanos.js'
+import { type Nanos, NEVER } from '../../lib/time/nanos.js'
 import * as ethernet from '../../lib/wire/net/ethernet.js'
 import * as ipv4 from '../../lib/wire/net/ipv4.js'
 import * as pfc from '../../lib/wire/net/pfc.js'
@@ -205,13 +205,60 @@ export class Switch implements Node, FeatureSwitch {
   setPauseAction(now: Nanos, port: number, priority: number, action: PauseAction): void {
     const egress = this.ports[port]!
     egress.pause.setAction(priority, action)
-    if (action === PauseAction.DROP) {
-      for (let frame = egress.takeOut(now, priority); frame !== null; frame = egress.takeOut(now, priority)) {
-        this.#release(now, frame)
-        this.#drop(frame, port, DropReason.PFC_WATCHDOG)
+    if (action === PauseAction.DROP) this.#empty(now, port, priority, DropReason.PFC_WATCHDOG)
+    this.wake(now, port)
+  }
+
+  /**
+   * The link of a port has gone down or come up. A port whose link goes down drops what waits and what comes, counted as
+   * `linkDown`, and forgets the pauses of its peer. Frames that came in by it stay.
+   */
+  setLink(now: Nanos, port: number, isUp: boolean): void {
+    const egress = this.ports[port]!
+    if (egress.isUp === isUp) return
+    egress.isUp = isUp
+    if (!isUp) {
+      for (let p = 0; p < PRIORITIES; p++) {
+        this.#empty(now, port, p, DropReason.LINK_DOWN)
+        if (egress.pause.sinceNs(now, p) !== NEVER) this.#onPause(now, port, p, 0)
       }
     }
+    this.#features.link(now, port, isUp)
     this.wake(now, port)
+  }
+
+  /**
+   * The switch has restarted: it drops all frames, counted as `restarted`, and its features forget what they knew. Counts for reports
+   * stay. Its routes are configuration, and stay too. While it starts up its links are down, see `setLink`.
+   */
+  restart(now: Nanos): void {
+    for (const port of this.ports) {
+      const { index, pause } = port
+      for (let p = 0; p < PRIORITIES; p++) {
+        this.#empty(now, index, p, DropReason.RESTARTED)
+        if (pause.sinceNs(now, p) !== NEVER) this.#onPause(now, index, p, 0)
+      }
+      port.restart()
+    }
+    this.#features.restart(now)
+    for (const { index } of this.ports) this.wake(now, index)
+  }
+
+  /** The link of a port has this rate from now on. */
+  setRate(now: Nanos, port: number, rateBps: number): void {
+    const egress = this.ports[port]!
+    if (egress.rateBps === rateBps) return
+    egress.setRate(now, rateBps)
+    this.wake(now, port)
+  }
+
+  /** Drops the frames that wait in a queue. */
+  #empty(now: Nanos, port: number, priority: number, reason: DropReason): void {
+    const egress = this.ports[port]!
+    for (let frame = egress.takeOut(now, priority); frame !== null; frame = egress.takeOut(now, priority)) {
+      this.#release(now, frame)
+      this.#drop(frame, port, reason)
+    }
   }
 
   /** A port may start its next frame at another time than before. */
@@ -315,8 +362,7 @@ export class Switch implements Node, FeatureSwitch {
       }
       for (let p = 0; p < PRIORITIES; p++) {
         if (!pfc.isEnabled(view, 0, p)) continue
-        port.pause.onPause(now, p, pfc.quanta(view, 0, p))
-        this.#features.pause?.pause(now, index, p)
+        this.#onPause(now, index, p, pfc.quanta(view, 0, p))
       }
       this.wake(now, index)
     } else if (pfc.isGlobalPause(view, 0, length)) {
@@ -326,6 +372,11 @@ export class Switch implements Node, FeatureSwitch {
       return
     }
     this.pool.give(frame)
+  }
+
+  #onPause(now: Nanos, port: number, priority: number, quanta: number): void {
+    this.ports[port]!.pause.onPause(now, priority, quanta)
+    this.#features.pause?.pause(now, port, priority)
   }
 
   #drop(frame: Frame, port: number, reason: DropReason): void {

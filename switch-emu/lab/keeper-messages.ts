@@ -1,4 +1,6 @@
 import type { Scenario } from '../../lib/scenario/model/scenario.js'
+import type { LinkResult } from '../../lib/scenario/result/result.js'
+import type { LinkSettings } from '../../lib/sim/link-options.js'
 import type { ErrorRecord } from '../../lib/thread/error-record.js'
 import type { Ports } from '../real-time/real-time-fabric.js'
 import type { LinkState } from './link-states.js'
@@ -22,7 +24,9 @@ export const RELEASE = 'release'
  * A client of the keeper's socket writes this as JSON before it closes its half of the connection. An empty
  * request asks for the status.
  */
-export interface KeeperRequest {
+export type KeeperRequest = PfcOnRequest | SetLinkRequest
+
+export interface PfcOnRequest {
   type: 'pfcOn'
   /** As scenario files name ports: s1:s2. */
   port: string
@@ -30,10 +34,22 @@ export interface KeeperRequest {
   priority?: number
 }
 
+export interface SetLinkRequest {
+  type: 'setLink'
+  /** As scenario files name links and directions: s1--s2, s1:s2. */
+  link: string
+  settings: LinkSettings
+  /** First the link becomes as the scenario says. */
+  reset: boolean
+}
+
 /** The answer to KeeperRequest. */
 export type KeeperReply =
   /** The ports, and the priorities for which PFC was off. */
-  { type: 'pfcOn'; restored: { port: string; priority: number }[] } | { type: 'error'; error: ErrorRecord }
+  | { type: 'pfcOn'; restored: { port: string; priority: number }[] }
+  /** The directions that were named, and what is set of them now. */
+  | { type: 'setLink'; links: LinkResult[] }
+  | { type: 'error'; error: ErrorRecord }
 
 /** The keeper writes this as JSON to clients of its socket before it closes the connection. */
 export interface KeeperStatus {

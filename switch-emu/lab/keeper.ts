@@ -141,7 +141,12 @@ class Keeper {
     if (text === '') return await this.#status()
     try {
       const request = JSON.parse(text) as KeeperRequest
-      return { type: 'pfcOn', restored: await this.#lab!.turnPfcOn(request) }
+      switch (request.type) {
+        case 'pfcOn':
+          return { type: 'pfcOn', restored: await this.#lab!.turnPfcOn(request) }
+        case 'setLink':
+          return { type: 'setLink', links: await this.#lab!.setLink(request) }
+      }
     } catch (error) {
       return { type: 'error', error: recordOf(error) }
     }

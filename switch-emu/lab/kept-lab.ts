@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { WeirError } from '../../lib/errors.js'
 import { makeFolder } from '../../lib/make-folder.js'
+import type { LinkResult } from '../../lib/scenario/result/result.js'
 import { Child } from '../real-time/child.js'
 import { daemonArguments } from '../real-time/daemon-arguments.js'
 import { keyFileOption } from '../real-time/scenario-key.js'
@@ -9,7 +10,7 @@ import { SwitchClient } from '../real-time/switch-client.js'
 import type { SwitchQuestion, SwitchReply } from '../real-time/switch-messages.js'
 import type { VethStart } from '../veth/veth-messages.js'
 import { endLeftovers } from './end-leftovers.js'
-import type { KeeperRequest, KeeperStart, KeeperStatus } from './keeper-messages.js'
+import type { KeeperStart, KeeperStatus, PfcOnRequest, SetLinkRequest } from './keeper-messages.js'
 import { writeCommands } from './lab-commands.js'
 import {
   daemonSocket,
@@ -82,12 +83,18 @@ export class KeptLab {
 
   async askSwitch(question: SwitchQuestion): Promise<SwitchReply> {
     if (this.#switch === null) throw new WeirError('WEIR_BAD_STATE', 'the lab has no switch process yet')
-    const answers = { begin: 'begun', ports: 'ports', report: 'report', pfcOn: 'pfcOn' } as const
+    const answers = {
+      begin: 'begun',
+      ports: 'ports',
+      report: 'report',
+      pfcOn: 'pfcOn',
+      setLinks: 'linksSet',
+    } as const
     return await this.#switch.ask(question, answers[question.type])
   }
 
-  /** Turns PFC of a port on again. See `KeeperRequest`. */
-  async turnPfcOn({ port, priority }: KeeperRequest): Promise<{ port: string; priority: number }[]> {
+  /** Turns PFC of a port on again. See `PfcOnRequest`. */
+  async turnPfcOn({ port, priority }: PfcOnRequest): Promise<{ port: string; priority: number }[]> {
     const { scenario } = this.#start
     // A static import would load the schema and delay every start of a lab.
     const { portNames, portsOf } = await import('../../lib/scenario/read/ports.js')
@@ -110,6 +117,21 @@ export class KeptLab {
     return reply.restored.flatMap((priorities, i) =>
       priorities.map(one => ({ port: names[i]!, priority: one })),
     )
+  }
+
+  /** Changes a link. See `SetLinkRequest`. */
+  async setLink({ link, settings, reset }: SetLinkRequest): Promise<LinkResult[]> {
+    const [{ linkEndsOf }, { whyNotSet }] = await Promise.all([
+      import('../../lib/scenario/read/link-ends.js'),
+      import('../../lib/scenario/read/events/link.js'),
+    ])
+    const { ends, bothWays } = linkEndsOf(this.#start.scenario, link)
+    const wrong = whyNotSet(settings, bothWays)
+    if (wrong !== null) throw new WeirError('WEIR_BAD_ARGUMENT', wrong.message)
+    const reply = await this.askSwitch({ type: 'setLinks', ends, settings, reset })
+    if (reply.type !== 'linksSet')
+      throw new WeirError('WEIR_PROTOCOL', `the switch process answered ${reply.type}`)
+    return reply.links
   }
 
   /** Ends all processes of the lab, including those of `weir lab exec`, and removes its files. */

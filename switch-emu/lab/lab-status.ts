@@ -1,7 +1,8 @@
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { WeirError } from '../../lib/errors.js'
-import type { PortResult } from '../../lib/scenario/result/result.js'
+import type { LinkResult, PortResult } from '../../lib/scenario/result/result.js'
+import type { LinkSettings } from '../../lib/sim/link-options.js'
 import { errorOf } from '../../lib/thread/error-record.js'
 import type { CaptureFile, CapturePlace } from '../captures/port-captures.js'
 import type { KeeperReply, KeeperRequest, KeeperStatus } from './keeper-messages.js'
@@ -24,6 +25,8 @@ export interface LabStatus {
   hosts: HostStatus[]
   switch: { pid: number; alive: boolean; said: string }
   ports: PortStatus[]
+  /** Directions of links of which something has been set since the lab came up. */
+  links: LinkResult[]
   /** Frames that the processes lost since the lab came up: on a busy machine, or by `tc` on a port. */
   lostFrames: number
   /** Absent: the lab's ports are not captured. */
@@ -99,6 +102,7 @@ export async function labStatus(state: LabState): Promise<LabStatus> {
     })),
     switch: process('the switch process'),
     ports: portsOf(before, now),
+    links: now?.switch?.links ?? [],
     lostFrames: now?.switch?.lostFrames ?? 0,
     ...(captures !== undefined && { captures: capturesOf(captures, now) }),
   }
@@ -132,14 +136,31 @@ export async function turnPfcOn(
   port: string,
   priority?: number,
 ): Promise<{ port: string; priority: number }[]> {
-  const request: KeeperRequest = { type: 'pfcOn', port, priority }
-  const reply = await talkToKeeper<KeeperReply>(state, JSON.stringify(request))
-  if (reply === null) {
-    const text = `lab ${state.name} does not answer; see "weir lab status ${state.name}"`
-    throw new WeirError('WEIR_BAD_STATE', text)
-  }
-  if (reply.type === 'error') throw errorOf(reply.error)
-  return reply.restored
+  return (await request(state, { type: 'pfcOn', port, priority }, 'pfcOn')).restored
+}
+
+/**
+ * Changes links of a lab. Returns what is set now of the directions that were named. Throws WEIR_BAD_ARGUMENT for an unknown
+ * link, and WEIR_BAD_STATE when the lab does not answer.
+ */
+export async function setLink(
+  state: LabState,
+  change: { link: string; settings: LinkSettings; reset: boolean },
+): Promise<LinkResult[]> {
+  return (await request(state, { type: 'setLink', ...change }, 'setLink')).links
+}
+
+/** Has the keeper do something. */
+async function request<K extends KeeperReply['type']>(
+  state: LabState,
+  what: KeeperRequest,
+  answer: K,
+): Promise<Extract<KeeperReply, { type: K }>> {
+  const reply = await talkToKeeper<KeeperReply>(state, JSON.stringify(what))
+  if (reply?.type === 'error') throw errorOf(reply.error)
+  if (reply?.type === answer) return reply as Extract<KeeperReply, { type: K }>
+  const text = `lab ${state.name} does not answer; see "weir lab status ${state.name}"`
+  throw new WeirError('WEIR_BAD_STATE', text)
 }
 
 async function talkToKeeper<T>(state: LabState, request: string): Promise<T | null> {

@@ -6,11 +6,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { checkSocketPath } from '../../lib/control/socket-path.js'
 import { WeirError } from '../../lib/errors.js'
 import type { Scenario } from '../../lib/scenario/model/scenario.js'
+import type { LinkResult } from '../../lib/scenario/result/result.js'
 import type { CapturePlace } from '../captures/port-captures.js'
 import { refuseHostHop } from '../host-hop.js'
 import { Child } from '../real-time/child.js'
 import { aborted, type Lab, type LabHost, LabHosts, type LabUpOptions } from '../real-time/lab.js'
-import type { Ports, SwitchReport } from '../real-time/real-time-fabric.js'
+import type { LinkChange, Ports, SwitchReport } from '../real-time/real-time-fabric.js'
 import { SwitchClient } from '../real-time/switch-client.js'
 import type { SwitchQuestion, SwitchReply } from '../real-time/switch-messages.js'
 import { type KeeperStart, RELEASE } from './keeper-messages.js'
@@ -113,6 +114,10 @@ export class VethLab implements Lab {
 
   async report(): Promise<SwitchReport> {
     return (await this.#ask({ type: 'report' }, 'report')).report
+  }
+
+  async setLinks(change: LinkChange): Promise<LinkResult[]> {
+    return (await this.#ask({ type: 'setLinks', ...change }, 'linksSet')).links
   }
 
   /** The lab remains when this process ends, and `down` has no effect on it. `takeDown` ends it. */

@@ -1,20 +1,20 @@
-import { WeirError } from '../../lib/errors.js'
+import { assert, WeirError } from '../../lib/errors.js'
 import type { FramePool } from '../../lib/frame/frame-pool.js'
-import type { Node } from '../../lib/frame/node.js'
 import type { Link, Scenario } from '../../lib/scenario/model/scenario.js'
+import type { TimelineEntry } from '../../lib/scenario/result/result.js'
 import type { LinkFaults } from '../../lib/sim/faults.js'
 import { Network } from '../../lib/sim/network.js'
+import { Random } from '../../lib/sim/random.js'
 import { type Nanos, NEVER } from '../../lib/time/nanos.js'
-import { HostAddress } from '../../lib/wire/net/address.js'
 import type { PortCaptures } from '../captures/port-captures.js'
 import type { IpAnswers } from '../core/answers/ip-answers.js'
-import { Graph } from '../core/forwarding/graph.js'
-import { installRoutes } from '../core/forwarding/routes.js'
 import { PfcWatchdog } from '../core/pfc/pfc-watchdog.js'
 import { Switch } from '../core/switch.js'
 import { portLinks } from '../node-links.js'
-import { OperatorEvents } from './operator-events.js'
-import { StaticRoutes } from './static-routes.js'
+import { NetworkEvents } from './events/network-events.js'
+import type { HostLinkEnd } from './host-link-end.js'
+import { Links } from './links.js'
+import { Routing } from './routing.js'
 import { switchOptions } from './switch-options.js'
 
 interface FabricOptions {
@@ -46,20 +46,25 @@ export class Fabric {
   readonly network: Network
   /** In the scenario's order. */
   readonly switches: readonly Switch[]
-  readonly #links: Link[]
+  /** Those that are not plugged in yet. */
+  readonly #unplugged: Link[]
   readonly #hosts: ReadonlySet<string>
   readonly #hostsKeepDelays: boolean
   readonly #faultsOf: FaultsOf
   /** Node name → its id in the network. Hosts are added when they are attached. */
   readonly #ids = new Map<string, number>()
-  readonly #staticRoutes: StaticRoutes
+  readonly #hostEnds = new Map<string, HostLinkEnd>()
+  /** What is set of the links, and what became of their frames. */
+  readonly links: Links
+  readonly #routing: Routing
+  readonly #routingId: number
   readonly #staticRoutesId: number
-  readonly #operator: OperatorEvents
-  readonly #operatorId: number
+  readonly #events: NetworkEvents
+  readonly #eventsId: number
 
   constructor(scenario: Scenario, options: FabricOptions) {
     this.network = new Network({ pool: options.pool, startNs: options.startNs })
-    this.#links = [...scenario.links]
+    this.#unplugged = [...scenario.links]
     this.#hosts = new Set(scenario.hosts.map(host => host.name))
     this.#hostsKeepDelays = options.hostsKeepDelays ?? false
     this.#faultsOf = options.faults ?? (() => null)
@@ -74,12 +79,23 @@ export class Fabric {
           startNs: options.startNs,
         }),
     )
-    this.#staticRoutes = route(scenario, this.switches)
-    this.#staticRoutesId = this.network.addNode(this.#staticRoutes)
-    this.#operator = new OperatorEvents(scenario.events ?? [], (now, event) =>
-      this.turnPfcOn(now, event.switch, event.ports, event.priority),
-    )
-    this.#operatorId = this.network.addNode(this.#operator)
+    this.#routing = new Routing(scenario, this.switches)
+    this.#staticRoutesId = this.network.addNode(this.#routing.staticRoutes)
+    const random = new Random(scenario.seed)
+    this.#events = new NetworkEvents(this, scenario.events ?? [], random.fork('events'))
+    this.#eventsId = this.network.addNode(this.#events)
+    this.#routingId = this.network.addNode(this.#routing)
+    this.links = new Links({
+      scenario,
+      network: this.network,
+      nodeOf: name => this.#nodeOf(name),
+      hostsKeepDelays: this.#hostsKeepDelays,
+      random: random.fork('links'),
+      onChange: (now, link, isUp) => {
+        this.#routing.onLink(now, link, isUp)
+        this.network.kick(this.#routingId, now)
+      },
+    })
     for (const sw of this.switches)
       this.#ids.set(sw.name, this.network.addNode(options.captures?.tap(sw.name, sw) ?? sw))
     this.#plugLinks()
@@ -93,7 +109,7 @@ export class Fabric {
    * Attaches a node for a host of the scenario, and its links. Returns its id in the network, for `kick`.
    * Throws WEIR_BAD_ARGUMENT for a name that is no host, or a host that has a node.
    */
-  attach(host: string, node: Node): number {
+  attach(host: string, node: HostLinkEnd): number {
     if (!this.#hosts.has(host)) {
       throw new WeirError(
         'WEIR_BAD_ARGUMENT',
@@ -103,6 +119,7 @@ export class Fabric {
     if (this.#ids.has(host)) throw new WeirError('WEIR_BAD_ARGUMENT', `fabric: ${host} is attached already`)
     const id = this.network.addNode(node)
     this.#ids.set(host, id)
+    this.#hostEnds.set(host, node)
     this.#plugLinks()
     return id
   }
@@ -110,10 +127,15 @@ export class Fabric {
   /** The traffic starts: reports, and the times of static routes, count from `now`. */
   begin(now: Nanos): void {
     this.resetWindow(now)
-    this.#staticRoutes.start(now)
+    this.#routing.staticRoutes.start(now)
     this.network.kick(this.#staticRoutesId, now)
-    this.#operator.start(now)
-    this.network.kick(this.#operatorId, now)
+    this.#events.start(now)
+    this.network.kick(this.#eventsId, now)
+  }
+
+  /** The events that took place since `begin`, in order. */
+  get timeline(): readonly TimelineEntry[] {
+    return this.#events.timeline
   }
 
   /**
@@ -131,15 +153,32 @@ export class Fabric {
     return restored
   }
 
+  /** A switch restarts: what it holds is dropped, and its links are down until `links.end` with the same owner. */
+  restart(now: Nanos, name: string, owner: number): void {
+    const sw = this.switches.find(one => one.name === name)
+    if (sw === undefined) throw new WeirError('WEIR_BAD_ARGUMENT', `fabric: ${name} is no switch`)
+    sw.restart(now)
+    this.links.begin(now, this.links.endsOf(name), { down: true }, owner)
+  }
+
   /** Starts a new window for the reports of all switches. */
   resetWindow(now: Nanos): void {
     for (const sw of this.switches) sw.resetWindow(now)
+    this.links.resetWindow()
+  }
+
+  #nodeOf(name: string): { id: number; node: Switch | HostLinkEnd; isHost: boolean } {
+    const id = this.#ids.get(name)
+    const host = this.#hostEnds.get(name)
+    const node = host ?? this.switches.find(sw => sw.name === name)
+    assert(id !== undefined && node !== undefined, `${name} is not in the network yet`)
+    return { id, node, isHost: host !== undefined }
   }
 
   /** Connects every link whose two nodes exist. */
   #plugLinks(): void {
-    for (let i = 0; i < this.#links.length; ) {
-      const { a, b, delayNs } = this.#links[i]!
+    for (let i = 0; i < this.#unplugged.length; ) {
+      const { a, b, delayNs } = this.#unplugged[i]!
       const idA = this.#ids.get(a.node)
       const idB = this.#ids.get(b.node)
       if (idA === undefined || idB === undefined) {
@@ -150,22 +189,7 @@ export class Fabric {
       const ownDelayNs = isHostLink && this.#hostsKeepDelays ? 0 : delayNs
       const faults = { ab: this.#faultsOf(a.node, b.node), ba: this.#faultsOf(b.node, a.node) }
       this.network.connect(idA, a.port, idB, b.port, ownDelayNs, faults)
-      this.#links.splice(i, 1)
+      this.#unplugged.splice(i, 1)
     }
   }
-}
-
-/** Sets shortest paths, or those of spanning trees, then the scenario's static routes. */
-function route(scenario: Scenario, switches: readonly Switch[]): StaticRoutes {
-  const topology = new Graph({
-    switches: scenario.switches.map(sw => sw.name),
-    hosts: scenario.hosts.map(host => host.name),
-    links: scenario.links,
-  })
-  const hosts = scenario.hosts.map(({ name, address }) => ({ name, address: HostAddress.parse(address) }))
-  const tables = new Map(switches.map(sw => [sw.name, sw.routes]))
-  const { hashSeed: seed, spanningTrees } = scenario
-  installRoutes(topology, hosts, tables, { seed, spanningTrees })
-  const addresses = new Map(hosts.map(({ name, address }) => [name, address]))
-  return new StaticRoutes(scenario.routes ?? [], { tables, addresses, seed })
 }

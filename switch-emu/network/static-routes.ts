@@ -21,11 +21,14 @@ interface StaticRouteContext {
 interface Change {
   atNs: Nanos
   begins: boolean
-  apply(): void
+  route: TemporaryRoute
 }
 
 /** A node of the network without links, which only waits for the times at which routes change. */
 export class StaticRoutes implements Node {
+  readonly #permanent: readonly StaticRoute[]
+  readonly #temporary: readonly TemporaryRoute[]
+  readonly #context: StaticRouteContext
   /** In the order of their times. At equal times, ends come first. */
   readonly #changes: Change[]
   #startNs: Nanos = NEVER
@@ -33,15 +36,26 @@ export class StaticRoutes implements Node {
 
   /** Sets the permanent routes. */
   constructor(routes: readonly StaticRoute[], context: StaticRouteContext) {
-    for (const route of routes) if (route.startNs === undefined) setRoute(route, context)
-    this.#changes = routes
-      .flatMap(route => changesOf(route, context))
+    this.#context = context
+    this.#permanent = routes.filter(({ startNs }) => startNs === undefined)
+    this.#temporary = routes
+      .filter(({ startNs }) => startNs !== undefined)
+      .map(route => new TemporaryRoute(route, context))
+    this.#changes = this.#temporary
+      .flatMap(route => route.changes())
       .sort((a, b) => a.atNs - b.atNs || Number(a.begins) - Number(b.begins))
+    this.afterReroute()
+  }
+
+  /** The shortest paths have been set again: static routes override them again. */
+  afterReroute(): void {
+    for (const route of this.#permanent) setRoute(route, this.#context)
+    for (const route of this.#temporary) route.afterReroute()
   }
 
   /** The traffic starts at `now`: the times of routes count from there. */
   start(now: Nanos): void {
-    for (const change of this.#changes) if (!change.begins) change.apply()
+    for (const route of this.#temporary) route.end()
     this.#startNs = now
     this.#next = 0
   }
@@ -52,7 +66,11 @@ export class StaticRoutes implements Node {
   }
 
   onTimeout(now: Nanos): void {
-    while (this.nextTimeout() <= now) this.#changes[this.#next++]!.apply()
+    while (this.nextTimeout() <= now) {
+      const { begins, route } = this.#changes[this.#next++]!
+      if (begins) route.begin()
+      else route.end()
+    }
   }
 
   onFrame(_now: Nanos, _port: number, _frame: Frame): void {
@@ -68,16 +86,44 @@ function setRoute(route: StaticRoute, { tables, addresses, seed }: StaticRouteCo
   tables.get(route.switch)!.set(addresses.get(route.to)!, route.ports, seed)
 }
 
-/** Returns the beginning and the end of a temporary route. Its end may be never. */
-function changesOf(route: StaticRoute, context: StaticRouteContext): Change[] {
-  const { startNs, endNs = NEVER } = route
-  if (startNs === undefined) return []
-  const table = context.tables.get(route.switch)!
-  const address = context.addresses.get(route.to)!
-  const usual = table.buckets(address)
-  assert(usual !== null, `${route.switch} has no path to ${route.to}`)
-  return [
-    { atNs: startNs, begins: true, apply: () => setRoute(route, context) },
-    { atNs: endNs, begins: false, apply: () => table.setBuckets(address, usual) },
-  ]
+/** A route that holds for a time. Its end may be never. */
+class TemporaryRoute {
+  readonly #route: StaticRoute
+  readonly #context: StaticRouteContext
+  readonly #table: ForwardingTable
+  readonly #address: HostAddress
+  /** What holds without it. */
+  #usual: Uint8Array | null = null
+  #holds = false
+
+  constructor(route: StaticRoute, context: StaticRouteContext) {
+    this.#route = route
+    this.#context = context
+    this.#table = context.tables.get(route.switch)!
+    this.#address = context.addresses.get(route.to)!
+  }
+
+  changes(): Change[] {
+    const { startNs = NEVER, endNs = NEVER } = this.#route
+    return [
+      { atNs: startNs, begins: true, route: this },
+      { atNs: endNs, begins: false, route: this },
+    ]
+  }
+
+  afterReroute(): void {
+    this.#usual = this.#table.buckets(this.#address)
+    assert(this.#usual !== null, `${this.#route.switch} has no path to ${this.#route.to}`)
+    if (this.#holds) setRoute(this.#route, this.#context)
+  }
+
+  begin(): void {
+    this.#holds = true
+    setRoute(this.#route, this.#context)
+  }
+
+  end(): void {
+    this.#holds = false
+    this.#table.setBuckets(this.#address, this.#usual!)
+  }
 }

@@ -4,11 +4,12 @@ import { join } from 'node:path'
 import { checkSocketPath } from '../../lib/control/socket-path.js'
 import type { WeirError } from '../../lib/errors.js'
 import type { Scenario } from '../../lib/scenario/model/scenario.js'
+import type { LinkResult } from '../../lib/scenario/result/result.js'
 import { refuseHostHop } from '../host-hop.js'
 import { Child } from '../real-time/child.js'
 import { daemonArguments } from '../real-time/daemon-arguments.js'
 import { aborted, type Lab, type LabHost, LabHosts, type LabUpOptions } from '../real-time/lab.js'
-import type { Ports, SwitchReport } from '../real-time/real-time-fabric.js'
+import type { LinkChange, Ports, SwitchReport } from '../real-time/real-time-fabric.js'
 import { keyFileOption } from '../real-time/scenario-key.js'
 import { SwitchClient } from '../real-time/switch-client.js'
 import { freePorts } from './free-ports.js'
@@ -82,6 +83,10 @@ export class OverlayLab implements Lab {
 
   async report(): Promise<SwitchReport> {
     return (await this.#switch.ask({ type: 'report' }, 'report')).report
+  }
+
+  async setLinks(change: LinkChange): Promise<LinkResult[]> {
+    return (await this.#switch.ask({ type: 'setLinks', ...change }, 'linksSet')).links
   }
 
   /** Ends every process and removes the folder. Has no effect the second time. */

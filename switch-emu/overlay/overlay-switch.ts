@@ -5,9 +5,15 @@ import { type Driven, RealTimeLoop } from '../../lib/io/loop/real-time-loop.js'
 import type { PortCounters } from '../../lib/io/port.js'
 import { type Endpoint, VxlanSocket, vxlanMtu } from '../../lib/io/ports/vxlan-socket.js'
 import type { Scenario } from '../../lib/scenario/model/scenario.js'
+import type { LinkResult } from '../../lib/scenario/result/result.js'
 import type { Nanos } from '../../lib/time/nanos.js'
 import { type CapturePlace, PortCaptures } from '../captures/port-captures.js'
-import { type Ports, RealTimeFabric, type SwitchReport } from '../real-time/real-time-fabric.js'
+import {
+  type LinkChange,
+  type Ports,
+  RealTimeFabric,
+  type SwitchReport,
+} from '../real-time/real-time-fabric.js'
 import type { RunningSwitch } from '../real-time/switch-process.js'
 
 /** A host of the scenario, and its actual UDP endpoint. */
@@ -96,6 +102,10 @@ export class OverlaySwitch implements Driven, RunningSwitch {
 
   turnPfcOn(name: string, ports: readonly number[], priority?: number): number[][] {
     return this.#fabric.turnPfcOn(monotonicNs(), name, ports, priority)
+  }
+
+  setLinks(change: LinkChange): LinkResult[] {
+    return this.#fabric.setLinks(monotonicNs(), change)
   }
 
   async close(): Promise<void> {

@@ -1,10 +1,10 @@
 import type { Frame } from '../../lib/frame/frame.js'
 import type { FramePool } from '../../lib/frame/frame-pool.js'
-import type { Node } from '../../lib/frame/node.js'
 import { FrameRing } from '../../lib/io/ports/frame-ring.js'
 import { type Nanos, NEVER } from '../../lib/time/nanos.js'
 import type { Classifier } from '../core/forwarding/classifier.js'
 import { Serializer } from '../core/queueing/serializer.js'
+import type { HostLinkEnd } from '../network/host-link-end.js'
 import { HostLine } from './host-line.js'
 
 interface AttachmentOptions {
@@ -40,17 +40,21 @@ const LEAVING_FRAMES = 16_384
  * This class adds the host link's delay, both ways, and not the network. So it knows `delayNs` ahead when a
  * frame must leave the process, and nothing else needs the process to wake.
  */
-export class Attachment implements Node {
+export class Attachment implements HostLinkEnd {
   /** Frames that were dropped because the host sent more than its link carries. */
   drops = 0
   readonly #pool: FramePool
   readonly #line: Serializer
   /** Replaces `#line` and `#ready` where pauses are obeyed. */
   readonly #hostLine: HostLine | null
-  readonly #backlogNsMax: Nanos
+  readonly #backlogBytesMax: number
+  #backlogNsMax: Nanos
   readonly #deliver: (frame: Frame) => void
   readonly #onDelivered: (lateNs: Nanos) => void
-  readonly #delayNs: Nanos
+  #toHostNs: Nanos
+  #fromHostNs: Nanos
+  /** Arrival of the last frame at the host. */
+  #lastNs: Nanos = 0
   readonly #ready = new FrameRing(READY_FRAMES)
   readonly #leaving = new FrameRing(LEAVING_FRAMES)
 
@@ -58,11 +62,13 @@ export class Attachment implements Node {
     this.#pool = options.pool
     this.#line = new Serializer(options.rateBps)
     const { pool, rateBps, classifier, backlogBytesMax = BACKLOG_BYTES_MAX } = options
+    this.#backlogBytesMax = backlogBytesMax
     this.#backlogNsMax = (backlogBytesMax * 8e9) / rateBps
     this.#hostLine = classifier ? new HostLine({ pool, rateBps, backlogBytesMax, classifier }) : null
     this.#deliver = options.deliver
     this.#onDelivered = options.onDelivered ?? (() => {})
-    this.#delayNs = options.delayNs
+    this.#toHostNs = options.delayNs
+    this.#fromHostNs = options.delayNs
   }
 
   /**
@@ -83,17 +89,51 @@ export class Attachment implements Node {
     }
     this.#line.transmit(now, frame.wireLength)
     frame.port = 0
-    frame.departNs = this.#line.endNs + this.#delayNs
+    frame.departNs = this.#line.endNs + this.#fromHostNs
     this.#ready.push(frame)
   }
 
   /** A frame has left the last switch. */
   onFrame(now: Nanos, _port: number, frame: Frame): void {
-    frame.departNs = now + this.#delayNs
+    // After a change to a shorter delay no frame overtakes another.
+    this.#lastNs = Math.max(now + this.#toHostNs, this.#lastNs)
+    frame.departNs = this.#lastNs
     this.#hostLine?.note(frame.departNs, frame)
     if (this.#leaving.push(frame)) return
     this.drops++
     this.#pool.give(frame)
+  }
+
+  /** Delay of the link to the host. */
+  get toHostNs(): Nanos {
+    return this.#toHostNs
+  }
+
+  setLinkRate(now: Nanos, rateBps: number): void {
+    this.#line.setRate(rateBps)
+    this.#hostLine?.setRate(now, rateBps)
+    this.#backlogNsMax = (this.#backlogBytesMax * 8e9) / rateBps
+  }
+
+  setLinkDelay(toHostNs: Nanos, fromHostNs: Nanos): void {
+    this.#toHostNs = toHostNs
+    this.#fromHostNs = fromHostNs
+  }
+
+  /** Frames that have not arrived at the host by `now` are lost. */
+  cutLink(now: Nanos): number {
+    this.#hostLine?.cut(now)
+    let lost = 0
+    for (let left = this.#leaving.size; left > 0; left--) {
+      const frame = this.#leaving.shift()!
+      if (frame.departNs <= now) this.#leaving.push(frame)
+      else {
+        lost++
+        this.#pool.give(frame)
+      }
+    }
+    this.#lastNs = now
+    return lost
   }
 
   /** When the next frame arrives at the host, or NEVER. */
@@ -124,7 +164,7 @@ export class Attachment implements Node {
     const frame = this.#hostLine.pollTransmit(now)
     if (frame === null) return null
     frame.port = 0
-    frame.departNs += this.#delayNs
+    frame.departNs += this.#fromHostNs
     return frame
   }
 

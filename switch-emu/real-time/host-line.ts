@@ -87,6 +87,19 @@ export class HostLine {
     for (let p = 0; p < PRIORITIES; p++) this.#pauses[at + 2 + p] = pfc.quanta(view, 0, p)
   }
 
+  /** Sets the rate of frames that start from now on. */
+  setRate(now: Nanos, rateBps: number): void {
+    this.#port.setRate(now, rateBps)
+  }
+
+  /** The link has gone down: pauses that are on their way are lost, and those that hold end. */
+  cut(now: Nanos): void {
+    while (this.#nextPauseNs() <= now) this.#applyFirst()
+    this.#pauseCount = 0
+    for (let p = 0; p < PRIORITIES; p++) this.#port.pause.onPause(now, p, 0)
+    this.#startNs = this.#port.nextStartNs(now)
+  }
+
   nextTimeout(): Nanos {
     return Math.min(this.#startNs, this.#nextPauseNs(), this.#nextArrivalNs())
   }

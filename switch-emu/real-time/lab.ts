@@ -7,10 +7,10 @@ import { connectDaemon, type DaemonClient } from '../../lib/client/daemon-client
 import { onEndSignal } from '../../lib/end-signals.js'
 import { WeirError } from '../../lib/errors.js'
 import type { Scenario } from '../../lib/scenario/model/scenario.js'
-import type { RunResult } from '../../lib/scenario/result/result.js'
+import type { LinkResult, RunResult } from '../../lib/scenario/result/result.js'
 import type { CapturePlace } from '../captures/port-captures.js'
 import { checkRealTime } from './check-scenario.js'
-import type { Ports, SwitchReport } from './real-time-fabric.js'
+import type { LinkChange, Ports, SwitchReport } from './real-time-fabric.js'
 
 /** A daemon that does not answer after this time never will. */
 const DAEMON_UP_MS = 30_000
@@ -46,6 +46,8 @@ export interface Lab {
   /** The results of the ports so far, and what the queue of each holds now. */
   ports(): Promise<Ports>
   report(): Promise<SwitchReport>
+  /** Changes directions of links. Returns what is set of them now. */
+  setLinks(change: LinkChange): Promise<LinkResult[]>
   /** Ends every process and removes the files. Has no effect the second time. */
   down(): Promise<void>
 }

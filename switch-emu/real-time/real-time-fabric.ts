@@ -1,9 +1,10 @@
 import { WeirError } from '../../lib/errors.js'
 import type { Frame } from '../../lib/frame/frame.js'
 import type { FramePool } from '../../lib/frame/frame-pool.js'
-import type { Scenario } from '../../lib/scenario/model/scenario.js'
+import type { LinkEnd, Scenario } from '../../lib/scenario/model/scenario.js'
 import { baseRttNs, Topology } from '../../lib/scenario/model/topology.js'
-import type { PortResult, Series } from '../../lib/scenario/result/result.js'
+import type { LinkResult, PortResult, Series, TimelineEntry } from '../../lib/scenario/result/result.js'
+import type { LinkSettings } from '../../lib/sim/link-options.js'
 import { Random } from '../../lib/sim/random.js'
 import { type Nanos, NEVER } from '../../lib/time/nanos.js'
 import type { CaptureFile, PortCaptures } from '../captures/port-captures.js'
@@ -41,11 +42,22 @@ interface RealTimeFabricOptions {
   deliver: (link: number, frame: Frame) => void
 }
 
+/** A change of links by hand. */
+export interface LinkChange {
+  /** The ends from which the directions lead away. */
+  ends: LinkEnd[]
+  settings: LinkSettings
+  /** First they become as the scenario says. */
+  reset: boolean
+}
+
 /** The ports, what the queue of each holds, and their captures, if there are any. */
 export interface Ports {
   /** Frames that the processes lost since they came up, not the emulated network. */
   lostFrames: number
   ports: PortResult[]
+  /** Directions of links of which something was set. */
+  links: LinkResult[]
   queueBytes: number[]
   captures: CaptureFile[]
 }
@@ -54,6 +66,8 @@ export interface Ports {
 export interface SwitchReport {
   nowNs: Nanos
   ports: PortResult[]
+  links: LinkResult[]
+  timeline: TimelineEntry[]
   series: Record<string, Series>
   /** Events of the emulated network. */
   events: number
@@ -82,8 +96,6 @@ export class RealTimeFabric {
   #eventsBefore = 0
   /** When the next window begins, or NEVER. */
   #beginNs: Nanos = NEVER
-  /** The shortest delay of a host's link. An event of the network reaches no host sooner. */
-  readonly #lookaheadNs: Nanos
 
   /** Throws WEIR_BAD_SCENARIO or WEIR_BAD_ARGUMENT unless each host has exactly one link. */
   constructor(options: RealTimeFabricOptions) {
@@ -100,7 +112,6 @@ export class RealTimeFabric {
       mtuBytes,
       hostsKeepDelays: true,
     })
-    this.#lookaheadNs = Math.min(...scenario.hosts.map(({ name }) => hostLink(scenario, name).delayNs))
     this.#lateLimitNs = lateLimitNs(scenario)
     this.#lateness = new LatenessGauge(this.#lateLimitNs)
     this.#dirty = new Uint8Array(hosts.length)
@@ -157,7 +168,7 @@ export class RealTimeFabric {
   nextDeadline(): Nanos {
     // Only frames that leave the process need it awake. Everything else, including samples, is computed
     // later, exactly.
-    let deadline = this.#fabric.network.nextEventNs() + this.#lookaheadNs
+    let deadline = this.#fabric.network.nextEventNs() + this.#lookaheadNs()
     if (this.#captures !== undefined) deadline = Math.min(deadline, this.#captures.nextTimeout())
     for (const attachment of this.#attachments) deadline = Math.min(deadline, attachment.nextDelivery())
     return deadline
@@ -179,6 +190,8 @@ export class RealTimeFabric {
     return {
       nowNs: now,
       ports: portResults(this.#scenario, this.#fabric.switches, now),
+      links: this.#fabric.links.results(),
+      timeline: [...this.#fabric.timeline],
       series: this.#sampler.series(),
       events: this.#fabric.network.events - this.#eventsBefore,
       lateness: this.#lateness.report(),
@@ -196,6 +209,7 @@ export class RealTimeFabric {
     const { switches } = this.#fabric
     return {
       ports: portResults(this.#scenario, switches, now),
+      links: this.#fabric.links.results(),
       queueBytes: switches.flatMap(sw => sw.ports.map(port => port.queueBytes)),
       captures: this.#captures?.files() ?? [],
       lostFrames: portDrops + this.#attachmentDrops(),
@@ -211,9 +225,27 @@ export class RealTimeFabric {
     return restored
   }
 
+  /** Changes directions of links from `now` on. Returns what is set of them then. */
+  setLinks(now: Nanos, { ends, settings, reset }: LinkChange): LinkResult[] {
+    this.runUntil(now)
+    const { network, links } = this.#fabric
+    const at = Math.max(now, network.now)
+    if (reset) links.reset(at, ends)
+    links.set(at, ends, settings)
+    this.runUntil(now)
+    return links.results(ends)
+  }
+
   /** Returns the frames at the hosts' ends to their pool. */
   close(): void {
     for (const attachment of this.#attachments) attachment.close()
+  }
+
+  /** The shortest delay to a host. An event of the network reaches no host sooner. */
+  #lookaheadNs(): Nanos {
+    let shortest = NEVER
+    for (const { toHostNs } of this.#attachments) if (toHostNs < shortest) shortest = toHostNs
+    return shortest
   }
 
   #attachmentDrops(): number {

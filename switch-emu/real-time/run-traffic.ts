@@ -68,7 +68,7 @@ export async function runTraffic(
     const run = new TrafficRun(lab, flows, signal, options.onProgress ?? (() => {}))
     const { durationNs, outcomes } = await run.traffic()
     const report = await lab.report()
-    const { ports, series, events } = report
+    const { ports, links, timeline, series, events } = report
     const feedback = await feedbackOf(lab)
     return makeResult(scenario, {
       on: lab.on,
@@ -76,6 +76,8 @@ export async function runTraffic(
       flows,
       outcomes,
       ports,
+      links,
+      timeline,
       series: { ...series, ...run.series.all() },
       feedback,
       realTime: realTimeResult(report, capacity),

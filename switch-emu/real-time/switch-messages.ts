@@ -1,4 +1,5 @@
-import type { Ports, SwitchReport } from './real-time-fabric.js'
+import type { LinkResult } from '../../lib/scenario/result/result.js'
+import type { LinkChange, Ports, SwitchReport } from './real-time-fabric.js'
 
 /**
  * The messages between a lab and its switch process over the IPC channel of child_process. The lab sends one
@@ -15,6 +16,8 @@ export type SwitchQuestion =
    * priorities.
    */
   | { type: 'pfcOn'; switch: string; ports: number[]; priority?: number }
+  /** Changes links. */
+  | ({ type: 'setLinks' } & LinkChange)
   /** Asks for ports and series since `begin`. */
   | { type: 'report' }
 
@@ -27,4 +30,6 @@ export type SwitchReply =
   | { type: 'report'; report: SwitchReport }
   /** The priorities of each port for which PFC was off. */
   | { type: 'pfcOn'; restored: number[][] }
+  /** The directions that were named, and what is set of them now. */
+  | { type: 'linksSet'; links: LinkResult[] }
   | { type: 'error'; code: string; message: string }

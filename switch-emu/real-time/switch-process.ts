@@ -1,7 +1,8 @@
 import { rmSync } from 'node:fs'
 import { inspect } from 'node:util'
 import { WeirError } from '../../lib/errors.js'
-import type { Ports, SwitchReport } from './real-time-fabric.js'
+import type { LinkResult } from '../../lib/scenario/result/result.js'
+import type { LinkChange, Ports, SwitchReport } from './real-time-fabric.js'
 import type { SwitchQuestion, SwitchReply } from './switch-messages.js'
 
 /** The switches of a scenario while they run, on any kind of links. */
@@ -15,6 +16,8 @@ export interface RunningSwitch {
    * Turns PFC on again where the watchdog's limit has turned it off. Returns the priorities for each port.
    */
   turnPfcOn(name: string, ports: number[], priority?: number): number[][] | Promise<number[][]>
+  /** Changes links. Returns what is set of them now. */
+  setLinks(change: LinkChange): LinkResult[] | Promise<LinkResult[]>
   close(): Promise<void>
 }
 
@@ -81,6 +84,8 @@ async function answer(running: RunningSwitch | null, request: SwitchQuestion): P
       const restored = await running.turnPfcOn(request.switch, request.ports, request.priority)
       return { type: 'pfcOn', restored }
     }
+    case 'setLinks':
+      return { type: 'linksSet', links: await running.setLinks(request) }
     case 'report':
       return { type: 'report', report: await running.report() }
   }

@@ -17,7 +17,6 @@ export function portResults(scenario: Scenario, switches: readonly Switch[], now
     linksOf(scenario, sw.name).map(({ port, peer }) => {
       const figures = sw.figures(now, port)
       const { pausesSent = 0, ...additions } = sw.additions(now, port, figures)
-      const couldCarry = (figures.rateBps * figures.windowNs) / 8e9
       const stuck = deadlocked.filter(queue => queue.switch === sw.name && queue.port === port)
       return {
         switch: sw.name,
@@ -26,7 +25,7 @@ export function portResults(scenario: Scenario, switches: readonly Switch[], now
         peer: peer.node,
         rateBps: figures.rateBps,
         txBytes: figures.txBytes,
-        utilization: couldCarry > 0 ? figures.txBytes / couldCarry : null,
+        utilization: figures.capacityBytes > 0 ? figures.txBytes / figures.capacityBytes : null,
         maxQueueBytes: figures.maxQueueBytes,
         meanQueueBytes: figures.meanQueueBytes,
         ecnMarks: figures.ecnMarks,

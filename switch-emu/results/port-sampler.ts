@@ -54,7 +54,7 @@ export class PortSampler {
     this.#times.push(this.#nextNs - this.#startNs)
     for (const { port, queueBytes, txBytes } of this.#columns) {
       queueBytes.push(port.queueBytes)
-      txBytes.push(port.counters.txBytes)
+      txBytes.push(port.counters.sentBytes)
     }
     this.#nextNs += this.#everyNs
   }

@@ -10,11 +10,13 @@ import type {
   FeedbackResult,
   FlowPathsResult,
   FlowResult,
+  LinkResult,
   Machine,
   PortResult,
   RealTimeResult,
   RunResult,
   Series,
+  TimelineEntry,
 } from '../../lib/scenario/result/result.js'
 import { summarise } from '../../lib/scenario/result/summary.js'
 import { totalsOf } from '../../lib/scenario/result/totals.js'
@@ -48,6 +50,8 @@ interface RunOutcome {
   flows: readonly ScenarioFlow[]
   outcomes: readonly FlowOutcome[]
   ports: readonly PortResult[]
+  links?: readonly LinkResult[]
+  timeline?: readonly TimelineEntry[]
   series: Record<string, Series>
   feedback?: FeedbackResult
   realTime?: RealTimeResult
@@ -74,6 +78,8 @@ export function makeResult(scenario: Scenario, run: RunOutcome): RunResult {
     totals: totalsOf(flows, ports),
     flows,
     ports,
+    ...(run.links && run.links.length > 0 && { links: [...run.links] }),
+    ...(run.timeline && run.timeline.length > 0 && { timeline: [...run.timeline] }),
     series,
     ...(run.feedback && { feedback: run.feedback }),
     ...(summary && { summary }),

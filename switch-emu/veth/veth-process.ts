@@ -1,7 +1,8 @@
 import { WeirError } from '../../lib/errors.js'
+import type { LinkResult } from '../../lib/scenario/result/result.js'
 import { errorOf } from '../../lib/thread/error-record.js'
 import { Thread } from '../../lib/thread/thread.js'
-import type { Ports, SwitchReport } from '../real-time/real-time-fabric.js'
+import type { LinkChange, Ports, SwitchReport } from '../real-time/real-time-fabric.js'
 import { type RunningSwitch, runSwitchProcess } from '../real-time/switch-process.js'
 import type { VethStart } from './veth-messages.js'
 import type { WorkerReply, WorkerRequest, WorkerStart } from './veth-worker.js'
@@ -61,6 +62,10 @@ class VethWorker implements RunningSwitch {
 
   async turnPfcOn(name: string, ports: number[], priority?: number): Promise<number[][]> {
     return (await this.#ask({ type: 'pfcOn', switch: name, ports, priority }, 'pfcOn')).restored
+  }
+
+  async setLinks(change: LinkChange): Promise<LinkResult[]> {
+    return (await this.#ask({ type: 'setLinks', ...change }, 'linksSet')).links
   }
 
   async close(): Promise<void> {

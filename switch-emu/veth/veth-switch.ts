@@ -9,13 +9,19 @@ import { WallClock } from '../../lib/io/linux/wall-clock.js'
 import { PacketPort } from '../../lib/io/ports/packet-port.js'
 import { macOf } from '../../lib/nic/config.js'
 import type { Scenario } from '../../lib/scenario/model/scenario.js'
+import type { LinkResult } from '../../lib/scenario/result/result.js'
 import { type Nanos, NEVER } from '../../lib/time/nanos.js'
 import { HostAddress } from '../../lib/wire/net/address.js'
 import * as ethernet from '../../lib/wire/net/ethernet.js'
 import { PortCaptures } from '../captures/port-captures.js'
 import { HostTable } from '../core/answers/host-table.js'
 import { IpAnswers } from '../core/answers/ip-answers.js'
-import { type Ports, RealTimeFabric, type SwitchReport } from '../real-time/real-time-fabric.js'
+import {
+  type LinkChange,
+  type Ports,
+  RealTimeFabric,
+  type SwitchReport,
+} from '../real-time/real-time-fabric.js'
 import type { VethStart } from './veth-messages.js'
 
 interface VethSwitchOptions extends Omit<VethStart, 'type'> {
@@ -153,6 +159,12 @@ export class VethSwitch {
     const restored = this.#fabric.turnPfcOn(monotonicNs(), name, ports, priority)
     this.#flush()
     return restored
+  }
+
+  setLinks(change: LinkChange): LinkResult[] {
+    const links = this.#fabric.setLinks(monotonicNs(), change)
+    this.#flush()
+    return links
   }
 
   async close(): Promise<void> {

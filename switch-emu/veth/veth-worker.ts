@@ -1,5 +1,6 @@
 /** The data path's thread: forwards frames, and between two rounds answers the main thread. */
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
+import type { LinkResult } from '../../lib/scenario/result/result.js'
 import { type ErrorRecord, recordOf } from '../../lib/thread/error-record.js'
 import type { Ports, SwitchReport } from '../real-time/real-time-fabric.js'
 import type { SwitchQuestion } from '../real-time/switch-messages.js'
@@ -20,6 +21,7 @@ export type WorkerReply =
   | { type: 'ports'; ports: Ports }
   | { type: 'report'; report: SwitchReport }
   | { type: 'pfcOn'; restored: number[][] }
+  | { type: 'linksSet'; links: LinkResult[] }
   /** It could not start. */
   | { type: 'error'; error: ErrorRecord }
   | { type: 'stopped' }
@@ -65,6 +67,8 @@ function answer(sw: VethSwitch, request: SwitchQuestion): WorkerReply {
       return { type: 'ports', ports: sw.ports() }
     case 'pfcOn':
       return { type: 'pfcOn', restored: sw.turnPfcOn(request.switch, request.ports, request.priority) }
+    case 'setLinks':
+      return { type: 'linksSet', links: sw.setLinks(request) }
     case 'report':
       return { type: 'report', report: sw.report() }
   }

@@ -182,6 +182,8 @@ export class VirtualRun {
       flows: this.#plan,
       outcomes: this.#flows.outcomes(),
       ports: portResults(this.#scenario, this.#fabric.switches, this.#t0 + endNs),
+      links: this.#fabric.links.results(),
+      timeline: this.#fabric.timeline,
       series: { ...portSampler.series(), ...flowSampler.series() },
       feedback: this.#feedback(),
       events: network.events - eventsBefore,

@@ -67,13 +67,15 @@ t.test('events: an operator turns PFC on again', async t => {
     'x.yaml',
   )
   t.same(events, [
-    { atNs: 2e9, switch: 's1', ports: [2, 3] },
-    { atNs: 0, switch: 's1', ports: [1], priority: 3 },
+    { kind: 'pfcOn', atNs: 2e9, switch: 's1', ports: [2, 3] },
+    { kind: 'pfcOn', atNs: 0, switch: 's1', ports: [1], priority: 3 },
   ])
   t.equal(parseScenario(net, 'x.yaml').events, undefined)
   checkProblems(t, net, [
     ['events: ¦{at: 2s}', ['events is a list']],
-    ['events: [¦{at: 2s}]', ['the port of an event is written as s1:s2']],
+    ['events: [¦{at: 2s}]', ['one of the keys pfcOn, link, restart']],
+    ['events: [¦{at: 2s, pfcOn: s1:s2, link: s1--s2}]', ['not pfcOn and link']],
+    ['events: [{at: 2s, pfcOn: ¦3}]', ['the port of an event is written as s1:s2']],
     ['events: [¦{pfcOn: s1:s2}]', ['at is missing']],
     ['events: [{at: 2s, pfcOn: ¦s1:h3}]', ["s1 has no port to 'h3'"]],
     ['events: [{at: 2s, pfcOn: ¦s2:s1}]', ['s2 has no watchdog with a limit']],

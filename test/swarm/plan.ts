@@ -21,6 +21,7 @@ import { type FairRatesPlan, fairRatesPlan, obeyingHost } from './parts/fair-rat
 import { LOSSLESS_PRIORITY, type LosslessPlan, losslessPlan } from './parts/lossless.js'
 import { pick } from './parts/pick.js'
 import { asRace, type RacePlan } from './parts/race.js'
+import { type SwitchRestartPlan, switchRestartPlans, withBursts } from './parts/switch-restarts.js'
 
 export interface HostPlan {
   name: string
@@ -103,6 +104,7 @@ export interface SwarmPlan {
   fairRates: FairRatesPlan | null
   lossless: LosslessPlan | null
   changes: ChangesPlan
+  switchRestarts: readonly SwitchRestartPlan[]
   attack: AttackPlan | null
   race: RacePlan | null
   switches: readonly string[]
@@ -122,7 +124,9 @@ export function planOf(seed: number): SwarmPlan {
   const format = pick(random, FORMAT_NAMES)
   const names = Array.from({ length: hostCount }, (_, i) => `h${i + 1}`)
   const hosts = names.map(name => hostPlan(random, name, chance(0.9) ? format : pick(random, FORMAT_NAMES)))
-  const { switches, links, inner } = networkPlan(random, names, ackTimeoutNs)
+  const { switches, links: smooth, inner } = networkPlan(random, names, ackTimeoutNs)
+  const bursts = random.fork('bursts')
+  const links = smooth.map(link => ({ ...link, rates: withBursts(bursts, link.rates) }))
   const connections = crowded(
     random.fork('crowd'),
     Array.from({ length: 1 + random.below(6) }, () => connectionPlan(random, hostCount)),
@@ -148,6 +152,12 @@ export function planOf(seed: number): SwarmPlan {
     fairRates,
     lossless,
     changes,
+    switchRestarts: switchRestartPlans(
+      random.fork('switch restarts'),
+      switches.length,
+      ackTimeoutNs,
+      lossless !== null,
+    ),
     attack: attackPlan(random.fork('attack'), links.length, secret !== null),
     race: null,
     switches,

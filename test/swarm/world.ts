@@ -41,6 +41,7 @@ import type { FlapPlan } from './parts/changes.js'
 import { CountedSwitch } from './parts/counted-switch.js'
 import { SwarmFaults } from './parts/link-faults.js'
 import { losslessOptions } from './parts/lossless.js'
+import type { SwitchRestartPlan } from './parts/switch-restarts.js'
 import { type ConnectionPlan, type Interruption, planOf, type SwarmPlan } from './plan.js'
 import { type Life, SwarmHost } from './swarm-host.js'
 
@@ -89,6 +90,7 @@ export interface Reached {
   deadlocks: number
   /** Links that went down, and times that routes changed. */
   flaps: number
+  switchRestarts: number
   reroutes: number
   /** Flows that waited for a place, and those that were refused. */
   waited: number
@@ -141,10 +143,13 @@ class World {
   readonly #agenda = new Agenda()
   readonly #agendaId: number
   /** By link: its ends, for routes, and whether the switches consider it up. */
-  readonly #links: { a: GraphEnd; b: GraphEnd; known: boolean }[] = []
+  readonly #links: { a: GraphEnd; b: GraphEnd; known: boolean; downs: number }[] = []
+  /** By name of a host or switch. */
+  readonly #ids = new Map<string, number>()
   #hashSeed: number
   #reroutes = 0
   #flaps = 0
+  #switchRestarts = 0
   #refused = 0
   #raceOver = false
   /** Bytes that each flow of a race had moved when it began to count. */
@@ -208,6 +213,7 @@ class World {
       pauses: this.#switchTotals().pauses,
       deadlocks: this.#switchTotals().deadlocks,
       flaps: this.#flaps,
+      switchRestarts: this.#switchRestarts,
       reroutes: this.#reroutes,
       waited: this.#ends.filter(({ connection }) => (connection?.stats.admissionDelayNs ?? 0) > 0).length,
       refused: this.#refused,
@@ -234,7 +240,8 @@ class World {
     const ended = links.map(({ a, b }) => ({ a: nextPort(ports, a), b: nextPort(ports, b) }))
     for (const [i, name] of switches.entries()) this.#switches.push(this.#makeSwitch(i, name, ended))
     this.#counted.push(...this.#switches.map(sw => new CountedSwitch(sw)))
-    const ids = new Map(this.#counted.map(counted => [counted.sw.name, this.#network.addNode(counted)]))
+    const ids = this.#ids
+    for (const counted of this.#counted) ids.set(counted.sw.name, this.#network.addNode(counted))
     for (const [i, { name }] of hosts.entries()) {
       const host = new SwarmHost(this.#makeLife(i), this.#pool, this.#isPlain(i))
       this.#hosts.push(host)
@@ -251,7 +258,7 @@ class World {
       const faults = { ab: made[0]!, ba: made[1]! }
       this.#network.connect(ids.get(a.node)!, a.port, ids.get(b.node)!, b.port, link.delayNs, faults)
     }
-    for (const ends of ended) this.#links.push({ ...ends, known: true })
+    for (const ends of ended) this.#links.push({ ...ends, known: true, downs: 0 })
     this.#installRoutes()
   }
 
@@ -340,6 +347,7 @@ class World {
     }
     const { flaps, rehashNs } = this.#plan.changes
     for (const flap of flaps) this.#scheduleFlap(flap)
+    for (const restart of this.#plan.switchRestarts) this.#scheduleRestart(restart)
     if (rehashNs !== null) {
       this.#at(rehashNs, () => {
         this.#hashSeed++
@@ -445,12 +453,11 @@ class World {
   // ---- Changes of the network
 
   #scheduleFlap({ link, downNs, upNs, noticedAfterNs }: FlapPlan): void {
-    const set = (down: boolean) => {
-      if (down) this.#flaps++
-      for (const faults of this.#faults.slice(2 * link, 2 * link + 2)) faults.down = down
-    }
-    this.#at(downNs, () => set(true))
-    this.#at(upNs, () => set(false))
+    this.#at(downNs, now => {
+      this.#flaps++
+      this.#setDown(now, link, true)
+    })
+    this.#at(upNs, now => this.#setDown(now, link, false))
     if (noticedAfterNs === null) return
     const know = (known: boolean) => {
       this.#links[link]!.known = known
@@ -458,6 +465,38 @@ class World {
     }
     this.#at(downNs + noticedAfterNs, () => know(false))
     this.#at(upNs + noticedAfterNs, () => know(true))
+  }
+
+  /** A link goes down or comes up, as the switches at its ends see it. Several causes may hold it down. */
+  #setDown(now: Nanos, link: number, down: boolean): void {
+    const state = this.#links[link]!
+    const before = state.downs > 0
+    state.downs += down ? 1 : -1
+    const isDown = state.downs > 0
+    if (isDown === before) return
+    for (const [way, { node, port }] of [state.a, state.b].entries()) {
+      const faults = this.#faults[2 * link + way]!
+      faults.down = isDown
+      const id = this.#ids.get(node)!
+      if (isDown) faults.taken += this.#network.cut(id, port)
+      this.#switches.find(({ name }) => name === node)?.setLink(now, port, !isDown)
+      this.#network.kick(id, now)
+    }
+  }
+
+  #scheduleRestart({ switch: index, atNs, forNs }: SwitchRestartPlan): void {
+    const sw = this.#switches[index]!
+    const links = [...this.#links.keys()].filter(link =>
+      [this.#links[link]!.a, this.#links[link]!.b].some(({ node }) => node === sw.name),
+    )
+    this.#at(atNs, now => {
+      this.#switchRestarts++
+      sw.restart(now)
+      for (const link of links) this.#setDown(now, link, true)
+    })
+    this.#at(atNs + forNs, now => {
+      for (const link of links) this.#setDown(now, link, false)
+    })
   }
 
   #reroute(): void {
@@ -578,16 +617,22 @@ class World {
       drops: drops + sum(this.#hosts.map(({ dropped }) => dropped)),
       stops: this.#plan.interruptions.length + pauses + noFrame,
       reroutes:
-        this.#reroutes + this.#flaps + sum(this.#ends.map(end => end.connection?.stats.pathMoves ?? 0)),
+        this.#reroutes +
+        this.#flaps +
+        this.#switchRestarts +
+        sum(this.#ends.map(end => end.connection?.stats.pathMoves ?? 0)),
     }
   }
 
   /** Every pause reaches its peer in time, so nothing may be lost. */
   #isLossless(): boolean {
-    const { lossless, interruptions, changes } = this.#plan
+    const { lossless, interruptions, changes, switchRestarts } = this.#plan
     if (lossless === null || lossless.watchdog !== null) return false
     const disturbed =
-      interruptions.length + changes.flaps.length + sum(this.#faults.map(({ total }) => total))
+      interruptions.length +
+      changes.flaps.length +
+      switchRestarts.length +
+      sum(this.#faults.map(({ total }) => total))
     const noFrame = sum(
       this.#switches.flatMap(sw => sw.find(Pfc)?.senders.map(({ counters }) => counters.noFrame) ?? []),
     )

@@ -190,6 +190,8 @@ t.test('what cannot be forwarded is counted at the port it came by, and dropped'
     headroomFull: 0,
     pfcWatchdog: 0,
     badPfc: 0,
+    linkDown: 0,
+    restarted: 0,
   })
   t.equal(node.report(1, 0).rxFrames, 8)
   t.equal(pool.inUse, 1)

@@ -29,10 +29,15 @@ export class PfcReceiver {
   readonly clock = new PauseClock()
   /** Bit p: the host must not send priority p, as of the last `update`. */
   held = 0
-  readonly #rateBps: number
+  #rateBps: number
 
   constructor(lineRateBps: number) {
     this.#rateBps = lineRateBps
+  }
+
+  /** Sets the rate by which the quanta of later pauses count. */
+  setRate(rateBps: number): void {
+    this.#rateBps = rateBps
   }
 
   /** True if the frame is MAC control: for the port alone. The caller keeps it. */

@@ -1,6 +1,7 @@
 import type { PathSettings } from '../../cc/path-settings.js'
 import type { TelemetrySettings } from '../../cc/telemetry-settings.js'
 import type { TransportOptions } from '../../qp/transport-options.js'
+import type { LinkSettings } from '../../sim/link-options.js'
 import type { Nanos } from '../../time/nanos.js'
 import type { IntFormat } from '../../wire/telemetry/telemetry.js'
 import type { SizeDistribution } from './size-distribution.js'
@@ -21,8 +22,10 @@ export interface Scenario {
   links: Link[]
   /** Static routes, which override the shortest paths. Absent: none. */
   routes?: StaticRoute[]
-  /** Changes that an operator makes to switches while the traffic runs. Absent: none. */
+  /** What happens to the network while the traffic runs. Absent: nothing. */
   events?: NetworkEvent[]
+  /** So long after a link went down or came up, switches use the shortest paths of the links that are up. Absent: never. */
+  rerouteNs?: Nanos
   deadlockPrevention?: DeadlockPreventionSettings
   /** The controller of every flow that does not name its own. */
   cc: CcChoice
@@ -232,15 +235,54 @@ export interface StaticRoute {
   endNs?: Nanos
 }
 
-/** An operator turns PFC on again after the watchdog's limit has turned it off. */
-export interface NetworkEvent {
-  /** From the start of the traffic. */
+/** What happens to the network while the traffic runs: once, for a while, or again and again. */
+export type NetworkEvent = EventTimes & (PfcOnEvent | LinkEvent | RestartEvent)
+
+/** When an event happens. */
+export interface EventTimes {
+  /** From the start of the traffic: the first time. With a random `every`, the time from which its gaps count. */
   atNs: Nanos
+  /** Time between two times. Random ones count from the end of one to the beginning of the next. Absent: once. */
+  every?: Spacing
+  /** How often. Absent: with `every` until the end of the run, without it once. */
+  repeat?: number
+  /** How long it lasts. Absent: for good. */
+  for?: Spacing
+}
+
+/** A time, or the mean of exponentially distributed times. */
+export interface Spacing {
+  ns: Nanos
+  random: boolean
+}
+
+/** An operator turns PFC on again after the watchdog's limit has turned it off. */
+interface PfcOnEvent {
+  kind: 'pfcOn'
   switch: string
   /** Several are parallel links. */
   ports: number[]
   /** Absent: all lossless priorities of the ports. */
   priority?: number
+}
+
+/** Links change. */
+interface LinkEvent {
+  kind: 'link'
+  /** As the file names them. */
+  links: string
+  /** The ends from which the directions lead away that change. */
+  ends: LinkEnd[]
+  /** What is set of them. */
+  settings: LinkSettings
+  /** True: they are as `links` of the scenario say, but for the settings. */
+  reset: boolean
+}
+
+/** Switches restart. Their links are down meanwhile, and they have forgotten what they knew. */
+interface RestartEvent {
+  kind: 'restart'
+  switches: string[]
 }
 
 /**

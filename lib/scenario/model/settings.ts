@@ -76,7 +76,9 @@ export interface RunSettings {
   links: Link[]
   routes: Resolved<StaticRoute, 'startNs' | 'endNs'>[]
   /** Absent: there are none. */
-  events?: Resolved<NetworkEvent, 'priority'>[]
+  events?: NetworkEvent[]
+  /** Absent: routes stay. */
+  rerouteNs?: Nanos
   deadlockPrevention: DeadlockPreventionSettings | null
   /** The flows that the file lists. `sourcePort` null: the NIC draws one. */
   flows: (Omit<Resolved<ScenarioFlow, 'sourcePort'>, 'cc'> & { cc: CcSettings })[]
@@ -116,9 +118,8 @@ export function settingsOf(scenario: Scenario): RunSettings {
       startNs,
       endNs,
     })),
-    ...(scenario.events && {
-      events: scenario.events.map(({ priority = null, ...event }) => ({ ...event, priority })),
-    }),
+    ...(scenario.events && { events: scenario.events }),
+    ...(scenario.rerouteNs !== undefined && { rerouteNs: scenario.rerouteNs }),
     deadlockPrevention: scenario.deadlockPrevention ?? null,
     flows: scenario.flows.map(({ sourcePort = null, cc, ...flow }) => ({
       ...flow,

@@ -151,6 +151,11 @@ export function portName(topology: Topology, node: string, port: number): string
   return parallel.length === 1 ? `${node}:${hop.peer}` : `${node}:${hop.peer}#${parallel.indexOf(hop)}`
 }
 
+/** Returns the name of a link, from one of its ends: `s1--s2`, or `s1--s2#1` of parallel links. */
+export function linkName(topology: Topology, node: string, port: number): string {
+  return portName(topology, node, port).replace(':', '--')
+}
+
 /**
  * Returns the base RTT (T) of a path: propagation both ways, and the serialisation of one full payload at
  * every hop forwards. As in the HPCC authors' simulator, headers and the acknowledgement's serialisation do

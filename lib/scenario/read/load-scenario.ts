@@ -31,10 +31,10 @@ import { intSchema, transportSchema } from '../schema/settings.js'
 import { scenarioFile } from './bundled-scenarios.js'
 import { checkMemory } from './check-memory.js'
 import { resolveDeadlockPrevention } from './deadlock-prevention.js'
+import { resolveEvents } from './events/resolve-events.js'
 import { checkFlowCount } from './expand-traffic.js'
 import { rememberPlaces } from './places.js'
 import { type CcCatalogue, DEFAULT_CC, resolveCc } from './resolve-cc.js'
-import { resolveEvents } from './resolve-events.js'
 import { checkFeatureLinks } from './resolve-features.js'
 import { resolveNetwork } from './resolve-network.js'
 import { resolveOptions } from './resolve-options.js'
@@ -129,7 +129,7 @@ function resolveScenario(
   const names = network.switches.map(({ name }) => name)
   const hostNames = network.hosts.map(({ name }) => name)
   const routes = resolveRoutes({ problems, topology, hostNames, switchNames: names }, given.routes)
-  const events = resolveEvents(problems, given.events, topology, network.switches)
+  const events = resolveEvents(problems, given.events, topology, { hostNames, switches: network.switches })
   const prevention = resolveDeadlockPrevention(problems, given.deadlockPrevention, topology, network.switches)
   const cc = resolveCc(problems, ['cc'], given.cc === undefined ? DEFAULT_CC : given.cc, catalogue)
   const switchNames = new Set(names)
@@ -166,6 +166,7 @@ function resolveScenario(
     ...(routes.length > 0 && { routes }),
     ...(shape.spanningTrees !== undefined && { spanningTrees: shape.spanningTrees }),
     ...(events.length > 0 && { events }),
+    ...(shape.reroute !== undefined && { rerouteNs: shape.reroute }),
     ...(prevention && { deadlockPrevention: prevention }),
     cc,
     transport,

@@ -2,6 +2,7 @@ import { formatBytes, formatDuration, formatPercent, formatRate } from '../../un
 import { featureColumns } from './feature-columns.js'
 import { fold } from './fold.js'
 import { printDeadlocks } from './print-deadlocks.js'
+import { linkTable, timelineText } from './print-links.js'
 import type { FlowResult, PortResult, RealTimeResult, RunResult, Spread, Totals } from './result.js'
 import { table } from './table.js'
 
@@ -21,7 +22,13 @@ const NOTHING = '-'
  */
 export function printTables(result: RunResult, columns = Number.POSITIVE_INFINITY): string {
   const said = (text: string) => fold(text, columns, 2)
-  const parts = [flowTable(result, columns), portTable(result, columns), said(printDeadlocks(result))]
+  const parts = [
+    flowTable(result, columns),
+    portTable(result, columns),
+    linkTable(result.links ?? [], columns),
+    timelineText(result),
+    said(printDeadlocks(result)),
+  ]
   const { summary } = result
   if (summary !== undefined) {
     const window = `${formatDuration(summary.fromNs)} to ${formatDuration(summary.toNs)}`

@@ -21,6 +21,10 @@ export interface RunResult {
   flows: FlowResult[]
   /** Every port of every switch, by switch and port number. */
   ports: PortResult[]
+  /** Each direction of the links of which something was set while the run went on. Absent: there are none. */
+  links?: LinkResult[]
+  /** What happened to the network, in the order of the times: at most 1,000. Absent: the scenario has no events. */
+  timeline?: TimelineEntry[]
   /** Keyed by `seriesName`. */
   series: Record<string, Series>
   /** Feedback that hosts rejected, all hosts together, connection set-up included. */
@@ -264,6 +268,33 @@ export interface PortResult {
   movedFrames?: number
   /** Direct responses that the switch sent about congestion of this port. Absent: it sends none. */
   directResponses?: number
+}
+
+/** What became of the frames of one direction of a link. */
+export interface LinkResult {
+  /** The port that sends into it: `s1:s2`, `h1:s1`. */
+  name: string
+  /** The link: `s1--s2`. It has two directions. */
+  link: string
+  from: string
+  to: string
+  /** What is set of it at the end: `down`, `loss=1%`. Empty: it is as the scenario's `links` say. */
+  set: string
+  /** Frames that were sent into it since something was first set. */
+  frames: number
+  lost: number
+  /** Frames that were lost because the link was down: on their way, or sent meanwhile. */
+  cut: number
+  corrupted: number
+  duplicated: number
+  reordered: number
+}
+
+/** An event of the scenario that took place. */
+export interface TimelineEntry {
+  atNs: number
+  /** For people: `s1--s2 down`, `s1--s2 down ends`. */
+  event: string
 }
 
 /** Priority flow control of one port. */

@@ -26,6 +26,8 @@ const RESULT_KEYS = [
   'totals',
   'flows',
   'ports',
+  'links',
+  'timeline',
   'series',
   'feedback',
   'summary',
@@ -108,6 +110,13 @@ function section(result: RunResult, key: (typeof RESULT_KEYS)[number]): string {
         '[',
         ']',
         result.ports.map(port => ordered(port, PORT_KEYS)),
+      )
+    case 'links':
+    case 'timeline':
+      return block(
+        '[',
+        ']',
+        result[key]!.map(item => JSON.stringify(item)),
       )
     case 'series': {
       const names = Object.keys(result.series).sort()

@@ -114,29 +114,6 @@ export const portSchema = f.written(
   '^[A-Za-z][A-Za-z0-9_-]*:(?:[0-9]+|[A-Za-z][A-Za-z0-9_-]*)(?:#[0-9]+)?$',
 )
 
-export const eventSchema = mapping(
-  {
-    title: 'an event',
-    about: 'What an operator does to a switch while the traffic runs.',
-  },
-  {
-    at: requiredKey(f.duration, {
-      description: 'When, from the start of the traffic.',
-      example: '2s',
-    }),
-    pfcOn: requiredPart(portSchema, {
-      description:
-        'Restores PFC of this port (`s1:s2`, `s1:s2#1`, `s1:0`) where the limit of the watchdog has turned it off by then; without effect elsewhere.',
-      example: 's1:s2',
-    }),
-    priority: key(f.whole(0, 7), {
-      description: 'Of this priority.',
-      usual: 'of all lossless priorities',
-      example: 3,
-    }),
-  },
-)
-
 export const preventionSchema = mapping(
   {
     title: 'deadlockPrevention',

@@ -1,16 +1,10 @@
 /** The keys of a scenario file from its root on. */
 import * as z from 'zod'
 import { ccSchema } from './controllers.js'
+import { eventSchema } from './events.js'
 import * as f from './fields.js'
 import { key, mapping, part, requiredPart } from './keys.js'
-import {
-  eventSchema,
-  hostSchema,
-  linkDefaultsSchema,
-  linkSchema,
-  preventionSchema,
-  routeSchema,
-} from './network.js'
+import { hostSchema, linkDefaultsSchema, linkSchema, preventionSchema, routeSchema } from './network.js'
 import { intSchema, pathsSchema, telemetrySchema, transportSchema, watchSchema } from './settings.js'
 import { switchSchema } from './switch.js'
 import { flowSchema, incastSchema, workloadSchema } from './traffic.js'
@@ -70,15 +64,21 @@ export const scenarioSchema = mapping(
       example: 4,
     }),
     events: part(z.array(eventSchema).meta({ words: 'list of mappings' }), {
-      description: 'What an operator does to switches while the traffic runs.',
+      description: 'What happens to the network while the traffic runs: links fail, operators act.',
       usual: 'nothing',
-      example: [{ at: '2s', pfcOn: 's1:s2' }],
+      example: [{ at: '2ms', link: 's1--s2', down: true }],
       with: {
         switches: {
           s1: { pfc: { xoff: '500KB', watchdog: { limit: { deadlocks: 3, window: '10s' } } } },
           s2: {},
         },
       },
+    }),
+    reroute: key(f.duration, {
+      description:
+        'So long after a link went down or came up, every switch uses the shortest paths of the links that are up then, as a routing protocol would have it.',
+      usual: 'routes stay',
+      example: '50ms',
     }),
     deadlockPrevention: part(preventionSchema, {
       description: 'Packets on paths that can close a circle of pauses move to another priority.',

@@ -8,7 +8,7 @@
  *                           │         └─────────┴─ dropped, counted
  *                           └─ may choose another priority
  *
- * Other methods are `pause` (a PFC frame arrived), `timeout` (a timer of the feature), `reset` and `report`.
+ * Other methods are `pause` (a PFC frame arrived), `link` (a link went down or came up), `timeout` (a timer of the feature), `reset` and `report`.
  */
 import type { Frame } from '../../../lib/frame/frame.js'
 import type { FramePool } from '../../../lib/frame/frame-pool.js'
@@ -47,11 +47,21 @@ export interface SwitchFeature extends Partial<EnqueueStage>, Partial<GrowStage>
   /** The peer of a port has paused or resumed a priority. `ports[port].pause` is up to date. */
   pause?(now: Nanos, port: number, priority: number): void
   /**
+   * The link of a port has gone down or come up: `ports[port].isUp`. When it goes down, the port's queues are empty, and its
+   * peer pauses nothing.
+   */
+  link?(now: Nanos, port: number, isUp: boolean): void
+  /**
    * A timer of the feature has expired.
    *
    * @param at the time for which it was set
    */
   timeout?(at: Nanos, port: number, priority: number): void
+  /**
+   * The switch restarts: its queues are empty and its peers pause nothing. The feature forgets all that it has learned, stops its
+   * timers, and begins anew. Counts for `report` remain. A feature without it knows nothing.
+   */
+  restart?(now: Nanos): void
   /** Starts a new window of counts. The state of the feature remains. */
   reset?(now: Nanos): void
   /**
@@ -90,8 +100,8 @@ export interface FeatureSwitch {
   find<T extends SwitchFeature>(kind: FeatureClass<T>): T | null
   /**
    * Forwards a frame that the feature has made, to the address in its IP header, and owns it. If it has no
-   * route or room, the switch drops and counts the frame. Call it only from `offered`, `start`, `pause` and
-   * `timeout`: at the other stages a frame is being admitted.
+   * route or room, the switch drops and counts the frame. Call it only from `offered`, `start`, `pause`, `link`
+   * and `timeout`: at the other stages a frame is being admitted.
    *
    * @param ingress the port to which its memory is accounted. Default: the port by which it leaves
    */

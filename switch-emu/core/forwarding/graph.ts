@@ -14,6 +14,8 @@ export interface GraphOptions {
   switches: readonly string[]
   hosts: readonly string[]
   links: readonly GraphLink[]
+  /** Links, by index, that lead nowhere now. The others keep their numbers. Default: none. */
+  down?: ReadonlySet<number>
 }
 
 /** A link as seen from one of its nodes. */
@@ -53,6 +55,7 @@ export class Graph {
     }
     this.#edges = this.names.map(() => [])
     for (const [link, { a, b }] of options.links.entries()) {
+      if (options.down?.has(link)) continue
       const from = this.index(a.node)
       const to = this.index(b.node)
       if (from === to) throw bad(`link ${link} connects ${a.node} with itself`)

@@ -69,6 +69,13 @@ export class PfcSender {
     return true
   }
 
+  /** The peer has forgotten all pauses, because the link was down: those that are wanted are due now. */
+  repeat(now: Nanos): void {
+    this.#told = 0
+    this.#repeatAtNs = NEVER
+    this.#dueNs = this.#wanted === 0 ? NEVER : now
+  }
+
   /**
    * Returns the due frame. Its first bit leaves at `startNs`. Returns null when the pool is empty, and is due
    * again a little later.

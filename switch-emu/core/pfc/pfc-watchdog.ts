@@ -188,6 +188,19 @@ export class PfcWatchdog implements SwitchFeature {
     this.#forwardedFrames.fill(0)
   }
 
+  /** Every queue obeys pauses, and nothing is known of earlier deadlocks. */
+  restart(now: Nanos): void {
+    for (const [queue, state] of this.#states.entries()) {
+      if (state === UNWATCHED) continue
+      const priority = queue % PRIORITIES
+      const port = (queue - priority) / PRIORITIES
+      this.turnOn(now, port, priority)
+      if (state === CLEARING) this.#endClearance(now, queue)
+      else if (state === ALERTED) this.#restore(now, queue)
+      this.#deadlockCounts[queue] = 0
+    }
+  }
+
   /**
    * Turns PFC of a port on again where the limit has turned it off. Returns the affected priorities.
    *

@@ -73,6 +73,15 @@ export class Pfc implements SwitchFeature {
     this.#tellPeer(now, port)
   }
 
+  link(now: Nanos, port: number, isUp: boolean): void {
+    if (isUp) this.senders[port]!.repeat(now)
+  }
+
+  /** Nothing waits any more, so no priority has to be paused. */
+  restart(now: Nanos): void {
+    for (const sender of this.senders) sender.repeat(now)
+  }
+
   reset(): void {
     this.accounting.resetWindow()
     for (const [port, { counters }] of this.senders.entries()) this.#pausesBefore[port] = counters.pauses

@@ -14,6 +14,10 @@ export const DropReason = {
   PFC_WATCHDOG: 9,
   /** A malformed PFC frame: too short, or sent to another address. */
   BAD_PFC: 10,
+  /** The link of the egress port is down. */
+  LINK_DOWN: 11,
+  /** It waited in a switch that restarted. */
+  RESTARTED: 12,
 } as const
 export type DropReason = (typeof DropReason)[keyof typeof DropReason]
 
@@ -30,6 +34,8 @@ const DROP_REASON_NAMES = [
   'headroomFull',
   'pfcWatchdog',
   'badPfc',
+  'linkDown',
+  'restarted',
 ] as const
 
 const RX_FRAMES = 0
@@ -50,6 +56,7 @@ const COLUMNS = DROPS + DROP_REASON_NAMES.length
 export class SwitchPortCounters {
   readonly #now = new Float64Array(COLUMNS)
   readonly #windowStart = new Float64Array(COLUMNS)
+  #restartTxBytes = 0
 
   onReceived(bytes: number): void {
     this.#now[RX_FRAMES]! += 1
@@ -75,9 +82,19 @@ export class SwitchPortCounters {
     this.#now[DROPPED_BYTES]! += bytes
   }
 
-  /** Bytes whose transmission has started since the beginning: the txBytes of INT. */
+  /** Bytes whose transmission has started since the switch started: the txBytes of INT. */
   get txBytes(): number {
+    return this.#now[TX_BYTES]! - this.#restartTxBytes
+  }
+
+  /** Bytes whose transmission has started since the beginning, whatever has restarted. */
+  get sentBytes(): number {
     return this.#now[TX_BYTES]!
+  }
+
+  /** The switch has restarted: what it reports in packets counts from 0. */
+  restart(): void {
+    this.#restartTxBytes = this.#now[TX_BYTES]!
   }
 
   /** Starts a new window of counts. */

@@ -72,13 +72,14 @@ interface UrgentFrames {
  */
 export class EgressPort {
   readonly index: number
-  readonly rateBps: number
   readonly counters = new SwitchPortCounters()
   readonly gauge = new QueueGauge()
   readonly serializer: Serializer
   readonly queues: readonly EgressQueue[]
   /** The peer's pauses: which queues may send. */
   readonly pause: PauseState
+  /** False: the link is down. The port sends nothing, and takes nothing into its queues. Only `Switch.setLink` changes it. */
+  isUp = true
   /** Null: no frames precede the queues. */
   #urgent: UrgentFrames | null = null
   #enqueue: EnqueueStage | null = null
@@ -86,6 +87,10 @@ export class EgressPort {
   /** False: no queue is ever held. */
   readonly #lossless: boolean
   readonly #scheduler: QueueScheduler
+  readonly #weights: readonly number[]
+  /** What the line could carry since `resetCapacity`: at former rates, in bytes x 8e9, and since when at the present one. */
+  #carried = 0
+  #rateSinceNs: Nanos = 0
   /** By priority: bytes sent, and the rate that its weight guarantees. */
   readonly #sentBytes = new Float64Array(PRIORITIES)
   readonly #shareBps = new Float64Array(PRIORITIES)
@@ -97,16 +102,12 @@ export class EgressPort {
     const { bufferBytes, pool, losslessMask } = context
     const { rateBps, queueBytesMax = bufferBytes, weights } = options
     this.index = index
-    this.rateBps = rateBps
     this.serializer = new Serializer(rateBps)
     this.pause = new PauseState(rateBps, losslessMask)
     this.#lossless = losslessMask !== 0
     this.#scheduler = new QueueScheduler(weights)
-    const sum = weights?.reduce((a, b) => a + b, 0) ?? 0
-    for (let p = 0; p < PRIORITIES; p++) {
-      const weight = weights?.[p] ?? 0
-      this.#shareBps[p] = weight > 0 ? Math.floor((rateBps * weight) / sum) : rateBps
-    }
+    this.#weights = weights ?? []
+    this.#share()
     const lossless = (p: number) => ((losslessMask >>> p) & 1) === 1
     this.queues = Array.from(
       { length: PRIORITIES },
@@ -118,6 +119,39 @@ export class EgressPort {
   setStages({ enqueue, grow }: PortStages): void {
     this.#enqueue = enqueue
     this.#grow = grow
+  }
+
+  /** Rate of the link, bit/s. */
+  get rateBps(): number {
+    return this.serializer.rateBps
+  }
+
+  /** Sets the rate from now on. The frame in transmission ends as it began. Call `Switch.wake` afterwards. */
+  setRate(now: Nanos, rateBps: number): void {
+    this.#carried += this.rateBps * (now - this.#rateSinceNs)
+    this.#rateSinceNs = now
+    this.serializer.setRate(rateBps)
+    this.pause.setRate(rateBps)
+    this.#share()
+  }
+
+  /** Bytes that the line could have carried since `resetCapacity`. */
+  capacityBytes(now: Nanos): number {
+    return (this.#carried + this.rateBps * (now - this.#rateSinceNs)) / 8e9
+  }
+
+  resetCapacity(now: Nanos): void {
+    this.#carried = 0
+    this.#rateSinceNs = now
+  }
+
+  #share(): void {
+    const { rateBps } = this
+    const sum = this.#weights.reduce((a, b) => a + b, 0)
+    for (let p = 0; p < PRIORITIES; p++) {
+      const weight = this.#weights[p] ?? 0
+      this.#shareBps[p] = weight > 0 ? Math.floor((rateBps * weight) / sum) : rateBps
+    }
   }
 
   /** Sets the source of frames that precede all queues. Throws WEIR_BAD_ARGUMENT if there is one already. */
@@ -136,7 +170,7 @@ export class EgressPort {
     return this.gauge.bytes
   }
 
-  /** Bytes that a priority has sent. */
+  /** Bytes that a priority has sent since the switch started. */
   sentBytes(priority: number): number {
     return this.#sentBytes[priority]!
   }
@@ -161,6 +195,7 @@ export class EgressPort {
 
   /** When the port may begin its next frame, `now` or later. NEVER if that needs an event. */
   nextStartNs(now: Nanos): Nanos {
+    if (!this.isUp) return NEVER
     const waiting = this.#waiting
     const endNs = this.serializer.endNs
     const freeNs = now > endNs ? now : endNs
@@ -174,6 +209,7 @@ export class EgressPort {
 
   /** Queues a frame, or returns a reason to drop it. Then the caller still owns it. */
   enqueue(now: Nanos, frame: Frame, priority: number): DropReason {
+    if (!this.isUp) return DropReason.LINK_DOWN
     if (((this.pause.dropMask >>> priority) & 1) === 1) return DropReason.PFC_WATCHDOG
     const queue = this.queues[priority]!
     const bytes = frame.wireLength
@@ -187,6 +223,12 @@ export class EgressPort {
     this.gauge.change(now, bytes)
     this.#waiting |= 1 << priority
     return DropReason.NONE
+  }
+
+  /** The switch has restarted: what telemetry reports counts from 0. */
+  restart(): void {
+    this.counters.restart()
+    this.#sentBytes.fill(0)
   }
 
   /** Returns true if an urgent frame precedes at `dueNs`, the result of `nextStartNs`. */

@@ -23,7 +23,7 @@ export type PauseAction = (typeof PauseAction)[keyof typeof PauseAction]
  * that by `Switch.setPauseAction`.
  */
 export class PauseState {
-  readonly #rateBps: number
+  #rateBps: number
   /** The peer's pauses, obeyed or not. */
   readonly #told = new PauseClock()
   readonly #received = new Float64Array(PRIORITIES)
@@ -43,6 +43,11 @@ export class PauseState {
     this.#rateBps = rateBps
     this.#lossless = lossless
     this.#obeyed = lossless
+  }
+
+  /** Sets the rate by which the quanta of later pauses count. */
+  setRate(rateBps: number): void {
+    this.#rateBps = rateBps
   }
 
   /** A PFC frame has `quanta`, 0 to 65535, for `priority`. 0 resumes. */

@@ -9,6 +9,8 @@ export interface PortFigures extends WindowCounts {
   port: number
   rateBps: number
   windowNs: Nanos
+  /** Bytes that the line could have carried in the window. */
+  capacityBytes: number
   busyNs: Nanos
   /** Busy part of the window, 0 to 1. */
   utilization: number
@@ -47,6 +49,7 @@ export class PortReporter {
     this.#windowNs = now
     this.#port.counters.resetWindow()
     this.#port.gauge.resetWindow(now)
+    this.#port.resetCapacity(now)
     this.#read(now, this.#before)
   }
 
@@ -62,6 +65,7 @@ export class PortReporter {
       port: index,
       rateBps,
       windowNs,
+      capacityBytes: this.#port.capacityBytes(now),
       busyNs,
       utilization: windowNs > 0 ? busyNs / windowNs : 0,
       maxQueueBytes: gauge.peakBytes(now),

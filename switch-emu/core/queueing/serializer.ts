@@ -21,18 +21,23 @@ const BUSY_NS = 4
  * 64-byte frames, which take 1.28 ns each.
  */
 export class Serializer {
-  readonly rateBps: number
+  #rateBps: number
   readonly #state = new Float64Array(5)
 
   /** @param rateBps integer bit/s, 1 kbit/s to 4 Tbit/s */
   constructor(rateBps: number) {
-    if (!Number.isInteger(rateBps) || rateBps < RATE_MIN_BPS || rateBps > RATE_MAX_BPS) {
-      throw new WeirError(
-        'WEIR_BAD_ARGUMENT',
-        `serializer: rateBps is a whole number from ${RATE_MIN_BPS} to ${RATE_MAX_BPS}, not ${rateBps}`,
-      )
-    }
-    this.rateBps = rateBps
+    this.#rateBps = checkedRate(rateBps)
+  }
+
+  get rateBps(): number {
+    return this.#rateBps
+  }
+
+  /** Sets the rate of frames that start from now on. The last one ends as it began, at `endNs`. */
+  setRate(rateBps: number): void {
+    this.#rateBps = checkedRate(rateBps)
+    this.#state[FLOOR_NS] = this.#state[END_NS]!
+    this.#state[CARRY] = 0
   }
 
   /** When the line is free: the end of the last frame, 0 before the first. */
@@ -57,7 +62,7 @@ export class Serializer {
       state[FLOOR_NS] = readyNs
       state[CARRY] = 0
     }
-    const rate = this.rateBps
+    const rate = this.#rateBps
     const numerator = bytes * 8e9 + state[CARRY]!
     let wholeNs = Math.floor(numerator / rate)
     let carry = numerator - wholeNs * rate
@@ -81,4 +86,12 @@ export class Serializer {
     const aheadNs = this.#state[END_NS]! - now
     return aheadNs > 0 ? this.#state[BUSY_NS]! - aheadNs : this.#state[BUSY_NS]!
   }
+}
+
+function checkedRate(rateBps: number): number {
+  if (Number.isInteger(rateBps) && rateBps >= RATE_MIN_BPS && rateBps <= RATE_MAX_BPS) return rateBps
+  throw new WeirError(
+    'WEIR_BAD_ARGUMENT',
+    `serializer: rateBps is a whole number from ${RATE_MIN_BPS} to ${RATE_MAX_BPS}, not ${rateBps}`,
+  )
 }

@@ -93,6 +93,12 @@ class DirectResponses implements SwitchFeature {
     this.#before = new Float64Array(sw.ports.length)
   }
 
+  /** No flow counts as answered. */
+  restart(): void {
+    this.#answered.clear()
+    this.#filterUntilNs = Number.NEGATIVE_INFINITY
+  }
+
   reset(): void {
     this.#before.set(this.#sent)
   }

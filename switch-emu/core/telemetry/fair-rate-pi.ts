@@ -163,6 +163,12 @@ export class FairRatePi {
     this.rateBps = constants.maxBps
   }
 
+  /** F is that of a port that has just started. */
+  restart(): void {
+    this.rateBps = this.constants.maxBps
+    this.#oldBytes = 0
+  }
+
   /** T has passed. @param queueBytes Q */
   update(queueBytes: number): void {
     const { qRefBytes, qMidBytes, qMaxBytes, minBps, maxBps, unitBps, unitBytes } = this.constants

@@ -1,4 +1,4 @@
-import { MICROSECOND, type Nanos, SECOND } from '../../../lib/time/nanos.js'
+import { MICROSECOND, type Nanos, NEVER, SECOND } from '../../../lib/time/nanos.js'
 import type { FeatureSwitch, SwitchFeature } from '../feature/feature.js'
 import type { FeatureEntry } from '../feature/feature-entry.js'
 import type { QueueTimers } from '../feature/queue-timers.js'
@@ -36,6 +36,12 @@ export class IntTable implements SwitchFeature {
     this.#unread = 0
     if (rested) this.timeout(now)
     return this.#rows[port]!
+  }
+
+  /** The table rests until it is read. */
+  restart(): void {
+    this.#unread = UNREAD_MAX
+    this.#timers.set(0, 0, NEVER)
   }
 
   timeout(at: Nanos): void {

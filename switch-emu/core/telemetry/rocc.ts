@@ -1,6 +1,6 @@
 import type { Frame } from '../../../lib/frame/frame.js'
 import { MOST } from '../../../lib/options/option.js'
-import type { Nanos } from '../../../lib/time/nanos.js'
+import { type Nanos, NEVER } from '../../../lib/time/nanos.js'
 import * as bth from '../../../lib/wire/ib/bth.js'
 import { hasPayload, isReadResponse, isRequest, Opcode } from '../../../lib/wire/ib/opcode.js'
 import * as udp from '../../../lib/wire/net/udp.js'
@@ -105,6 +105,16 @@ class CongestionPoint implements SwitchFeature {
     }
     port.active = isLimited || queueBytes > 0 || flows.count > 0
     if (port.active) this.#timers.set(index, 0, at + pi.constants.intervalNs)
+  }
+
+  /** Rates are those of the links again, and no flow is known. */
+  restart(): void {
+    for (const [index, port] of this.#ports.entries()) {
+      port.pi.restart()
+      port.flows.removeOld(NEVER)
+      port.active = false
+      this.#timers.set(index, 0, NEVER)
+    }
   }
 
   reset(): void {

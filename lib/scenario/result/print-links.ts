@@ -1,0 +1,29 @@
+/** What was set of links, and what became of their frames, for people. */
+import { formatDuration } from '../../units/units.js'
+import type { LinkResult, RunResult } from './result.js'
+import { table } from './table.js'
+
+/** Entries of the timeline that are shown. The JSON has more. */
+const TIMELINE_ROWS_MAX = 20
+
+/** Formats directions of links. @param columns of the terminal; wider tables are folded */
+export function linkTable(links: readonly LinkResult[], columns: number): string {
+  if (links.length === 0) return ''
+  const head = ['link', 'frames', 'lost', 'cut', 'corrupted', 'duplicated', 'reordered', 'set']
+  const rows = links.map(({ from, to, link, frames, lost, cut, corrupted, duplicated, reordered, set }) => [
+    `${from} > ${to}${link.includes('#') ? link.slice(link.indexOf('#')) : ''}`,
+    ...[frames, lost, cut, corrupted, duplicated, reordered].map(String),
+    set === '' ? '-' : set,
+  ])
+  return table(head, rows, 1, columns)
+}
+
+/** Formats what happened to the network. Empty: nothing did. */
+export function timelineText({ timeline = [] }: Pick<RunResult, 'timeline'>): string {
+  if (timeline.length === 0) return ''
+  const lines = timeline
+    .slice(0, TIMELINE_ROWS_MAX)
+    .map(({ atNs, event }) => `  ${formatDuration(atNs).padEnd(10)} ${event}`)
+  const rest = timeline.length - TIMELINE_ROWS_MAX
+  return `Events:\n${lines.join('\n')}\n${rest > 0 ? `  and ${rest} more\n` : ''}`
+}

@@ -1,0 +1,3 @@
+import { faults } from './faults.js'
+
+await faults('overlay', 'veth')
