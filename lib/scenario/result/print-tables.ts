@@ -1,5 +1,5 @@
 import { formatBytes, formatDuration, formatPercent, formatRate } from '../../units/units.js'
-import { featureColumns } from './feature-columns.js'
+import { featureColumns, featureLines } from './feature-columns.js'
 import { fold } from './fold.js'
 import { printDeadlocks } from './print-deadlocks.js'
 import type { FlowResult, PortResult, RealTimeResult, RunResult, Spread, Totals } from './result.js'
@@ -21,7 +21,12 @@ const NOTHING = '-'
  */
 export function printTables(result: RunResult, columns = Number.POSITIVE_INFINITY): string {
   const said = (text: string) => fold(text, columns, 2)
-  const parts = [flowTable(result, columns), portTable(result, columns), said(printDeadlocks(result))]
+  const parts = [
+    flowTable(result, columns),
+    portTable(result, columns),
+    said(featureLines(result.ports)),
+    said(printDeadlocks(result)),
+  ]
   const { summary } = result
   if (summary !== undefined) {
     const window = `${formatDuration(summary.fromNs)} to ${formatDuration(summary.toNs)}`
