@@ -1,6 +1,6 @@
 /** Output of `weir lab` for people. */
 import { basename, dirname, join } from 'node:path'
-import { featureColumns } from '../../lib/scenario/result/feature-columns.js'
+import { featureColumns, featureLines } from '../../lib/scenario/result/feature-columns.js'
 import { fold } from '../../lib/scenario/result/fold.js'
 import { linkTable } from '../../lib/scenario/result/print-links.js'
 import type { LinkResult } from '../../lib/scenario/result/result.js'
@@ -57,7 +57,7 @@ export function printStatus(status: LabStatus): string {
   }
   const parts = [said(head), hostTable(status.hosts), placesOf(status)]
   if (!status.switch.alive) parts.push(said(`The switch process has ended. ${status.switch.said}\n`))
-  if (status.ports.length > 0) parts.push(portTable(status.ports))
+  if (status.ports.length > 0) parts.push(portTable(status.ports), said(featureLines(status.ports)))
   if (status.links.length > 0) parts.push(printLinks(status.links))
   if (status.lostFrames > 0) {
     const why = 'the machine is busy, or "tc" slows a port'

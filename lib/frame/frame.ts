@@ -33,6 +33,10 @@ export class Frame {
    * While it waits in a switch: the priority, 0 to 7, under which its memory is accounted at the port it came in by.
    */
   ingressPriority = 0
+  /**
+   * Within a switch: its drop precedence. 0, or 1: queues mark or drop it sooner. A switch that has no use for it leaves it as it is.
+   */
+  dropPrecedence = 0
   /** When the last bit leaves the egress link, set by the node that transmits. */
   departNs = 0
   /** When the frame entered the queue it is in. */
@@ -117,6 +121,7 @@ export class Frame {
     this.wireLength = 0
     this.port = 0
     this.ingressPriority = 0
+    this.dropPrecedence = 0
     this.departNs = 0
     this.enqueuedNs = 0
     this.arrivedNs = UNKNOWN_ARRIVAL
@@ -163,6 +168,7 @@ export class Frame {
     this.wireLength = other.wireLength
     this.port = other.port
     this.ingressPriority = other.ingressPriority
+    this.dropPrecedence = other.dropPrecedence
     this.departNs = other.departNs
     this.enqueuedNs = other.enqueuedNs
     this.flowHash = other.flowHash

@@ -76,6 +76,15 @@ export class PauseClock {
     return first
   }
 
+  /** Returns when the last of the paused priorities in `mask` may continue, or NEVER if none is paused. */
+  lastExpiry(mask: number): Nanos {
+    let last = -1
+    for (let held = this.#mask & mask; held !== 0; held &= held - 1) {
+      last = Math.max(last, this.#untilNs[31 - Math.clz32(held & -held)]!)
+    }
+    return last < 0 ? NEVER : last
+  }
+
   /** Returns since when `priority` has been paused without a gap, or NEVER if it is not paused at `now`. */
   sinceNs(now: Nanos, priority: number): Nanos {
     return this.#untilNs[priority]! > now ? this.#sinceNs[priority]! : NEVER

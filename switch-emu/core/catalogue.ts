@@ -9,6 +9,7 @@ import { type DeadlockPreventionOptions, PREVENTION } from './pfc/deadlock-preve
 import type { PfcOptions } from './pfc/ingress-accounting.js'
 import { PFC, type PfcReport } from './pfc/pfc.js'
 import { WATCHDOG, type WatchdogOptions, type WatchdogReport } from './pfc/pfc-watchdog.js'
+import { LARGE_FLOWS, type LargeFlowsOptions, type LargeFlowsReport } from './scheduling/large-flows.js'
 import { DIRECT, type DirectResponseOptions } from './telemetry/direct-responses.js'
 import { TELEMETRY } from './telemetry/int-stamper.js'
 import { INT_TABLE, type IntTableOptions } from './telemetry/int-table.js'
@@ -36,6 +37,8 @@ export interface FeatureOptions {
   watchdog?: WatchdogOptions | false
   /** Off: every packet keeps its priority. */
   deadlockPrevention?: DeadlockPreventionOptions | false
+  /** Separate scheduling of large and small flows. Off: all flows are scheduled alike. */
+  largeFlows?: LargeFlowsOptions | false
 }
 
 /** Members that features add to the report of a port. Absent: the feature is off. */
@@ -47,9 +50,21 @@ export interface FeatureReports extends Partial<PfcReport> {
   directResponses?: number
   /** What RoCC has sent of this port. */
   rocc?: RoccReport
+  /** Large flows that leave by the port. */
+  largeFlows?: LargeFlowsReport
 }
 
-const FEATURES: FeatureEntry[] = [MARKING, PFC, INT_TABLE, TELEMETRY, DIRECT, ROCC, WATCHDOG, PREVENTION]
+const FEATURES: FeatureEntry[] = [
+  MARKING,
+  PFC,
+  INT_TABLE,
+  TELEMETRY,
+  DIRECT,
+  ROCC,
+  WATCHDOG,
+  PREVENTION,
+  LARGE_FLOWS,
+]
 
 /** Every feature, in order. */
 export function featureEntries(): readonly FeatureEntry[] {

@@ -82,6 +82,8 @@ export class Switch implements Node, FeatureSwitch {
   readonly #offered: OfferedStage | null
   readonly #start: StartStage | null
   readonly #reporters: readonly PortReporter[]
+  /** The queue that the frame was for which was admitted or refused last. */
+  #queued = 0
 
   constructor(options: SwitchOptions) {
     const { id, name, ports, bufferBytes, pool, features = {} } = options
@@ -136,11 +138,13 @@ export class Switch implements Node, FeatureSwitch {
       return
     }
     const reason = this.#admit(now, port, egress, frame)
-    if (this.#offered !== null) {
-      this.#offered.offered(now, frame, port, this.ports[egress]!, this.#classifier.priority(frame))
-    }
+    if (this.#offered !== null) this.#offered.offered(now, frame, port, this.ports[egress]!, this.#queued)
     if (reason === DropReason.NONE) return
     this.#drop(frame, reason === DropReason.HEADROOM_FULL ? port : egress, reason)
+  }
+
+  isOnWayBack(frame: Frame, port: number): boolean {
+    return this.routes.isOnWayBack(frame, port)
   }
 
   send(now: Nanos, frame: Frame, ingress = -1): void {
@@ -319,6 +323,7 @@ export class Switch implements Node, FeatureSwitch {
   #admit(now: Nanos, ingress: number, egress: number, frame: Frame): DropReason {
     const given = this.#classifier.priority(frame)
     const queued = this.#arrive === null ? given : this.#arrive.arrive(now, frame, ingress, egress, given)
+    this.#queued = queued
     // Only a pause of the priority with which the frame came stops the sender on its link.
     const priority = this.#isLossless(queued) ? given : queued
     if (!this.buffer.check(frame.wireLength)) return DropReason.BUFFER_FULL

@@ -95,6 +95,6 @@ export function classifierOptions(sw: Pick<ScenarioSwitch, 'dscpToTc' | 'pcpToTc
   return { dscp: dscpMap(sw), ...(sw.pcpToTc && { pcp: sw.pcpToTc }) }
 }
 
-function ecnOptions({ kminBytes, kmaxBytes, pmax, at, priorities }: EcnSettings): EcnOptions {
-  return { kminBytes, kmaxBytes, pmax, at, priorities }
+function ecnOptions({ kminBytes, kmaxBytes, pmax, at, priorities, large }: EcnSettings): EcnOptions {
+  return { kminBytes, kmaxBytes, pmax, at, priorities, large }
 }

@@ -29,7 +29,9 @@ function atRoot(name: string, value: unknown, item: Mapping): Mapping {
   }
   if (name === 'switches') {
     const asking = answersAsked(value as Mapping) ? { telemetry: { subscribe: 'flag' } } : {}
-    return { ...NETWORK, switches: { ...NETWORK.switches, ...(value as Mapping) }, ...asking }
+    const switches = { ...NETWORK.switches, ...(value as Record<string, Mapping>) }
+    if (marksLargeFlows(switches.s1!)) switches.s1 = { largeFlows: { size: '1MB' }, ...switches.s1 }
+    return { ...NETWORK, switches, ...asking }
   }
   return { ...NETWORK, [name]: value, ...besides(name, item) }
 }
@@ -47,6 +49,11 @@ function besides(name: string, item: Mapping): Mapping {
 /** True if it is about a switch that responds only to packets that ask. */
 function answersAsked(item: Mapping): boolean {
   return JSON.stringify(item).includes('"of":"subscribed"')
+}
+
+/** True if it is about thresholds for large flows. */
+function marksLargeFlows(item: Mapping): boolean {
+  return JSON.stringify(item).includes('"large":{')
 }
 
 /** The mapping's keys in which a key has its example. */

@@ -1,6 +1,7 @@
 import type { Frame } from '../../lib/frame/frame.js'
 import type { FramePool } from '../../lib/frame/frame-pool.js'
 import * as bth from '../../lib/wire/ib/bth.js'
+import { EXTENDED_HEADER_BYTES } from '../../lib/wire/ib/opcode.js'
 import * as ethernet from '../../lib/wire/net/ethernet.js'
 import * as ipv4 from '../../lib/wire/net/ipv4.js'
 import * as ipv6 from '../../lib/wire/net/ipv6.js'
@@ -20,6 +21,10 @@ export interface FrameSpec {
   tos?: number
   ttl?: number
   psn?: number
+  /** 1 unless given. */
+  destQpn?: number
+  /** SEND_ONLY unless given. */
+  opcode?: number
   /** INT shim with these slots and flags. */
   int?: { format: number; slots: number; flags?: number }
   /** PCP of a VLAN tag. */
@@ -42,13 +47,18 @@ export function buildFrame(pool: FramePool, spec: FrameSpec): Frame {
   const shim = l4 + udp.BYTES
   const shimBytes = spec.int === undefined ? 0 : intShim.bytes(spec.int.format, spec.int.slots)
   const bthAt = shim + shimBytes
-  const headerBytes = bthAt + bth.BYTES
+  const opcode = spec.opcode ?? SEND_ONLY
+  const headerBytes = bthAt + bth.BYTES + EXTENDED_HEADER_BYTES[opcode]!
   const wireBytes = Math.max(spec.wireBytes ?? 0, headerBytes + 4)
   writeIp(view, l3, spec, wireBytes - l3)
   const port = spec.destinationPort ?? (spec.int === undefined ? udp.PORT_ROCE : udp.PORT_INT)
   udp.write(view, l4, spec.sourcePort ?? 0xc000, port, wireBytes - l4)
   if (spec.int !== undefined) intShim.write(view, shim, spec.int.format, spec.int.slots, spec.int.flags ?? 0)
-  bth.write(view, bthAt, new bth.Bth({ opcode: SEND_ONLY, migrated: false, destQpn: 1, psn: spec.psn ?? 0 }))
+  bth.write(
+    view,
+    bthAt,
+    new bth.Bth({ opcode, migrated: false, destQpn: spec.destQpn ?? 1, psn: spec.psn ?? 0 }),
+  )
   frame.length = headerBytes
   frame.wireLength = wireBytes
   if (parseFrame(frame) !== WireError.OK) throw new Error('the test built a malformed frame')

@@ -157,6 +157,8 @@ export interface EcnSettings {
   at: 'enqueue' | 'dequeue'
   /** Priorities whose queues are marked. Default: all. */
   priorities: number[]
+  /** Thresholds of packets of large flows [yellow_min_threshold and so on]. Absent: those above. */
+  large?: Pick<EcnSettings, 'kminBytes' | 'kmaxBytes' | 'pmax'>
 }
 
 /** Priority flow control of a switch. SONiC's names in PORT_QOS_MAP and BUFFER_PROFILE are in brackets. */

@@ -9,6 +9,7 @@ import type { DocumentPath, Problems } from '../model/problems.js'
 import type { EcnSettings, PfcSettings, ScenarioSwitch, WatchdogSettings } from '../model/scenario.js'
 import { checkShape } from '../schema/check-shape.js'
 import { switchSchema, WEIGHT_MAX } from '../schema/switch.js'
+import { checkLargeFlows } from './check-large-flows.js'
 import { resolveFeature, resolveFeatures } from './resolve-features.js'
 import { resolveSwitchTelemetry } from './resolve-telemetry.js'
 
@@ -47,6 +48,7 @@ export function resolveSwitch(
   const weights = resolveScheduler(problems, [...path, 'scheduler'], shape.scheduler)
   const telemetry = resolveSwitchTelemetry(problems, [...path, 'telemetry'], given.telemetry)
   const features = resolveFeatures(problems, path, given, RESOLVED_HERE)
+  checkLargeFlows(problems, path, { ecn, pfc, features })
   return {
     id: shape.id ?? 0,
     bufferBytes,
@@ -72,13 +74,8 @@ function resolveEcn(problems: Problems, path: DocumentPath, value: unknown): Ecn
   for (const { item, at } of items) {
     const marking = resolveFeature<EcnSettings>(problems, at, 'ecn', item)
     if (marking === null) continue
-    const { kminBytes, kmaxBytes } = marking
-    if (kminBytes > kmaxBytes) {
-      problems.at(
-        [...at, 'kmin'],
-        `kmin (${formatBytes(kminBytes)}) must not be above kmax (${formatBytes(kmaxBytes)})`,
-      )
-    }
+    checkThresholds(problems, at, marking)
+    if (marking.large !== undefined) checkThresholds(problems, [...at, 'large'], marking.large)
     const priorities = sortedSet(marking.priorities)
     const twice = priorities.find(p => taken.has(p))
     if (twice !== undefined) problems.at(at, `priority ${twice} is marked by another entry already`)
@@ -86,6 +83,16 @@ function resolveEcn(problems: Problems, path: DocumentPath, value: unknown): Ecn
     found.push({ ...marking, priorities })
   }
   return found.length > 0 ? found : undefined
+}
+
+function checkThresholds(
+  problems: Problems,
+  path: DocumentPath,
+  { kminBytes, kmaxBytes }: Pick<EcnSettings, 'kminBytes' | 'kmaxBytes'>,
+): void {
+  if (kminBytes <= kmaxBytes) return
+  const [kmin, kmax] = [formatBytes(kminBytes), formatBytes(kmaxBytes)]
+  problems.at([...path, 'kmin'], `kmin (${kmin}) must not be above kmax (${kmax})`)
 }
 
 function resolvePfc(

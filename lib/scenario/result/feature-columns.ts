@@ -19,6 +19,14 @@ export function featureColumns(ports: readonly PortResult[]): FeatureColumns {
   }
 }
 
+/** What features have to say of ports, a line each. */
+export function featureLines(ports: readonly PortResult[]): string {
+  const lines = featureEntries().flatMap(({ lines }) =>
+    ports.flatMap(port => (lines?.(port as never) ?? []).map(line => `${port.name}: ${line}\n`)),
+  )
+  return lines.join('')
+}
+
 /** Returns a number that a feature has added to a port, named `member`, or `member.name` in a mapping. */
 function figureOf(port: PortResult, name: string): number | null {
   const value = name.split('.').reduce<unknown>((of, key) => (of as Record<string, unknown>)?.[key], port)

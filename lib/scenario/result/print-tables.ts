@@ -1,5 +1,5 @@
 import { formatBytes, formatDuration, formatPercent, formatRate } from '../../units/units.js'
-import { featureColumns } from './feature-columns.js'
+import { featureColumns, featureLines } from './feature-columns.js'
 import { fold } from './fold.js'
 import { printDeadlocks } from './print-deadlocks.js'
 import { linkTable, timelineText } from './print-links.js'
@@ -27,6 +27,7 @@ export function printTables(result: RunResult, columns = Number.POSITIVE_INFINIT
     portTable(result, columns),
     linkTable(result.links ?? [], columns),
     timelineText(result),
+    said(featureLines(result.ports)),
     said(printDeadlocks(result)),
   ]
   const { summary } = result

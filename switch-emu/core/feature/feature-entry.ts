@@ -46,6 +46,8 @@ export interface FeatureEntry {
   /** The same beside the rates of the switch's links, bit/s, which are one at least. */
   checkLinks?(options: never, ratesBps: readonly number[]): readonly { option: string; wrong: string }[]
   figures?: readonly FeatureFigure[]
+  /** What it has to say of a port below the tables, a line each. `report` is the port's result. */
+  lines?(report: never): readonly string[]
   /** The options for `create` if none are given. Default: the feature is off then. */
   standard?: unknown
   /** Bit p: priority p is lossless with these options. Default: none. */

@@ -40,6 +40,8 @@ export interface SwitchFeature extends Partial<EnqueueStage>, Partial<GrowStage>
   /**
    * A frame from a link was offered to its queue. It is in the queue now, or will be dropped. Not called for
    * frames of features.
+   *
+   * @param priority of its queue
    */
   offered?(now: Nanos, frame: Frame, ingress: number, port: EgressPort, priority: number): void
   /** The first bit of a frame leaves by `port`, at `startNs`. Its priority is `port.sentPriority`. */
@@ -98,6 +100,11 @@ export interface FeatureSwitch {
    * catalogue.
    */
   find<T extends SwitchFeature>(kind: FeatureClass<T>): T | null
+  /**
+   * Returns true if the switch sends to the source of a frame by that port. Packets that come in by another one have a forged source, or
+   * another way than their answers. Not for each packet.
+   */
+  isOnWayBack(frame: Frame, port: number): boolean
   /**
    * Forwards a frame that the feature has made, to the address in its IP header, and owns it. If it has no
    * route or room, the switch drops and counts the frame. Call it only from `offered`, `start`, `pause`, `link`

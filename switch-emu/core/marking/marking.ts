@@ -1,5 +1,5 @@
 import type { Frame } from '../../../lib/frame/frame.js'
-import { MOST } from '../../../lib/options/option.js'
+import { MOST, type Option } from '../../../lib/options/option.js'
 import type { Nanos } from '../../../lib/time/nanos.js'
 import type { FeatureSwitch, SwitchFeature } from '../feature/feature.js'
 import type { FeatureEntry } from '../feature/feature-entry.js'
@@ -18,16 +18,26 @@ class Marking implements SwitchFeature {
    * queue.
    */
   protected readonly wreds: readonly (Wred | null)[]
+  /** The same for frames of drop precedence 1. */
+  protected readonly larges: readonly (Wred | null)[]
 
   constructor(markings: readonly EcnOptions[], { random, losslessMask }: FeatureSwitch) {
-    this.wreds = Array.from({ length: PRIORITIES }, (_, p) => {
-      const marking = markings.find(({ priorities }) => priorities === undefined || priorities.includes(p))
-      return marking === undefined ? null : new Wred(marking, random, ((losslessMask >>> p) & 1) === 0)
-    })
+    const mayDrop = (p: number) => ((losslessMask >>> p) & 1) === 0
+    const of = Array.from({ length: PRIORITIES }, (_, p) =>
+      markings.find(({ priorities }) => priorities === undefined || priorities.includes(p)),
+    )
+    this.wreds = of.map((marking, p) =>
+      marking === undefined ? null : new Wred(marking, random, mayDrop(p)),
+    )
+    this.larges = of.map((marking, p) =>
+      marking?.large === undefined
+        ? this.wreds[p]!
+        : new Wred({ ...marking, ...marking.large }, random, mayDrop(p)),
+    )
   }
 
   enqueue(_now: Nanos, frame: Frame, port: EgressPort, priority: number): DropReason {
-    const wred = this.wreds[priority]!
+    const wred = (frame.dropPrecedence === 0 ? this.wreds : this.larges)[priority]!
     if (wred === null) return DropReason.NONE
     const verdict = wred.onEnqueue(frame, port.queues[priority]!.bytes)
     if (verdict === WredVerdict.DROP) return DropReason.WRED
@@ -40,8 +50,8 @@ class Marking implements SwitchFeature {
 class LeavingMarking extends Marking {
   start(_startNs: Nanos, frame: Frame, port: EgressPort): void {
     const priority = port.sentPriority
-    if (this.wreds[priority]?.onDequeue(frame, port.queues[priority]!.bytes) === true)
-      port.counters.onMarked()
+    const wred = (frame.dropPrecedence === 0 ? this.wreds : this.larges)[priority]
+    if (wred?.onDequeue(frame, port.queues[priority]!.bytes) === true) port.counters.onMarked()
   }
 }
 
@@ -50,6 +60,34 @@ function create(options: MarkingOptions, sw: FeatureSwitch): SwitchFeature {
   const atDequeue = markings.some(({ at }) => at === 'dequeue')
   return atDequeue ? new LeavingMarking(markings, sw) : new Marking(markings, sw)
 }
+
+const THRESHOLDS: readonly Option[] = [
+  {
+    name: 'kmin',
+    kind: 'bytes',
+    min: 0,
+    max: MOST,
+    doc: 'Up to this queue nothing is marked [green_min_threshold].',
+    example: '100KB',
+  },
+  {
+    name: 'kmax',
+    kind: 'bytes',
+    min: 0,
+    max: MOST,
+    doc: 'Above this queue everything is marked [green_max_threshold].',
+    example: '400KB',
+  },
+  {
+    name: 'pmax',
+    kind: 'share',
+    min: 0,
+    max: 1,
+    doc: 'Probability of a mark as the queue nears `kmax` [green_drop_probability].',
+    default: 0.2,
+    example: '1%',
+  },
+]
 
 export const MARKING: FeatureEntry = {
   name: 'ecn',
@@ -60,31 +98,7 @@ export const MARKING: FeatureEntry = {
     'Marking of egress queues [WRED_PROFILE]. Packets that are not ECN-capable are dropped instead of marked, except from lossless queues. A list of such mappings marks each priority its own way.',
   several: true,
   options: [
-    {
-      name: 'kmin',
-      kind: 'bytes',
-      min: 0,
-      max: MOST,
-      doc: 'Up to this queue nothing is marked [green_min_threshold].',
-      example: '100KB',
-    },
-    {
-      name: 'kmax',
-      kind: 'bytes',
-      min: 0,
-      max: MOST,
-      doc: 'Above this queue everything is marked [green_max_threshold].',
-      example: '400KB',
-    },
-    {
-      name: 'pmax',
-      kind: 'share',
-      min: 0,
-      max: 1,
-      doc: 'Probability of a mark as the queue nears `kmax` [green_drop_probability].',
-      default: 0.2,
-      example: '1%',
-    },
+    ...THRESHOLDS,
     {
       name: 'at',
       kind: 'choice',
@@ -99,6 +113,14 @@ export const MARKING: FeatureEntry = {
       doc: 'Priorities whose queues are marked.',
       default: [0, 1, 2, 3, 4, 5, 6, 7],
       example: [3],
+    },
+    {
+      name: 'large',
+      kind: 'mapping',
+      doc: 'Thresholds of packets of large flows, beside `largeFlows`: a second profile of the queue, for their drop precedence [yellow_min_threshold].',
+      usual: 'those of all packets',
+      example: { kmin: '50KB', kmax: '200KB' },
+      options: THRESHOLDS,
     },
   ],
   create,

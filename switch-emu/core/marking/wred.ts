@@ -3,14 +3,18 @@ import type { Frame } from '../../../lib/frame/frame.js'
 import { ECN_CE, ECN_NOT_ECT } from '../../../lib/wire/net/ipv4.js'
 import { ecn, markCe } from '../forwarding/ip-header.js'
 
-/** Options of marking. */
-export interface EcnOptions {
+/** Thresholds of marking. */
+interface Thresholds {
   /** Up to this queue length no frame is marked, bytes. */
   kminBytes: number
   /** Above this queue length every frame is marked, bytes, at least kminBytes. */
   kmaxBytes: number
   /** Probability of a mark at kmaxBytes, 0 to 1. */
   pmax: number
+}
+
+/** Options of marking. */
+export interface EcnOptions extends Thresholds {
   /**
    * When the length is read and the mark is set: as the frame enters the queue (default), or as it leaves
    * (Fast ECN).
@@ -18,6 +22,8 @@ export interface EcnOptions {
   at?: 'enqueue' | 'dequeue'
   /** Priorities whose queues are marked. Default: all. */
   priorities?: readonly number[]
+  /** Thresholds for packets of drop precedence 1, which are those of large flows. Default: those of all. */
+  large?: Thresholds
 }
 
 export const WredVerdict = { PASS: 0, MARKED: 1, DROP: 2 } as const

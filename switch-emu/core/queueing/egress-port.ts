@@ -3,6 +3,7 @@ import type { Frame } from '../../../lib/frame/frame.js'
 import type { FramePool } from '../../../lib/frame/frame-pool.js'
 import { type Nanos, NEVER } from '../../../lib/time/nanos.js'
 import { DropReason, SwitchPortCounters } from './counters.js'
+import { DrainBarrier } from './drain-barrier.js'
 import { EgressQueue } from './egress-queue.js'
 import { PauseState } from './pause-state.js'
 import { QueueGauge } from './queue-gauge.js'
@@ -80,6 +81,8 @@ export class EgressPort {
   readonly pause: PauseState
   /** False: the link is down. The port sends nothing, and takes nothing into its queues. Only `Switch.setLink` changes it. */
   isUp = true
+  /** Null: no flow changes its queue. */
+  #barrier: DrainBarrier | null = null
   /** Null: no frames precede the queues. */
   #urgent: UrgentFrames | null = null
   #enqueue: EnqueueStage | null = null
@@ -165,6 +168,15 @@ export class EgressPort {
     this.#urgent = urgent
   }
 
+  /** Returns the barrier that may hold the queue of `priority`. Throws WEIR_BAD_ARGUMENT if there is one already. */
+  addBarrier(priority: number): DrainBarrier {
+    if (this.#barrier !== null) {
+      throw new WeirError('WEIR_BAD_ARGUMENT', `port ${this.index}: two features hold a queue; leave one out`)
+    }
+    this.#barrier = new DrainBarrier(priority)
+    return this.#barrier
+  }
+
   /** Bytes that wait in all queues of the port, without the frame in transmission. */
   get queueBytes(): number {
     return this.gauge.bytes
@@ -200,11 +212,17 @@ export class EgressPort {
     const endNs = this.serializer.endNs
     const freeNs = now > endNs ? now : endNs
     let at = waiting === 0 ? NEVER : freeNs
-    if (this.#lossless && waiting !== 0 && (waiting & ~this.pause.heldMaskAt(freeNs)) === 0) {
+    // A barrier holds a queue only while another one has frames, so it is of no account here unless that one is paused.
+    if (this.#lossless && waiting !== 0 && (waiting & ~this.#heldMaskAt(freeNs)) === 0) {
       at = this.pause.firstExpiry(waiting)
     }
     if (this.#urgent !== null) at = Math.min(at, Math.max(freeNs, this.#urgent.dueNs))
     return at
+  }
+
+  #heldMaskAt(atNs: Nanos): number {
+    const paused = this.pause.heldMaskAt(atNs)
+    return this.#barrier === null ? paused : paused | this.#barrier.heldMask(this.queues)
   }
 
   /** Queues a frame, or returns a reason to drop it. Then the caller still owns it. */
@@ -254,7 +272,8 @@ export class EgressPort {
    * @param dueNs the result of `nextStartNs`
    */
   transmit(dueNs: Nanos): Frame {
-    const held = this.#lossless ? this.pause.heldMask(dueNs) : 0
+    const paused = this.#lossless ? this.pause.heldMask(dueNs) : 0
+    const held = this.#barrier === null ? paused : paused | this.#barrier.heldMask(this.queues)
     const priority = this.#scheduler.pick(this.#waiting & ~held, this.queues)
     const queue = this.queues[priority]!
     const frame = queue.shift()

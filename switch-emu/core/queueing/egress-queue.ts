@@ -16,6 +16,7 @@ export class EgressQueue {
   #head = 0
   #count = 0
   #bytes = 0
+  #left = 0
 
   /**
    * @param bytesMax bytes that may wait, at least 1
@@ -42,6 +43,16 @@ export class EgressQueue {
     return this.#bytes
   }
 
+  /** Frames that have left since the beginning: the n-th that entered has, when n have. */
+  get left(): number {
+    return this.#left
+  }
+
+  /** Frames that have entered since the beginning. */
+  get entered(): number {
+    return this.#left + this.#count
+  }
+
   hasRoom(bytes: number): boolean {
     return this.#bytes + bytes <= this.bytesMax && this.#count < this.framesMax
   }
@@ -66,6 +77,7 @@ export class EgressQueue {
     const frame = this.#ring[this.#head]!
     this.#head = (this.#head + 1) & (this.#ring.length - 1)
     this.#count--
+    this.#left++
     this.#bytes -= frame.wireLength
     assert(
       this.#count > 0 ? this.#bytes > 0 : this.#bytes === 0,

@@ -32,6 +32,9 @@ export class PauseState {
   /** Bit p: pauses of priority p have an effect, unless a watchdog changes it. */
   readonly #lossless: number
   #obeyed: number
+  /** A queue that pauses of other priorities hold too, as a bit, and those priorities. 0: none. */
+  #follower = 0
+  #leaders = 0
 
   /**
    * Pauses of priorities without PFC are only recorded.
@@ -50,6 +53,16 @@ export class PauseState {
     this.#rateBps = rateBps
   }
 
+  /**
+   * Pauses of these priorities hold the queue of `priority` too: its packets have their DSCP [PFC_PRIORITY_TO_QUEUE_MAP].
+   *
+   * @param leaders bit p: priority p
+   */
+  holdAlso(priority: number, leaders: number): void {
+    this.#follower = 1 << priority
+    this.#leaders = leaders
+  }
+
   /** A PFC frame has `quanta`, 0 to 65535, for `priority`. 0 resumes. */
   onPause(now: Nanos, priority: number, quanta: number): void {
     this.#told.pause(now, priority, pfc.pauseNs(quanta, this.#rateBps))
@@ -59,17 +72,25 @@ export class PauseState {
 
   /** Bit p: the queue of priority p must not begin a frame at `now`. */
   heldMask(now: Nanos): number {
-    return this.#told.any ? this.#told.pausedMask(now) & this.#obeyed : 0
+    return this.#told.any ? this.#withFollower(this.#told.pausedMask(now) & this.#obeyed) : 0
   }
 
   /** The same for a later time, as far as is known now. */
   heldMaskAt(laterNs: Nanos): number {
-    return this.#told.any ? this.#told.pausedMaskAt(laterNs) & this.#obeyed : 0
+    return this.#told.any ? this.#withFollower(this.#told.pausedMaskAt(laterNs) & this.#obeyed) : 0
+  }
+
+  #withFollower(held: number): number {
+    return (held & this.#leaders) === 0 ? held : held | this.#follower
   }
 
   /** Returns when the first of the held queues in `mask` may continue, or NEVER if none is held. */
   firstExpiry(mask: number): Nanos {
-    return this.#told.firstExpiry(mask & this.#obeyed)
+    const follower = mask & this.#follower
+    const first = this.#told.firstExpiry(mask & ~follower & this.#obeyed)
+    if (follower === 0) return first
+    // It waits for the last of the pauses that hold it.
+    return Math.min(first, this.#told.lastExpiry((follower | this.#leaders) & this.#obeyed))
   }
 
   /** Since when the peer has paused `priority` without a gap, obeyed or not. NEVER if it is not paused. */
