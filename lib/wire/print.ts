@@ -15,6 +15,7 @@ import * as arp from './net/arp.js'
 import * as ethernet from './net/ethernet.js'
 import * as ipv4 from './net/ipv4.js'
 import * as ipv6 from './net/ipv6.js'
+import * as lldp from './net/lldp.js'
 import * as pfc from './net/pfc.js'
 import * as udp from './net/udp.js'
 import * as vxlan from './net/vxlan.js'
@@ -80,6 +81,9 @@ function printLink(frame: Frame): string {
   if (pfc.check(view, 0, frame.length) === WireError.OK) return pfc.print(view, 0)
   const payload = ethernet.headerBytes(view, 0)
   const type = ethernet.etherType(view, 0)
+  if (type === ethernet.TYPE_LLDP && lldp.check(view, payload, frame.length) === WireError.OK) {
+    return lldp.print(view, payload, frame.length)
+  }
   if (type === ethernet.TYPE_ARP && arp.check(view, payload, frame.length)) return arp.print(view, payload)
   const name = TYPE_NAMES.get(type)
   return name === undefined ? `${ethernet.print(view, 0)}, length ${frame.wireLength}` : name

@@ -30,6 +30,8 @@ export const WireError = {
   BAD_IFA: 24,
   SHORT_IOAM: 25,
   BAD_IOAM: 26,
+  SHORT_LLDP: 27,
+  BAD_LLDP: 28,
 } as const
 export type WireError = (typeof WireError)[keyof typeof WireError]
 

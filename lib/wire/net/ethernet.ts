@@ -13,6 +13,7 @@ export const TYPE_VLAN = 0x8100
 export const TYPE_IPV6 = 0x86dd
 /** MAC control: PAUSE and PFC. */
 export const TYPE_MAC_CONTROL = 0x8808
+export const TYPE_LLDP = 0x88cc
 
 const DESTINATION = 0
 const SOURCE = 6
