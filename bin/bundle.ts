@@ -9,7 +9,10 @@ import { build, type Plugin } from 'esbuild'
 import { packageFile } from '../lib/package-file.js'
 import { makeNamesConstant } from './constant-names.js'
 import { isEsbuildHere } from './esbuild-program.js'
+import { writeManPages } from './man-pages.js'
 import { makeNamesPlain, withPlainNames } from './plain-names.js'
+import { wholeProgram } from './program.js'
+import { removeStale } from './stale-files.js'
 import { writeUnbundled } from './unbundled.js'
 
 /** The program. A command loads only what it uses: the rest is in other files. */
@@ -107,6 +110,7 @@ function licenseOf(path: string): string {
   return `${name} ${version} (${license})\n${text}`
 }
 
+removeStale(root, join(root, 'dist'), [...COMPILED, 'test'])
 for (const part of COMPILED) makeNamesPlain(join(root, 'dist', part))
 for (const old of [folder, benchmarks]) rmSync(old, { recursive: true, force: true })
 if (await isEsbuildHere()) await bundle()
@@ -116,3 +120,4 @@ else {
     'weir is not bundled, for the program of esbuild is not installed: it works, and starts slowly\n',
   )
 }
+writeManPages(await wholeProgram())

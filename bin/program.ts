@@ -16,6 +16,7 @@ const LOADERS: Record<CommandName | 'internal', () => Promise<Command>> = {
   transfers: async () => (await import('./commands/transfers.js')).transfersCommand(),
   cancel: async () => (await import('./commands/cancel.js')).cancelCommand(),
   stop: async () => (await import('./commands/stop.js')).stopCommand(),
+  service: async () => (await import('./commands/service.js')).serviceCommand(),
   perf: async () => (await import('./commands/perf.js')).perfCommand(),
   ping: async () => (await import('./commands/ping.js')).pingCommand(),
   run: async () => (await import('./commands/run.js')).runCommand(),
@@ -23,11 +24,21 @@ const LOADERS: Record<CommandName | 'internal', () => Promise<Command>> = {
   cc: async () => (await import('./commands/cc.js')).ccCommand(),
   doctor: async () => (await import('./commands/doctor.js')).doctorCommand(),
   demo: async () => (await import('./commands/demo.js')).demoCommand(),
+  completion: async () => (await import('./commands/completion.js')).completionCommand(),
   dump: async () => (await import('./commands/dump.js')).dumpCommand(),
   internal: async () => (await import('./commands/internal.js')).internalCommand(),
 }
 
 const { version } = JSON.parse(readFileSync(packageFile('package.json'), 'utf8'))
+
+/** Returns the command line's description with all commands loaded. */
+export async function wholeProgram(): Promise<Command> {
+  const program = await makeProgram(['completion'])
+  const others = Object.keys(COMMANDS).filter(name => name !== 'completion') as CommandName[]
+  for (const name of others) program.addCommand(await LOADERS[name]())
+  styleHelp(program)
+  return program
+}
 
 /** Returns the command line's description, with the command loaded that `words` name. */
 export async function makeProgram(words: readonly string[]): Promise<Command> {

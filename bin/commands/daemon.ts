@@ -10,10 +10,11 @@ import { Daemon } from '../../lib/daemon/daemon.js'
 import { readKeyFile } from '../../lib/daemon/key-file.js'
 import type { OverlayLink } from '../../lib/daemon/open-port.js'
 import { IO, PORT_OPTIONS } from '../../lib/daemon/port-options.js'
+import { ServiceManager } from '../../lib/daemon/service-manager.js'
 import { tuneGarbageCollection } from '../../lib/daemon/tune-gc.js'
 import { onEndSignal } from '../../lib/end-signals.js'
 import { WeirError } from '../../lib/errors.js'
-import { createLog, LOG_LEVELS } from '../../lib/log.js'
+import { createLog, LOG_LEVELS, type Logger } from '../../lib/log.js'
 import {
   CLASS_SELECTORS,
   CONNECTIONS,
@@ -31,6 +32,7 @@ import { CHUNK } from '../../lib/transfer/transfer-options.js'
 import { INT_FORMAT, INT_HOPS } from '../../lib/wire/telemetry/int-options.js'
 import { FORMAT_NAMES, type IntFormat } from '../../lib/wire/telemetry/telemetry.js'
 import { addCongestionFlags, ccOption } from './congestion-flags.js'
+import { applyConfig, configText, USUAL_CONFIG, withConfigFile } from './daemon-config.js'
 import { commandOf } from './names.js'
 import { addValueOptions, commandOptions, valuesOf } from './value-options.js'
 
@@ -40,6 +42,7 @@ interface DaemonFlags {
   inbox: string
   share?: string
   socket: string
+  group?: string
   ccOption?: string[]
   int?: string
   telemetry?: string[]
@@ -53,6 +56,9 @@ interface DaemonFlags {
   overlay?: string
   anyCc?: boolean
   untilStdinEnds?: boolean
+  /** False: no file is read. */
+  config?: string | false
+  printConfig?: boolean
 }
 
 type DaemonTransport = Omit<TransportOptions, 'pathMtu'> & SettingsOf<[typeof PAYLOAD]>
@@ -119,7 +125,9 @@ function withPlace(command: Command): Command {
     .optionsGroup('Where it is:')
     .option('--address <address>', 'address to listen on; no other host can reach the default', '127.0.0.1')
   addValueOptions(command, [UDP_PORT, IO, SOURCE_PORTS, INTERFACE], OPTIONS)
-  return command.option('--socket <path>', 'control socket', defaultSocketPath())
+  return command
+    .option('--socket <path>', 'control socket', defaultSocketPath())
+    .option('--group <name>', 'group whose members may use the control socket too (default: its owner alone)')
 }
 
 function withFiles(command: Command): Command {
@@ -173,25 +181,67 @@ function withProcess(command: Command): Command {
     )
     .option('--busy-poll', 'poll for packets without sleeping: lowest latency, a whole core')
     .option('--no-worker', 'send and receive on the thread of the control socket, not on one of its own')
+    .option(
+      '--config <path>',
+      `YAML file with these options by their names; options of the command line have precedence (default: ${USUAL_CONFIG}, if it is there)`,
+    )
+    .option('--no-config', 'read no such file')
+    .option('--print-config', 'print the settings and where each comes from, and end')
   return addValueOptions(command, [CONNECTIONS, LOG_LEVEL])
     .addOption(new Option('--overlay <link>', 'vni=N,local=ADDRESS:PORT,peer=ADDRESS:PORT').hideHelp())
     .addOption(new Option('--any-cc', 'telemetry is for connections that name their own --cc').hideHelp())
     .addOption(new Option('--until-stdin-ends', 'stop when standard input ends').hideHelp())
 }
 
-async function runDaemon(flags: DaemonFlags, command: Command): Promise<void> {
+async function runDaemon(_flags: DaemonFlags, command: Command): Promise<void> {
+  const { config, overlay, untilStdinEnds } = command.opts<DaemonFlags>()
+  // Daemons of labs and scenarios get all their settings from their parent.
+  const isChild = overlay !== undefined || untilStdinEnds === true
+  const file = isChild && config === undefined ? null : applyConfig(command, config)
+  const flags = command.opts<DaemonFlags>()
+  if (flags.printConfig) return void process.stdout.write(configText(command))
+  const log = createLog(valuesOf([LOG_LEVEL], flags, command).logLevel!, 'weir')
+  const manager = ServiceManager.from(process.env, log)
+  const daemon = await started(flags, command, log).catch(error => {
+    throw withConfigFile(error, file)
+  })
+  const stop = (why: string) => {
+    log.info({ why }, 'stopping')
+    manager?.stopping()
+    void daemon.close()
+  }
+  const unlisten = onEndSignal(signal => {
+    unlisten()
+    stop(signal)
+  })
+  if (flags.untilStdinEnds) process.stdin.resume().once('close', () => stop('standard input ended'))
+  const { share, ...about } = daemon.about
+  log.info(
+    { ...about, ...(share && { share }), socket: flags.socket, ...(file && { config: file }) },
+    'ready',
+  )
+  manager?.ready(`serves ${about.address}, UDP port ${about.port}`, daemon)
+  await daemon.closed
+  manager?.close()
+  process.stdin.pause()
+  // Everything is closed. If an event still keeps the process alive, it will never come.
+  setTimeout(() => process.exit(), LINGER_MS).unref()
+  if (daemon.failure) throw daemon.failure
+}
+
+async function started(flags: DaemonFlags, command: Command, log: Logger): Promise<Daemon> {
   tuneGarbageCollection()
-  const { cc, logLevel } = valuesOf([ccOption(CC_ABOUT, { default: 'auto' }), LOG_LEVEL], flags)
+  const { cc } = valuesOf([ccOption(CC_ABOUT, { default: 'auto' })], flags, command)
   const { dscpOfPriority, ...values } = valuesOf(OPTIONS, flags, command)
-  const log = createLog(logLevel!, 'weir')
-  const daemon = await Daemon.start({
+  return await Daemon.start({
     address: flags.address,
     inbox: flags.inbox,
     share: flags.share,
     socketPath: flags.socket,
+    group: flags.group,
     ...values,
     byFlags: true,
-    ...transportOf(flags),
+    ...transportOf(flags, command),
     cc: { name: cc!, options: parseCcOptions(cc!, flags.ccOption ?? []) },
     dscpOfPriority: dscpOfPriority === undefined ? undefined : parseDscps(dscpOfPriority),
     int: flags.int === undefined ? undefined : parseTelemetry(flags.int),
@@ -206,27 +256,11 @@ async function runDaemon(flags: DaemonFlags, command: Command): Promise<void> {
     overlay: flags.overlay === undefined ? undefined : parseOverlay(flags.overlay),
     log,
   })
-  const stop = (why: string) => {
-    log.info({ why }, 'stopping')
-    void daemon.close()
-  }
-  const unlisten = onEndSignal(signal => {
-    unlisten()
-    stop(signal)
-  })
-  if (flags.untilStdinEnds) process.stdin.resume().once('close', () => stop('standard input ended'))
-  const { share, ...about } = daemon.about
-  log.info({ ...about, ...(share && { share }), socket: flags.socket }, 'ready')
-  await daemon.closed
-  process.stdin.pause()
-  // Everything is closed. If an event still keeps the process alive, it will never come.
-  setTimeout(() => process.exit(), LINGER_MS).unref()
-  if (daemon.failure) throw daemon.failure
 }
 
 /** Returns settings of the transport by the names of a daemon's options. */
-function transportOf(flags: DaemonFlags) {
-  const { ackEvery, ...others } = valuesOf(TRANSPORT, flags) as Partial<DaemonTransport>
+function transportOf(flags: DaemonFlags, command: Command) {
+  const { ackEvery, ...others } = valuesOf(TRANSPORT, flags, command) as Partial<DaemonTransport>
   return { ...others, ackEveryPackets: ackEvery }
 }
 

@@ -40,6 +40,11 @@ export const COMMANDS = {
     usage: '[options]',
     description: 'stop the daemon on this host, and wait until it is gone; its transfers can be resumed',
   },
+  service: {
+    usage: 'print [options]',
+    description:
+      'print a unit with which systemd runs the daemon of this host, and says when it is ready or hangs',
+  },
   perf: {
     usage: 'bw|lat [options] HOST',
     description: 'measure bandwidth or latency between the daemon on this host and one on another',
@@ -71,6 +76,10 @@ export const COMMANDS = {
   dump: {
     usage: '[options] CAPTURE|-',
     description: 'print the packets of a capture file, or of standard input, and verify their ICRCs',
+  },
+  completion: {
+    usage: '[options] bash|zsh|fish',
+    description: 'print a script with which a shell completes commands and options',
   },
 } as const
 

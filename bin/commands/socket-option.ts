@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
-import { defaultSocketPath } from '../../lib/control/socket-path.js'
+import { socketPathOfClient } from '../../lib/control/socket-path.js'
 
 /** Adds `--socket`. */
 export function withSocketOption(command: Command): Command {
-  return command.option('--socket <path>', 'control socket of the daemon on this host', defaultSocketPath())
+  return command.option('--socket <path>', 'control socket of the daemon on this host', socketPathOfClient())
 }

@@ -31,7 +31,7 @@ export function addValueOptions(
 /**
  * The values that are given or have a default, by `keyOf`. Throws WEIR_BAD_ARGUMENT, which names the option: for a value that it cannot have,
  * and for one without effect beside the others.
- * @param command tells what came from the environment; only tables with `env` need it
+ * @param command tells what came from the environment or from a file
  */
 export function valuesOf<const Table extends readonly CommandOption[]>(
   table: Table,
@@ -41,7 +41,9 @@ export function valuesOf<const Table extends readonly CommandOption[]>(
   const texts = flags as Texts
   const sourceOf = (option: AnyOption): string => {
     const { flag, env } = option.command!
-    return command?.getOptionValueSource(attributeOf(flag)) === 'env' ? env! : flagOf(option)
+    const source = command?.getOptionValueSource(attributeOf(flag))
+    if (source === 'env') return env!
+    return source === undefined || BY_COMMANDER.has(source) ? flagOf(option) : source
   }
   const given: Record<string, unknown> = {}
   const defaults: Record<string, unknown> = {}
@@ -54,6 +56,23 @@ export function valuesOf<const Table extends readonly CommandOption[]>(
   const [idle] = idleOptions(table, given, sourceOf)
   if (idle !== undefined) throw new WeirError('WEIR_BAD_ARGUMENT', idle.message)
   return { ...defaults, ...given } as Partial<SettingsOf<Table>>
+}
+
+/** Sources of a value that commander knows by itself. Others are places in a file (`daemon-config.ts`). */
+export const BY_COMMANDER: ReadonlySet<string> = new Set(['default', 'config', 'env', 'cli', 'implied'])
+
+/** The rows of options that commander has. */
+const rows = new WeakMap<Option, CommandOption>()
+
+/** The row that a command's option was made of. Undefined for one that is in no table. */
+export function rowOf(option: Option): CommandOption | undefined {
+  return rows.get(option)
+}
+
+/** The value that holds without the option, as a command line would give it. Undefined: none, or words say it. */
+export function defaultTextOf(row: CommandOption): string | undefined {
+  const standard = defaultOf(row)
+  return standard === undefined || row.kind === 'flag' ? undefined : textOf(row, standard)
 }
 
 /** What commander has of an option: the text behind it, or that it was there. */
@@ -78,6 +97,7 @@ function readTyped(flag: string, option: CommandOption, typed: Typed): unknown {
 function optionOf(option: CommandOption, table: readonly CommandOption[]): Option {
   const { flag, env, several } = option.command
   const made = new Option(flag, [option.doc, restOf(option, table)].filter(Boolean).join(' '))
+  rows.set(made, option)
   if (env !== undefined) made.env(env)
   return several ? made.argParser((text: string, before: string[] = []) => [...before, text]) : made
 }

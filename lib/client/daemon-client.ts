@@ -17,7 +17,7 @@ import type {
   TunnelInfo,
   TunnelRequest,
 } from '../control/messages.js'
-import { defaultSocketPath } from '../control/socket-path.js'
+import { socketPathOfClient } from '../control/socket-path.js'
 
 export type {
   ConnectionInfo,
@@ -238,10 +238,10 @@ function checkTransfer(what: string, host: string, options: TransferOptions): vo
 
 /**
  * Connects to the daemon on this machine.
- * @param socketPath of its control socket. Default: `$WEIR_SOCKET`, else where `weir daemon` puts it
+ * @param socketPath of its control socket. Default: `$WEIR_SOCKET`, else where `weir daemon` puts it, else that of the system's service
  * Throws WEIR_DAEMON_UNREACHABLE when there is none.
  */
-export async function connectDaemon(socketPath: string = defaultSocketPath()): Promise<DaemonClient> {
+export async function connectDaemon(socketPath: string = socketPathOfClient()): Promise<DaemonClient> {
   checkText('connectDaemon', 'socketPath', socketPath)
   return new DaemonClient(await ControlClient.connect(socketPath))
 }

@@ -79,7 +79,7 @@ export class ControlClient {
       const onError = (cause: NodeJS.ErrnoException) => {
         const text =
           cause.code === 'EACCES'
-            ? `the daemon's socket ${path} belongs to another user: start a daemon of your own, and name its socket with --socket`
+            ? `the daemon's socket ${path} is not for this user: start a daemon of your own and name its socket with --socket, or have the other daemon's --group include you`
             : `no daemon answers on ${path}: start one with "weir daemon", or name its socket with --socket`
         reject(new WeirError('WEIR_DAEMON_UNREACHABLE', text, { cause }))
       }

@@ -1,5 +1,5 @@
 /**
- * The daemon's end of the control plane: a Unix socket that only its owner may use. This file knows the
+ * The daemon's end of the control plane: a Unix socket that only its owner may use, or a group too. This file knows the
  * socket, framing, ids, progress and cancellation. Handlers for the requests are registered by name.
  */
 import { existsSync, lstatSync, unlinkSync } from 'node:fs'
@@ -18,6 +18,7 @@ import {
   requests,
   responses,
 } from './messages.js'
+import { groupId, lacksFolder, openFolderToGroup, openSocketToGroup } from './socket-group.js'
 import { prepareSocketFolder } from './socket-path.js'
 
 /** Clients at a time. */
@@ -74,9 +75,16 @@ export class ControlServer {
     return this.#handlers.get(kind)
   }
 
-  /** Begins to listen. Replaces a socket that no daemon serves. Throws WEIR_BAD_STATE if one does. */
-  async listen(): Promise<void> {
+  /**
+   * Begins to listen. Replaces a socket that no daemon serves. Throws WEIR_BAD_STATE if one does.
+   *
+   * @param groupName members of this group may use the socket too, by name or number. Default: its owner alone
+   */
+  async listen(groupName?: string): Promise<void> {
+    const group = groupName === undefined ? null : groupId(groupName)
+    const isNew = lacksFolder(this.path)
     prepareSocketFolder(this.path)
+    if (group !== null) openFolderToGroup(this.path, group, isNew)
     await this.#removeStale()
     const server = createServer(socket => this.#accept(socket))
     server.maxConnections = CLIENTS_MAX
@@ -94,6 +102,7 @@ export class ControlServer {
       const text = `cannot listen on ${this.path}: ${whyNotWritten(cause)}; choose another place with --socket`
       throw new WeirError('WEIR_BAD_ARGUMENT', text, { cause })
     })
+    if (group !== null) openSocketToGroup(this.path, group)
     this.#server = server
   }
 

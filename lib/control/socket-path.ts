@@ -1,5 +1,5 @@
 /** The default path of the control socket. */
-import { lstatSync } from 'node:fs'
+import { existsSync, lstatSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { WeirError } from '../errors.js'
@@ -17,6 +17,16 @@ export function defaultSocketPath(): string {
   if (env.WEIR_SOCKET) return env.WEIR_SOCKET
   if (env.XDG_RUNTIME_DIR) return join(env.XDG_RUNTIME_DIR, 'weir', 'daemon.sock')
   return join(tmpdir(), `weir-${process.getuid?.() ?? 'user'}`, 'daemon.sock')
+}
+
+/** Where the daemon that is a service of the system has its socket. Only root makes folders in /run. */
+export const SERVICE_SOCKET = '/run/weir/daemon.sock'
+
+/** Where a command looks for a daemon: the user's own, else the system's. */
+export function socketPathOfClient(): string {
+  const own = defaultSocketPath()
+  if (process.env.WEIR_SOCKET || existsSync(own)) return own
+  return existsSync(SERVICE_SOCKET) ? SERVICE_SOCKET : own
 }
 
 /**

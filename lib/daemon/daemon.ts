@@ -16,6 +16,8 @@ const PING_MS = 4000
 export interface DaemonOptions extends LocalHostOptions {
   /** Path of the control socket. */
   socketPath: string
+  /** Members of this group may use the control socket too, by name or number. Default: its owner alone. */
+  group?: string
   log: Logger
   /**
    * True: the data side runs on a thread of its own. Not so with io 'raw', because the package raw-socket
@@ -39,7 +41,7 @@ export class Daemon {
    * Throws WEIR_BAD_ARGUMENT, WEIR_BAD_STATE, WEIR_UNSUPPORTED or WEIR_NO_FILE after it closed what was open.
    */
   static async start(options: DaemonOptions): Promise<Daemon> {
-    const { socketPath, log, worker, ...hostOptions } = options
+    const { socketPath, group, log, worker, ...hostOptions } = options
     let onDefect = (_error: unknown) => {}
     // Only the thread on which the transport runs loads its modules, to save memory and time.
     const service = worker && options.io !== 'raw' ? WorkerHost : (await import('./local-host.js')).LocalHost
@@ -47,7 +49,7 @@ export class Daemon {
     try {
       const daemon = new Daemon(host, socketPath, log)
       onDefect = error => daemon.#onDefect(error)
-      await daemon.control.listen()
+      await daemon.control.listen(group)
       return daemon
     } catch (error) {
       await host.close()
@@ -67,7 +69,7 @@ export class Daemon {
     })
     for (const kind of HOST_REQUESTS) this.#forward(kind)
     this.control.registerHandler('ping', async () => {
-      await answeredWithin(PING_MS, this.#host.isAlive())
+      await this.isAlive()
       return { ping: {} }
     })
     this.control.registerHandler('stop', async () => {
@@ -89,6 +91,11 @@ export class Daemon {
       'WEIR_BAD_STATE',
       "the daemon's NIC is on a thread of its own: start it without worker",
     )
+  }
+
+  /** Throws WEIR_DAEMON_UNREACHABLE if the thread that handles packets does not answer within 4 s. */
+  async isAlive(): Promise<void> {
+    await answeredWithin(PING_MS, this.#host.isAlive())
   }
 
   /**

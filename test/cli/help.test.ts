@@ -22,6 +22,7 @@ const SUBCOMMANDS = [
   'lab list',
   'cc list',
   'cc show',
+  'service print',
 ]
 const COLUMNS = 80
 

@@ -1,5 +1,5 @@
 import { type Document, isAlias, isMap, isScalar, isSeq, type LineCounter } from 'yaml'
-import { WeirError } from '../../errors.js'
+import { type ErrorCode, WeirError } from '../../errors.js'
 
 /** The path of a value in the document: keys and indices from the root. */
 export type DocumentPath = readonly (string | number)[]
@@ -13,16 +13,19 @@ const SHOWN_MAX = 50
 const KEPT_MAX = 1000
 const MESSAGE_MAX = 500
 
-/** Collects all problems of a scenario file, each with its place in the file. */
+/** Collects all problems of a file, each with its place in the file. */
 export class Problems {
   readonly #file: string
   readonly #lines: LineCounter
+  readonly #code: ErrorCode
   #document: Document | null = null
   readonly #found: { offset: number; message: string }[] = []
 
-  constructor(file: string, lines: LineCounter) {
+  /** @param code of the error that `throwIfAny` throws. Default: that of scenario files */
+  constructor(file: string, lines: LineCounter, code: ErrorCode = 'WEIR_BAD_SCENARIO') {
     this.#file = file
     this.#lines = lines
+    this.#code = code
   }
 
   get count(): number {
@@ -56,7 +59,7 @@ export class Problems {
     this.#add(offset, message)
   }
 
-  /** Throws WEIR_BAD_SCENARIO with every problem, in the file's order. Does nothing if there is none. */
+  /** Throws its code with every problem, in the file's order. Does nothing if there is none. */
   throwIfAny(): void {
     if (this.#found.length === 0) return
     const sorted = this.#found.sort((x, y) => x.offset - y.offset)
@@ -64,7 +67,7 @@ export class Problems {
       return `${this.#place(offset)}: ${message}`
     })
     if (sorted.length > SHOWN_MAX) lines.push(`${this.#file}: and ${sorted.length - SHOWN_MAX} more problems`)
-    throw new WeirError('WEIR_BAD_SCENARIO', lines.join('\n'))
+    throw new WeirError(this.#code, lines.join('\n'))
   }
 
   #place(offset: number): string {

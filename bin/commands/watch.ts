@@ -1,0 +1,64 @@
+/** `--watch`: what a command prints, again every second. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { EndSignal } from '../../lib/end-signals.js'
+import { cancelOnSignal } from '../cancel-on-signal.js'
+import { nobodyReads } from '../closed-pipe.js'
+import { signalExitCode } from '../failure.js'
+import { liveLines } from '../progress/live-lines.js'
+import { untilAborted } from '../until-aborted.js'
+import { columnsOf } from './fit.js'
+
+const EVERY_MS = 1000
+/** Rows of a terminal that does not report them. */
+const ROWS_USUAL = 24
+
+interface Watching<Report extends object> {
+  ask: () => Promise<Report>
+  /** One line of JSON each time. */
+  json: boolean
+  /** The report for people, with a line end. */
+  text: (report: Report, columns: number) => string
+  /** What of the report counts as a change, in a pipe. Default: all that people read. */
+  changing?: (report: Report) => Report
+}
+
+/**
+ * Prints a report every second until a signal. A terminal shows one block that changes in place. A pipe gets a block whenever something
+ * has changed, and an empty line behind it.
+ */
+export async function watch<Report extends object>(watching: Watching<Report>): Promise<void> {
+  const { ask, json, text, changing = report => report } = watching
+  const cancelled = new AbortController()
+  const { signal } = cancelled
+  const removeHandlers = cancelOnSignal(cancelled)
+  const stream = process.stdout
+  const lines = json ? null : liveLines(stream)
+  let before = ''
+  try {
+    for (;;) {
+      const report = await untilAborted(ask(), signal)
+      if (report === null) break
+      if (json) stream.write(`${JSON.stringify(report)}\n`)
+      else if (lines !== null) lines.drawNow(columns => shown(text(report, columns), stream.rows))
+      else {
+        const columns = columnsOf(stream)
+        const key = text(changing(report), columns)
+        if (key !== before) stream.write(`${text(report, columns)}\n`)
+        before = key
+      }
+      await sleep(EVERY_MS, undefined, { signal }).catch(() => {})
+    }
+    if (!nobodyReads()) process.exitCode = signalExitCode(signal.reason as EndSignal)
+  } finally {
+    lines?.leave()
+    removeHandlers()
+  }
+}
+
+/** The lines of a block, as many as a terminal has rows: what has scrolled out of it cannot be overwritten. */
+export function shown(block: string, rows: number | undefined): string[] {
+  const all = block.trimEnd().split('\n')
+  const most = Math.max(2, rows || ROWS_USUAL) - 1
+  if (all.length <= most) return all
+  return [...all.slice(0, most - 1), `… ${all.length - most + 1} more lines`]
+}
