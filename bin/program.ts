@@ -16,6 +16,7 @@ const LOADERS: Record<CommandName | 'internal', () => Promise<Command>> = {
   transfers: async () => (await import('./commands/transfers.js')).transfersCommand(),
   cancel: async () => (await import('./commands/cancel.js')).cancelCommand(),
   stop: async () => (await import('./commands/stop.js')).stopCommand(),
+  key: async () => (await import('./commands/key.js')).keyCommand(),
   perf: async () => (await import('./commands/perf.js')).perfCommand(),
   ping: async () => (await import('./commands/ping.js')).pingCommand(),
   run: async () => (await import('./commands/run.js')).runCommand(),

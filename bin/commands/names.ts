@@ -40,6 +40,10 @@ export const COMMANDS = {
     usage: '[options]',
     description: 'stop the daemon on this host, and wait until it is gone; its transfers can be resumed',
   },
+  key: {
+    usage: 'new|show [FILE]',
+    description: "make this host's key, or show its public key: with keys, connections are sealed",
+  },
   perf: {
     usage: 'bw|lat [options] HOST',
     description: 'measure bandwidth or latency between the daemon on this host and one on another',

@@ -25,6 +25,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ['switch-emu/core/marking', 'switch-emu/core/pfc', 'switch-emu/core/telemetry', 'switch-emu/core/answers'],
   ['switch-emu/core'],
   ['lib/nic', 'lib/scenario', 'lib/control'],
+  ['lib/secure'],
   ['lib/stream'],
   ['lib/traffic', 'lib/perf', 'lib/transfer', 'lib/client', 'lib/tunnel'],
   ['lib/daemon'],
