@@ -17,6 +17,7 @@ const LOADERS: Record<CommandName | 'internal', () => Promise<Command>> = {
   cancel: async () => (await import('./commands/cancel.js')).cancelCommand(),
   stop: async () => (await import('./commands/stop.js')).stopCommand(),
   service: async () => (await import('./commands/service.js')).serviceCommand(),
+  key: async () => (await import('./commands/key.js')).keyCommand(),
   perf: async () => (await import('./commands/perf.js')).perfCommand(),
   ping: async () => (await import('./commands/ping.js')).pingCommand(),
   run: async () => (await import('./commands/run.js')).runCommand(),

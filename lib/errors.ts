@@ -11,6 +11,8 @@ export const ERROR_CODES = {
   WEIR_NO_FILE: 'a file does not exist or cannot be read or written',
   WEIR_UNREACHABLE: 'the peer did not answer in time',
   WEIR_REJECTED: 'the peer refused the connection or the transfer',
+  WEIR_UNKNOWN_KEY: 'a host shows a key that is not known here',
+  WEIR_KEY_CHANGED: 'a host shows another key than the one that is known of it',
   WEIR_NOT_ADMITTED: 'every path to the peer is used above the bound for new flows',
   WEIR_NOTHING_CARRIED: 'a run ended before a byte of its flows had been acknowledged',
   WEIR_CONNECTION_LOST: 'an established connection failed; what was under way may be tried again',

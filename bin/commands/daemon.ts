@@ -28,11 +28,14 @@ import type { CommandOption, SettingsOf, ValueOption } from '../../lib/options/o
 import { parseNumber, parseValue } from '../../lib/options/parse-options.js'
 import { isWithin } from '../../lib/options/read-value.js'
 import { TRANSPORT_OPTIONS, type TransportOptions, UNTAGGED_CNPS } from '../../lib/qp/transport-options.js'
+import { configPath, readIdentityFile } from '../../lib/secure/identity-file.js'
+import { rawPrivate } from '../../lib/secure/x25519.js'
 import { CHUNK } from '../../lib/transfer/transfer-options.js'
 import { INT_FORMAT, INT_HOPS } from '../../lib/wire/telemetry/int-options.js'
 import { FORMAT_NAMES, type IntFormat } from '../../lib/wire/telemetry/telemetry.js'
 import { addCongestionFlags, ccOption } from './congestion-flags.js'
 import { applyConfig, configText, USUAL_CONFIG, withConfigFile } from './daemon-config.js'
+import { defaultIdentity } from './key.js'
 import { commandOf } from './names.js'
 import { addValueOptions, commandOptions, valuesOf } from './value-options.js'
 
@@ -48,6 +51,10 @@ interface DaemonFlags {
   telemetry?: string[]
   paths?: string[]
   keyFile?: string
+  identity?: string
+  peers?: string
+  acceptNew?: boolean
+  allowClear?: string[]
   hostHop: boolean
   perf: boolean
   allowTunnel?: string[]
@@ -117,7 +124,7 @@ export function daemonCommand(): Command {
 }
 
 function optionsOfDaemon(): Command {
-  return withProcess(withTelemetryForms(withTransport(withFiles(withPlace(commandOf('daemon'))))))
+  return withProcess(withTelemetryForms(withTransport(withTrust(withFiles(withPlace(commandOf('daemon')))))))
 }
 
 function withPlace(command: Command): Command {
@@ -146,12 +153,31 @@ function withTransport(command: Command): Command {
   command.optionsGroup('Network and transport:')
   addValueOptions(command, [LINE_RATE, BASE_RTT, PRIORITY, DSCPS, CNP_PRIORITY], OPTIONS)
   addValueOptions(command, TRANSPORT)
-  addValueOptions(command, [KEEP_ALIVE, ICRC, UNTAGGED_CNPS], OPTIONS)
-  return command.option(
-    '--key-file <path>',
-    'file of mode 0600 with a secret of 16 to 1024 bytes, the same on all hosts: hosts refuse connections without it ' +
-      'and authenticate feedback (HPCC++ draft-02, security considerations) (default: none)',
-  )
+  return addValueOptions(command, [KEEP_ALIVE, ICRC, UNTAGGED_CNPS], OPTIONS)
+}
+
+/** Who the other hosts are. With any of the first two, connections are sealed. */
+function withTrust(command: Command): Command {
+  return command
+    .optionsGroup('Keys:')
+    .option(
+      '--identity <path>',
+      `this host's key, made by weir key new (${defaultIdentity()}): connections are sealed, with known peers only (default: none)`,
+    )
+    .option(
+      '--peers <path>',
+      `known peers, a line each: NAME[,NAME…] KEY [may=send,get,perf,tunnel] (default: ${configPath('known_peers')})`,
+    )
+    .option('--accept-new', 'note the key of a host that this one connects to for the first time')
+    .option(
+      '--key-file <path>',
+      'file of mode 0600 with a secret of 16 to 1024 bytes, the same on all hosts: hosts refuse connections without it, seal them, ' +
+        'and authenticate feedback (HPCC++ draft-02, security considerations) (default: none)',
+    )
+    .option(
+      '--allow-clear <address...>',
+      'hosts with which connections are in the clear all the same: ADDRESS, ADDRESS/BITS or any (default: none)',
+    )
 }
 
 /** What decides how fast it sends; `addCongestionFlags` has the rest of the group. */
@@ -248,6 +274,10 @@ async function started(flags: DaemonFlags, command: Command, log: Logger): Promi
     telemetry: telemetryOf(flags),
     anyCc: flags.anyCc,
     paths: parsePathSettings(flags.paths ?? []),
+    identity: flags.identity === undefined ? undefined : rawPrivate(readIdentityFile(flags.identity)),
+    peers: flags.peers,
+    acceptNew: flags.acceptNew,
+    allowClear: flags.allowClear,
     secret: flags.keyFile === undefined ? undefined : readKeyFile(flags.keyFile),
     perf: flags.perf,
     allowTunnel: flags.allowTunnel,

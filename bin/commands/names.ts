@@ -45,6 +45,10 @@ export const COMMANDS = {
     description:
       'print a unit with which systemd runs the daemon of this host, and says when it is ready or hangs',
   },
+  key: {
+    usage: 'new|show [FILE]',
+    description: "make this host's key, or show its public key: with keys, connections are sealed",
+  },
   perf: {
     usage: 'bw|lat [options] HOST',
     description: 'measure bandwidth or latency between the daemon on this host and one on another',

@@ -1,4 +1,6 @@
 import type { Logger } from '../log.js'
+import type { Verbs } from '../nic/types.js'
+import type { SealedVerbs } from '../secure/sealed-verbs.js'
 import type { Inbox } from '../transfer/file/inbox.js'
 import type { Share } from '../transfer/file/share.js'
 import type { TransferService } from '../transfer/service.js'
@@ -8,6 +10,10 @@ import type { OpenedNic } from './open-nic.js'
 
 /** The parts of a host. */
 export interface HostParts extends OpenedNic {
+  /** The NIC as transfers, measurements and tunnels use it: their connections are sealed where this host has a key. */
+  readonly verbs: Verbs
+  /** The same; null: they are in the clear. */
+  readonly sealed: SealedVerbs | null
   readonly inbox: Inbox
   readonly share: Share | null
   readonly transfers: TransferService

@@ -25,6 +25,7 @@ import {
 } from './host-service.js'
 import { closeNic, type NicOptions, openNic } from './open-nic.js'
 import { perfHandler, type ServedPerf, servePerf } from './perf.js'
+import { type SealingOptions, sealVerbs } from './sealing.js'
 import { takeTraffic, trafficHandler } from './traffic.js'
 import { serveTunnels, tunnelHandler } from './tunnel.js'
 
@@ -32,8 +33,10 @@ import { serveTunnels, tunnelHandler } from './tunnel.js'
 const PARTIALS_KEPT_MS = 7 * 24 * 3600 * 1000
 /** After the connections are closed, the NIC runs for this long so that their peers learn of it. */
 const LAST_WORDS_MS = 50
+/** How often handshakes that take too long are looked for. */
+const HANDSHAKE_TICK_MS = 1000
 
-export interface LocalHostOptions extends NicOptions {
+export interface LocalHostOptions extends NicOptions, SealingOptions {
   /** Folder that receives files. */
   inbox: string
   /** Folder whose files other hosts may get. Default: none. */
@@ -54,6 +57,7 @@ export class LocalHost implements HostService {
   readonly #perf: ServedPerf
   readonly #tunnels: TunnelServer
   readonly #running = new Set<RunningRequest>()
+  readonly #handshakes: NodeJS.Timeout
   #closing = false
 
   /**
@@ -77,8 +81,10 @@ export class LocalHost implements HostService {
     const contained = new DefectLog(log)
     const opened = await openNic(options, { onStopped: onDefect, onContained: error => contained.add(error) })
     try {
+      const sealed = sealVerbs(opened.nic, options, options.secret)
+      const verbs = sealed ?? opened.nic
       const transfers = new TransferService({
-        verbs: opened.nic,
+        verbs,
         time: opened.loop,
         store: inbox,
         trees: inbox,
@@ -88,7 +94,7 @@ export class LocalHost implements HostService {
         ...(options.chunkBytes === undefined ? {} : { chunkBytes: options.chunkBytes }),
       })
       const tunnels = new TunnelStreams()
-      const parts = { ...opened, inbox, share, transfers, tunnels, allowedTargets, log }
+      const parts = { ...opened, verbs, sealed, inbox, share, transfers, tunnels, allowedTargets, log }
       return new LocalHost(parts, options.perf ?? true)
     } catch (error) {
       await closeNic(opened)
@@ -116,6 +122,7 @@ export class LocalHost implements HostService {
     this.#tunnels = serveTunnels(parts)
     this.#perf = servePerf(parts, servesOtherPerf)
     transfers.start()
+    this.#handshakes = setInterval(() => parts.sealed?.tick(parts.loop.now()), HANDSHAKE_TICK_MS).unref()
   }
 
   async answer<K extends HostRequest>(
@@ -141,6 +148,7 @@ export class LocalHost implements HostService {
 
   async close(): Promise<void> {
     this.#closing = true
+    clearInterval(this.#handshakes)
     const { transfers, tunnels, loop } = this.parts
     const carried = tunnels.live.size
     this.#tunnels.close()

@@ -14,8 +14,10 @@ import { PerfServer } from '../perf/server.js'
 import { isMode, isOp, type PerfSettings } from '../perf/settings.js'
 import { Meter } from '../transfer/task/meter.js'
 import { resolveHost } from '../transfer/task/resolve.js'
-import type { OpenedNic } from './open-nic.js'
+import type { HostParts } from './host-parts.js'
 import { systemRandom } from './random.js'
+
+type PerfHost = Pick<HostParts, 'nic' | 'verbs' | 'loop' | 'port' | 'io'>
 
 /** Runs of one daemon at a time. */
 const RUNS_MAX = 4
@@ -38,13 +40,13 @@ export interface ServedPerf {
 }
 
 /** Begins to serve runs of other hosts, unless `serves` is false. The caller closes the result. */
-export function servePerf({ nic, loop }: OpenedNic, serves: boolean): ServedPerf {
+export function servePerf({ nic, verbs, loop }: PerfHost, serves: boolean): ServedPerf {
   const limits = {
     queueDepth: nic.settings.queueDepth,
     receiveBudgetBytes: nic.settings.receiveBudgetBytes,
   }
   const server = new PerfServer({
-    verbs: nic,
+    verbs,
     limits,
     random: systemRandom(),
     cpuUs,
@@ -72,7 +74,7 @@ export function servePerf({ nic, loop }: OpenedNic, serves: boolean): ServedPerf
 }
 
 /** Returns the handler of requests to measure. */
-export function perfHandler(host: OpenedNic): Handler<'perf'> {
+export function perfHandler(host: PerfHost): Handler<'perf'> {
   let runs = 0
   return async (request, context) => {
     if (runs === RUNS_MAX) throw new WeirError('WEIR_FULL', `${RUNS_MAX} measurements run here already`)
@@ -88,18 +90,18 @@ export function perfHandler(host: OpenedNic): Handler<'perf'> {
 }
 
 async function measure(
-  host: OpenedNic,
+  host: PerfHost,
   request: PerfRequest,
   context: RequestContext,
 ): Promise<Loose<PerfReply>> {
-  const { nic, loop, port, io } = host
+  const { nic, verbs, loop, port, io } = host
   const settings = settingsOf(request)
   if (request.host === '') throw new WeirError('WEIR_BAD_ARGUMENT', 'perf: the request names no host')
   const remote = await resolveHost(request.host, nic.address)
   const connect = connectOptions(request)
   const over = new AbortController()
   const run = new PerfRun(loop.now(), {
-    verbs: nic,
+    verbs,
     limits: { queueDepth: nic.settings.queueDepth, receiveBudgetBytes: nic.settings.receiveBudgetBytes },
     remote,
     settings,
@@ -148,10 +150,11 @@ function settingsOf(request: PerfRequest): PerfSettings {
  */
 function connectOptions(
   request: PerfRequest,
-): Pick<ConnectOptions, 'udpPort' | 'cc' | 'telemetry' | 'paths'> {
-  const { congestionControl: name, options, telemetry, paths, port } = request
+): Pick<ConnectOptions, 'peerName' | 'udpPort' | 'cc' | 'telemetry' | 'paths'> {
+  const { congestionControl: name, options, telemetry, paths, port, host: peerName } = request
   const cc = { name, options: { ...options } }
   return {
+    peerName,
     udpPort: port || undefined,
     ...(name !== '' && { cc }),
     ...(telemetry.length > 0 && { telemetry: parseTelemetrySettings(telemetry) }),

@@ -42,7 +42,10 @@ async function listen(
   const listener = await TunnelListener.open(request.listenAddress, request.listenPort, {
     nic: nicOf(host),
     streams: host.tunnels,
-    via: { remote, options: request.port === 0 ? {} : { udpPort: request.port } },
+    via: {
+      remote,
+      options: { peerName: request.host, ...(request.port === 0 ? {} : { udpPort: request.port }) },
+    },
     mode: modeOf(request),
     onRefused: error => {
       lastRefusal = error.message
@@ -78,6 +81,6 @@ function modeOf({ targetHost, targetPort, name, password }: RequestBodies['tunne
   return { socks: name === '' ? null : { name, password } }
 }
 
-function nicOf({ nic, loop }: HostParts): StreamNic {
-  return { verbs: nic, now: () => loop.now(), wake: () => loop.wake() }
+function nicOf({ verbs, loop }: HostParts): StreamNic {
+  return { verbs, now: () => loop.now(), wake: () => loop.wake() }
 }

@@ -35,6 +35,8 @@ export interface ConnectOptions {
   udpPort?: number
   /** True: repeats the request for as long as the connection manager does, although ICMP says that nobody listens. Default false. */
   patient?: boolean
+  /** What the user calls the peer: its key may be known by that name. */
+  peerName?: string | undefined
   /** At most 56 bytes for the peer's listener, 16 of a NIC with a secret. A peer that is no Weir host gets 56, with zeros behind. */
   privateData?: Uint8Array
   /** Controller of this connection's own data; default: the NIC's. */
@@ -128,6 +130,10 @@ export interface Connection {
   /** What the peer's application said at connect. Of a peer that is no Weir host: 56 bytes, or 196 of its answer, with zeros behind. */
   readonly peerPrivateData: Uint8Array
   readonly established: boolean
+  /** Digest of what both ends have said of the connection as they made it, the same at both; empty before they have. */
+  readonly agreed: Uint8Array
+  /** What seals memory for the peer; absent or null: the connection is in the clear. */
+  readonly seal?: ConnectionSeal | null
   /** Payload bytes of a full packet. */
   readonly pathMtu: number
   /**
@@ -142,6 +148,28 @@ export interface Connection {
    */
   disconnect(now: Nanos, error?: WeirError): void
   readonly stats: ConnectionStats
+}
+
+/** Seals memory that WRITEs and READs move, so that nobody but the peer reads it or makes it up. */
+export interface ConnectionSeal {
+  readonly peer: SealedPeer
+  /** Bytes that follow a sealed piece. */
+  readonly trailerBytes: number
+  /**
+   * Seals the piece where it lies. `index` and `position` say which one it is: the peer has to say the same to open it.
+   * @param trailer at least `trailerBytes`
+   */
+  sealPiece(bytes: Uint8Array, trailer: Uint8Array, index: number, position: number): void
+  /** Opens a piece where it lies. Returns false if it is not what the peer has sealed as that piece: its bytes are worthless then. */
+  openPiece(bytes: Uint8Array, trailer: Uint8Array, index: number, position: number): boolean
+}
+
+/** Who is at the other end of a sealed connection. */
+export interface SealedPeer {
+  /** As the file of known peers calls it; '' where hosts know each other by a secret alone. */
+  name: string
+  /** Its public key in text; '' likewise. */
+  key: string
 }
 
 /** Running figures of one connection, always current. */

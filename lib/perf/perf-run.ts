@@ -60,7 +60,7 @@ interface PerfRunOptions {
    * UDP port of the remote end, and congestion control, telemetry and paths of the data connections. Default:
    * the NIC's.
    */
-  connect?: Pick<ConnectOptions, 'udpPort' | 'cc' | 'telemetry' | 'paths'>
+  connect?: Pick<ConnectOptions, 'peerName' | 'udpPort' | 'cc' | 'telemetry' | 'paths'>
   /** The clock that `now` comes from. */
   clock: () => Nanos
   /** User and system time of this process, microseconds. */
@@ -134,7 +134,8 @@ export class PerfRun implements ConnectionHandler, DataQpOwner {
     this.#channel = new ControlChannel(verbs, this.domain)
     const privateData = Uint8Array.of(CONTROL_MARK)
     try {
-      this.#control = verbs.connect(now, remote, PERF_PORT, this, { privateData, udpPort: connect?.udpPort })
+      const { udpPort, peerName } = connect ?? {}
+      this.#control = verbs.connect(now, remote, PERF_PORT, this, { privateData, udpPort, peerName })
     } catch (error) {
       this.#channel.close()
       verbs.memory.deregister(this.#region)

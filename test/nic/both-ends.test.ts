@@ -190,7 +190,7 @@ function shown(part: object): Record<string, unknown> {
 /** All that an end knows. Only hosts with keys look at the words of the request again. */
 function known(app: App) {
   const { peer, path, receiver, sender, handshake, ending, stats, qp, plausibility } = flowOf(app)
-  const { request, ...shaken } = shown(handshake)
+  const { request, reply, ...shaken } = shown(handshake)
   const { hostShare } = sender.congestion
   const parts = { peer, path, receiver, ending, stats, plausibility, hostShare, telemetry: sender.telemetry }
   const all = Object.fromEntries(Object.entries(parts).map(([name, part]) => [name, shown(part)]))

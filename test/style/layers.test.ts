@@ -32,6 +32,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ],
   ['switch-emu/core'],
   ['lib/nic', 'lib/scenario', 'lib/control'],
+  ['lib/secure'],
   ['lib/stream'],
   ['lib/traffic', 'lib/perf', 'lib/transfer', 'lib/client', 'lib/tunnel'],
   ['lib/daemon'],

@@ -132,6 +132,7 @@ class FakeConnection implements Connection {
   readonly id = 1
   readonly remote: HostAddress
   readonly peerPrivateData = new Uint8Array()
+  readonly agreed = new Uint8Array()
   readonly pathMtu = 4096
   readonly stats: ConnectionStats
   readonly verbs: FakeVerbs

@@ -4,6 +4,7 @@ import type { Nanos } from '../../time/nanos.js'
 import type { HostAddress } from '../../wire/net/address.js'
 import type { Flow } from '../flow/flow.js'
 import type { Connection, ConnectionStats } from '../types.js'
+import { agreedOf } from './peer-words.js'
 
 /** What a connection asks of its NIC. */
 interface Owner {
@@ -32,6 +33,10 @@ export class NicConnection implements Connection {
 
   get peerPrivateData(): Uint8Array {
     return this.flow.handshake.peerPrivateData
+  }
+
+  get agreed(): Uint8Array {
+    return agreedOf(this.flow)
   }
 
   get established(): boolean {

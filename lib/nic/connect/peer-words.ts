@@ -1,4 +1,5 @@
 /** What two Weir hosts say beyond the standard, in the private data of REQ and REP, and of REJ and DREQ. */
+import { createHash } from 'node:crypto'
 import { type FeedbackOffer, offerOfPeer, PLAIN_OFFER } from '../../cc/needs.js'
 import { probesPaths } from '../../cc/path-settings.js'
 import type { Disconnected, Rejected } from '../../cm/events.js'
@@ -65,7 +66,10 @@ export function requestData(
   if (settings.secret === undefined) {
     const said = saidBy(settings, flow, NO_WORDS, keyWords)
     const spare = weirData.encode({ ...said, privateBytes: Math.min(REQ_USER_BYTES, applicationData.length) })
-    if (spare.length <= SPARE_BYTES) return { privateData: applicationData, spare }
+    if (spare.length <= SPARE_BYTES) {
+      flow.handshake.onRequestWords(spare)
+      return { privateData: applicationData, spare }
+    }
   }
   const say = () => weirData.encode(saidBy(settings, flow, applicationData, keyWords))
   return { privateData: wordsThatFit(flow, say, applicationData), spare: NO_WORDS }
@@ -81,9 +85,18 @@ export function replyData(
   const { handshake } = flow
   const said = saidBy(settings, flow, applicationData, ownKeyWords(settings, flow))
   const words = weirData.encode(said)
+  handshake.onReplyWords(words)
   if (handshake.wordsKey === null) return words
   const exchange = exchangeOf(flow, words, flow.qp.remoteQpn, flow.qp.sndNxt)
   return weirData.encode({ ...said, wordsProof: wordsProof(handshake.wordsKey, exchange) })
+}
+
+/** Digest of Weir's words in REQ and REP and of both queue pairs, as this end knows them; the same at both ends. */
+export function agreedOf(flow: Flow): Uint8Array {
+  const { request, reply } = flow.handshake
+  const { activeQpn, passiveQpn } = exchangeOf(flow, reply, flow.qp.remoteQpn, 0)
+  const numbers = [activeQpn, passiveQpn, request.length, reply.length].join(' ')
+  return createHash('sha256').update(`${numbers} `).update(request).update(reply).digest()
 }
 
 /** The words for the private data of a REQ, as many as fit. @param say them once the flow does without something */
@@ -257,8 +270,6 @@ function agreeOnKey(
     const answer = answerRequest(spoken, secret, random)
     handshake.speak(answer.words)
     handshake.proveBy(answer.wordsKey)
-    // A REQ has no proof: bytes there that look like one are its own.
-    handshake.onRequestWords(Uint8Array.from(weirData.wordsOf(said.privateData)))
     peer.trust(answer.guard, answer.ends)
     return
   }
@@ -284,14 +295,25 @@ function agreeOnKey(
 /** A REQ or REP of the peer's. */
 interface PeerSaid {
   privateData: Uint8Array
+  /** A REQ has it. */
+  spare?: Uint8Array
   /** The peer's queue pair. */
   qpn: number
   /** First PSN that the peer expects. */
   startingPsn: number
 }
 
+/** Keeps the peer's words as they came. A REQ has no proof: bytes there that look like one are its own. */
+function noteWords({ handshake }: Flow, { privateData, spare = NO_WORDS }: PeerSaid): void {
+  const words = [spare, privateData].find(data => spokenWords(data) !== null)
+  if (words === undefined) return
+  if (handshake.active) handshake.onReplyWords(Uint8Array.from(weirData.splitProof(words).words))
+  else handshake.onRequestWords(Uint8Array.from(weirData.wordsOf(words)))
+}
+
 /** Settles the flow by what the peer said. @param words those of its private data */
 export function heed(settings: NicSettings, flow: Flow, said: PeerSaid, words: PeerWords | null): void {
+  noteWords(flow, said)
   agreeOnKey(settings, flow, said, words)
   flow.agree(offerOf(words))
   if (words === null) {

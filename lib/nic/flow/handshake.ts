@@ -16,6 +16,7 @@ export class Handshake {
   #keyWords: Uint8Array = NO_BYTES
   #wordsKey: Uint8Array | null = null
   #request: Uint8Array = NO_BYTES
+  #reply: Uint8Array = NO_BYTES
   #peerPrivateData: Uint8Array = NO_BYTES
 
   /** @param fixedBaseRttNs 0 = T is to be measured */
@@ -64,6 +65,11 @@ export class Handshake {
     return this.#request
   }
 
+  /** Weir's words in the REP, likewise. */
+  get reply(): Uint8Array {
+    return this.#reply
+  }
+
   /** What the peer's application sent along. */
   get peerPrivateData(): Uint8Array {
     return this.#peerPrivateData
@@ -97,6 +103,11 @@ export class Handshake {
   /** The REQ has these words of Weir's. */
   onRequestWords(words: Uint8Array): void {
     this.#request = words
+  }
+
+  /** The REP has these words of Weir's. */
+  onReplyWords(words: Uint8Array): void {
+    this.#reply = words
   }
 
   hideAckEvery(): void {

@@ -1,4 +1,5 @@
 /** Reads a file into a ring, chunk by chunk, and makes its digest: what both ends that have the file do. */
+import type { ConnectionSeal } from '../../nic/types.js'
 import { ChunkDigests } from '../protocol/chunk-digests.js'
 import { DIGEST_BYTES, type Digest, digestBeginning, sameDigest } from '../protocol/digest.js'
 import { TransferFailure } from '../protocol/failure.js'
@@ -11,6 +12,8 @@ interface FileFeedConfig {
   source: FileSource
   digest: Digest
   ring: Buffer
+  /** What seals chunks for the peer; null: they move in the clear. */
+  seal: () => ConnectionSeal | null
   /** A chunk is in the ring. */
   onLoaded: () => void
   /** The whole file has been handed over and did not change meanwhile: Commit is due. */
@@ -78,6 +81,7 @@ export class FileFeed {
     if (plan.digestBytes > 0) {
       this.#digests.add(digest.soFar())
       this.#stateDigest(oldest, chunks.localSlotOf(oldest))
+      this.#seal(oldest, chunks.localSlotOf(oldest), plan.isKept(oldest))
     }
     chunks.onLoaded()
     onLoaded()
@@ -88,6 +92,16 @@ export class FileFeed {
     const { chunks, ring } = this.#config
     const plan = chunks.plan!
     ring.set(this.#digests.of(chunk), slot * plan.slotBytes + plan.lengthOf(chunk))
+  }
+
+  /** Seals what moves of the chunk, where it stands in the ring. */
+  #seal(chunk: number, slot: number, digestAlone: boolean): void {
+    const { chunks, ring, seal } = this.#config
+    const plan = chunks.plan!
+    const begin = slot * plan.slotBytes
+    const end = begin + plan.lengthOf(chunk) + plan.digestBytes
+    const piece = ring.subarray(digestAlone ? end - plan.digestBytes : begin, end)
+    seal()?.sealPiece(piece, ring.subarray(end, end + plan.sealBytes), chunk, plan.positionOf(chunk))
   }
 
   /** A chunk did not have its digest: it is read again. */
@@ -101,6 +115,7 @@ export class FileFeed {
     await source.read(ring.subarray(at, at + plan.lengthOf(chunk)), plan.positionOf(chunk))
     await source.verifyUnchanged()
     this.#stateDigest(chunk, slot)
+    this.#seal(chunk, slot, false)
     chunks.onReloaded()
     onLoaded()
   }

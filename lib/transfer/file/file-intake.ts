@@ -5,6 +5,7 @@
  * intake leaves it out of the file's digest and asks for it again. It reads and compares chunks that were there before in turn.
  */
 import type { WeirError } from '../../errors.js'
+import type { ConnectionSeal } from '../../nic/types.js'
 import { wholeChunksOf } from '../protocol/chunk-plan.js'
 import {
   createRestorableDigest,
@@ -26,6 +27,8 @@ interface FileIntakeConfig {
   store: FileStore
   /** Who the file is for. */
   user: FileUser
+  /** What opens the chunks of the peer; null: they come in the clear. */
+  seal: () => ConnectionSeal | null
   /** A chunk is in the file. */
   onWritten: () => void
   /** A chunk does not have its digest, and is to be requested again. */
@@ -134,10 +137,11 @@ export class FileIntake {
       const at = chunks.slotOf(chunk) * plan.slotBytes
       const bytes = this.#ring!.subarray(at, at + plan.lengthOf(chunk))
       const isThere = plan.isKept(chunk) && chunk !== this.#damagedChunk
+      const isAuthentic = this.#unseal(chunk, at, isThere)
       if (isThere) await this.#sink!.readBack(bytes, plan.positionOf(chunk))
       if (plan.digestBytes > 0) {
         const stated = this.#ring!.subarray(at + bytes.length, at + bytes.length + plan.digestBytes)
-        if (!this.#takeIn(bytes, stated)) return this.#onDamaged(chunk)
+        if (!this.#takeIn(bytes, stated) || !isAuthentic) return this.#onDamaged(chunk)
       }
       chunks.onWriting()
       this.#writes.add(bytes, isThere ? NOTHING_TO_WRITE : this.#sink!.write(bytes, plan.positionOf(chunk)))
@@ -151,6 +155,17 @@ export class FileIntake {
     await this.#writes.takeOldest()
     machine.chunks.onWritten()
     onWritten()
+  }
+
+  /** Opens what came of the chunk, where it stands in the ring. Returns false if it is not the peer's chunk of that place. */
+  #unseal(chunk: number, begin: number, digestAlone: boolean): boolean {
+    const { seal, machine } = this.#config
+    const plan = machine.chunks.plan!
+    const ring = this.#ring!
+    const end = begin + plan.lengthOf(chunk) + plan.digestBytes
+    const piece = ring.subarray(digestAlone ? end - plan.digestBytes : begin, end)
+    const trailer = ring.subarray(end, end + plan.sealBytes)
+    return seal()?.openPiece(piece, trailer, chunk, plan.positionOf(chunk)) ?? true
   }
 
   /** Takes a chunk into the file's digest. Returns false if that is not the one stated for it. */

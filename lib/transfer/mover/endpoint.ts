@@ -3,7 +3,7 @@
  *
  * The peer may use the ring for as long as the connection lives. So nobody calls `release` before its end.
  */
-import type { Connection, Verbs } from '../../nic/types.js'
+import type { Connection, ConnectionSeal, Verbs } from '../../nic/types.js'
 import type { DomainId, MemoryRegion } from '../../qp/memory/memory.js'
 import type { Nanos } from '../../time/nanos.js'
 import type { SenderFigures, TransferMessage } from '../protocol/messages.js'
@@ -39,6 +39,16 @@ export class TransferEndpoint {
     this.#being = being
     this.domain = verbs.memory.newDomain()
     this.channel = new MessageChannel(verbs, receives, this.domain)
+  }
+
+  /** What seals chunks for the peer; null: they move in the clear. */
+  get seal(): ConnectionSeal | null {
+    return this.connection?.seal ?? null
+  }
+
+  /** Bytes of the seal of each chunk. */
+  get sealBytes(): number {
+    return this.seal?.trailerBytes ?? 0
   }
 
   get established(): boolean {

@@ -64,6 +64,7 @@ export class GetMover implements ActiveMover, FileUser {
       machine: this.machine,
       store: config.store,
       user: this,
+      seal: () => endpoint.seal,
       onWritten: () => host.advance(),
       onDamaged: () => host.advance(),
       // The server learns that its file has arrived.
@@ -190,6 +191,7 @@ export class GetMover implements ActiveMover, FileUser {
     const { chunkBytes, slots } = this.#shape(offer)
     const chunkDigests = offer.chunkDigests === true
     const { resumeBytes, resumeDigest } = this.#intake
+    this.machine.sealBytes = this.#endpoint.sealBytes
     this.machine.onOpened(resumeBytes, chunkBytes, slots)
     const ready = { rkey: 0, address: 0, chunkBytes, slots, resumeBytes, resumeDigest, chunkDigests }
     this.#endpoint.say({ body: 'ready', ready })

@@ -46,6 +46,7 @@ export class ReceiveMover implements PassiveMover, FileUser {
       machine: this.machine,
       store: config.store,
       user: this,
+      seal: () => endpoint.seal,
       onWritten: () => this.#onWritten(),
       onDamaged: () => host.advance(),
       onFinished: () => host.finish({ body: 'done', done: { path: this.#intake.path } }),
@@ -142,6 +143,7 @@ export class ReceiveMover implements PassiveMover, FileUser {
     const chunkDigests = offer.chunkDigests === true
     const slots = slotsFor(this.figures?.rttNs ?? 0, slotsMax)
     const region = this.#endpoint.registerRing(Access.LOCAL_WRITE | Access.REMOTE_WRITE)
+    machine.sealBytes = this.#endpoint.sealBytes
     machine.onOpened(resumeBytes, slots)
     this.#gate = new WriteGate(machine.chunks.plan!.slotBytes, slots)
     region.writeGate = this.#gate

@@ -57,6 +57,7 @@ export class SendMover implements ActiveMover {
       source,
       digest,
       ring: endpoint.ring,
+      seal: () => endpoint.seal,
       onLoaded: () => host.advance(),
       onFinished: bytes => this.#commit(bytes),
     })
@@ -111,6 +112,7 @@ export class SendMover implements ActiveMover {
 
   onMessage(now: Nanos, message: TransferMessage): void {
     if (message.body !== 'ping') this.#host.onProgress(now)
+    this.machine.sealBytes = this.#endpoint.sealBytes
     this.machine.onMessage(message)
     if (message.body === 'ready') this.#otherBytes = this.#endpoint.ackedBytes
   }
@@ -128,7 +130,7 @@ export class SendMover implements ActiveMover {
     const { chunks } = machine
     const again = chunks.toRepeat
     if (again >= 0) {
-      const length = chunks.plan!.lengthOf(again) + chunks.plan!.digestBytes
+      const length = chunks.plan!.wholeBytesOf(again)
       if (!this.#post(now, REPEAT_ID, again, chunks.repeatSlot, 0, length)) return
       this.#otherBytes += length
       machine.onRepeated()
@@ -137,7 +139,7 @@ export class SendMover implements ActiveMover {
       const plan = chunks.plan!
       const slot = chunks.localSlotOf(chunk)
       if (!this.#post(now, WRITE_ID, chunk, slot, plan.movesFrom(chunk), plan.movedBytesOf(chunk))) return
-      this.#otherBytes += plan.digestBytes
+      this.#otherBytes += plan.digestBytes + plan.sealBytes
       chunks.onPosted()
     }
   }

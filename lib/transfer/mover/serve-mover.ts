@@ -73,6 +73,7 @@ export class ServeMover implements PassiveMover {
   }
 
   onMessage(now: Nanos, message: TransferMessage): void {
+    this.machine.sealBytes = this.#endpoint.sealBytes
     this.machine.onMessage(message)
     if (message.body !== 'ping' && !this.machine.ended) this.#host.onProgress(now)
   }
@@ -119,6 +120,7 @@ export class ServeMover implements PassiveMover {
       source,
       digest,
       ring,
+      seal: () => this.#endpoint.seal,
       onLoaded: () => this.#host.advance(),
       onFinished: digest => this.#endpoint.say({ body: 'commit', commit: { digest } }),
     })

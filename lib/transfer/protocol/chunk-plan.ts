@@ -4,7 +4,7 @@
  * Chunks with digests cover the whole file, and in its slot each has behind it the digest of the file's bytes up to its end. Of a chunk that
  * an earlier transfer has left at the receiving end only the digest moves. Chunks without begin where a resumed transfer goes on.
  */
-import { WeirError } from '../../errors.js'
+import { assert, WeirError } from '../../errors.js'
 import type { Nanos } from '../../time/nanos.js'
 
 /** Least and greatest size of a chunk. */
@@ -19,7 +19,7 @@ const RING_BYTES_MAX = 64 * 1024 * 1024
 export const REPEATS_OF_CHUNK_MAX = 3
 export const REPEATS_MAX = 1024
 
-/** Bytes of a slot behind the chunk, for its digest. */
+/** Bytes of a slot behind the chunk, for its digest and its seal. */
 const DIGEST_ROOM_BYTES = 64
 
 /** Slots of a ring for a short path, and the round trip for which there is one more. */
@@ -61,6 +61,8 @@ export class ChunkPlan {
   readonly chunkBytes: number
   /** Bytes of the digest of each chunk; 0: chunks have none. */
   readonly digestBytes: number
+  /** Bytes of the seal behind the digest; 0: the connection is in the clear. */
+  readonly sealBytes: number
   /** Bytes from one slot to the next. */
   readonly slotBytes: number
   /** Number of chunks; 0 when nothing is left to send. */
@@ -68,7 +70,7 @@ export class ChunkPlan {
   readonly #beginBytes: number
 
   /** Throws WEIR_PROTOCOL. */
-  constructor(sizeBytes: number, resumeBytes: number, chunkBytes: number, digestBytes = 0) {
+  constructor(sizeBytes: number, resumeBytes: number, chunkBytes: number, digestBytes = 0, sealBytes = 0) {
     if (!Number.isSafeInteger(sizeBytes) || sizeBytes < 0) {
       throw new WeirError('WEIR_PROTOCOL', `a file has 0 to 2^53-1 bytes, not ${sizeBytes}`)
     }
@@ -79,6 +81,11 @@ export class ChunkPlan {
     if (digestBytes > 0 && resumeBytes !== wholeChunksOf(resumeBytes, sizeBytes, chunkBytes)) {
       throw new WeirError('WEIR_PROTOCOL', `${resumeBytes} bytes are no whole chunks of ${chunkBytes}`)
     }
+    if (sealBytes > 0 && digestBytes === 0) {
+      throw new WeirError('WEIR_PROTOCOL', 'chunks of a sealed connection have digests')
+    }
+    assert(digestBytes + sealBytes <= DIGEST_ROOM_BYTES, 'a slot has no room for digest and seal')
+    this.sealBytes = sealBytes
     this.sizeBytes = sizeBytes
     this.resumeBytes = resumeBytes
     this.chunkBytes = chunkBytes
@@ -103,9 +110,14 @@ export class ChunkPlan {
     return this.isKept(chunk) ? this.lengthOf(chunk) : 0
   }
 
-  /** Bytes that move: those of the chunk, unless it is kept, and its digest. */
+  /** Bytes that move: those of the chunk, unless it is kept, its digest and its seal. */
   movedBytesOf(chunk: number): number {
-    return this.lengthOf(chunk) + this.digestBytes - this.movesFrom(chunk)
+    return this.wholeBytesOf(chunk) - this.movesFrom(chunk)
+  }
+
+  /** Bytes that move when the chunk is moved again. */
+  wholeBytesOf(chunk: number): number {
+    return this.lengthOf(chunk) + this.digestBytes + this.sealBytes
   }
 
   /** Bytes of the file that are there when the first `chunks` are, kept ones included. */

@@ -65,6 +65,8 @@ export class GetterMachine implements SinkMachine {
   #mayReread = false
   #rereadAskedBytes = 0
   #rereadBytes = 0
+  /** Bytes of each chunk's seal. */
+  sealBytes = 0
 
   /** @param digestKind what is asked for; @param peer name of the server for messages */
   constructor(digestKind: DigestKind, peer: string) {
@@ -131,7 +133,7 @@ export class GetterMachine implements SinkMachine {
     if (!this.opens) return
     const { size, chunkDigests } = this.#offer!
     const digestBytes = chunkDigests ? DIGEST_BYTES[this.#digestKind] : 0
-    this.chunks.begin(new ChunkPlan(size, resumeBytes, chunkBytes, digestBytes), slots)
+    this.chunks.begin(new ChunkPlan(size, resumeBytes, chunkBytes, digestBytes, this.sealBytes), slots)
   }
 
   /** The server's slot for a chunk that is moved again. */
@@ -146,7 +148,7 @@ export class GetterMachine implements SinkMachine {
     const again = chunks.awaited
     const plan = chunks.plan!
     if (this.#mayReread) {
-      const left = plan.lengthOf(again) + plan.digestBytes - this.#rereadAskedBytes
+      const left = plan.wholeBytesOf(again) - this.#rereadAskedBytes
       if (left > 0) return this.#pieceOf(again, this.repeatSlot, this.#rereadAskedBytes, left)
     }
     if (this.#asked === this.#filled || this.#asked - chunks.written >= chunks.slots) return null
@@ -160,7 +162,8 @@ export class GetterMachine implements SinkMachine {
     const window = this.#figures?.windowBytes || WINDOW_BYTES_DEFAULT
     const units = Math.max(1, Math.floor(window / PIECES_OF_WINDOW / PIECE_UNIT_BYTES))
     const most = units * PIECE_UNIT_BYTES
-    const length = left <= most + this.chunks.plan!.digestBytes ? left : most
+    const { digestBytes, sealBytes } = this.chunks.plan!
+    const length = left <= most + digestBytes + sealBytes ? left : most
     if (this.#inFlightBytes > 0 && this.#inFlightBytes + length > window) return null
     return { slot: this.chunks.slotOf(chunk), from, offset, length }
   }
@@ -198,7 +201,7 @@ export class GetterMachine implements SinkMachine {
     this.#inFlightBytes -= bytes
     this.#rereadBytes += bytes
     const { plan, awaited } = this.chunks
-    if (this.#rereadBytes < plan!.lengthOf(awaited) + plan!.digestBytes) return
+    if (this.#rereadBytes < plan!.wholeBytesOf(awaited)) return
     this.#mayReread = false
     this.#rereadBytes = 0
     this.#rereadAskedBytes = 0

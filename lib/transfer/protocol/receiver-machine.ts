@@ -29,6 +29,8 @@ export class ReceiverMachine implements SinkMachine {
   readonly #chunkBytes: number
   #offer: Offer | null = null
   #digest: Uint8Array | null = null
+  /** Bytes of each chunk's seal. */
+  sealBytes = 0
 
   constructor(chunkBytes: number) {
     this.#state = new TransferState<State>('waiting', IN_TURN, 'the sender')
@@ -61,7 +63,7 @@ export class ReceiverMachine implements SinkMachine {
     if (this.#state.current !== 'opening') return
     const { size, chunkDigests, digest } = this.#offer!
     const digestBytes = chunkDigests ? DIGEST_BYTES[digest as DigestKind] : 0
-    this.chunks.begin(new ChunkPlan(size, resumeBytes, this.#chunkBytes, digestBytes), slots)
+    this.chunks.begin(new ChunkPlan(size, resumeBytes, this.#chunkBytes, digestBytes, this.sealBytes), slots)
   }
 
   /** A WRITE with immediate has put `bytes` of a chunk into the ring. Returns that chunk, or -1 if it fails the transfer. */
@@ -94,7 +96,7 @@ export class ReceiverMachine implements SinkMachine {
 
   #onChunkAgain(chunk: number, bytes: number): number {
     const { plan } = this.chunks
-    if (bytes === plan!.lengthOf(chunk) + plan!.digestBytes) {
+    if (bytes === plan!.wholeBytesOf(chunk)) {
       this.chunks.onCameAgain()
       return chunk
     }

@@ -32,6 +32,8 @@ export class SenderMachine implements TransferMachine {
   readonly #digestBytes: number
   #ready: Ready | null = null
   #path = ''
+  /** Bytes of each chunk's seal. */
+  sealBytes = 0
 
   /**
    * @param ringBytes memory for the local ring
@@ -117,7 +119,7 @@ export class SenderMachine implements TransferMachine {
     const digestBytes = ready.chunkDigests ? this.#digestBytes : 0
     try {
       checkRing(ready.chunkBytes, ready.slots)
-      plan = new ChunkPlan(this.#sizeBytes, ready.resumeBytes, ready.chunkBytes, digestBytes)
+      plan = new ChunkPlan(this.#sizeBytes, ready.resumeBytes, ready.chunkBytes, digestBytes, this.sealBytes)
     } catch (error) {
       this.#state.violated((error as Error).message)
       return

@@ -31,6 +31,8 @@ export class ServerMachine implements TransferMachine {
   #request: Request | null = null
   #sizeBytes = 0
   #digestBytes = 0
+  /** Bytes of each chunk's seal. */
+  sealBytes = 0
 
   /** @param ringBytes memory that the getter may READ */
   constructor(ringBytes: number) {
@@ -100,7 +102,7 @@ export class ServerMachine implements TransferMachine {
     try {
       checkRing(chunkBytes, slots)
       if (slots <= slotsIn(this.#ringBytes, chunkBytes, digestBytes)) {
-        const plan = new ChunkPlan(this.#sizeBytes, resumeBytes, chunkBytes, digestBytes)
+        const plan = new ChunkPlan(this.#sizeBytes, resumeBytes, chunkBytes, digestBytes, this.sealBytes)
         this.chunks.begin({ plan, slots, resumeDigest })
       } else this.#state.violated(`${slots} slots of ${chunkBytes} bytes in a ring of ${this.#ringBytes}`)
     } catch (error) {

@@ -218,8 +218,8 @@ export class ActiveSession implements ConnectionHandler, MoverHost, ExchangeEndi
   }
 
   #connect(): void {
-    const { verbs, remote, udpPort, patient } = this.#config
-    const options = { privateData: this.#privateData, udpPort, patient }
+    const { verbs, remote, udpPort, patient, peer: peerName } = this.#config
+    const options = { privateData: this.#privateData, udpPort, patient, peerName }
     const endpoint = this.#endpoint
     try {
       endpoint.connection = verbs.connect(endpoint.now(), remote, TRANSFER_PORT, this, options)

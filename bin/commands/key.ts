@@ -1,0 +1,32 @@
+import type { Command } from 'commander'
+import { WeirError } from '../../lib/errors.js'
+import { configPath, makeIdentityFile, readIdentityFile } from '../../lib/secure/identity-file.js'
+import { keyText } from '../../lib/secure/key-text.js'
+import { commandOf } from './names.js'
+
+/** `weir key` */
+export function keyCommand(): Command {
+  const command = commandOf('key')
+  command
+    .command('new')
+    .argument('[file]', 'where the key goes', defaultIdentity())
+    .description('make a key for this host, in a file that only you may read; print its public key')
+    .action((file: string) => print(keyText(makeIdentityFile(file).publicKey)))
+  command
+    .command('show')
+    .argument('[file]', 'the key file', defaultIdentity())
+    .description('print the public key: other hosts note it in their known peers')
+    .action((file: string) => print(keyText(readIdentityFile(file).publicKey)))
+  return command.action(() => {
+    throw new WeirError('WEIR_BAD_ARGUMENT', 'weir key takes new or show')
+  })
+}
+
+/** Where `weir key new` puts a key. */
+export function defaultIdentity(): string {
+  return configPath('key')
+}
+
+function print(line: string): void {
+  process.stdout.write(`${line}\n`)
+}

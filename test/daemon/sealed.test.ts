@@ -1,0 +1,204 @@
+/** Daemons whose connections are sealed: files, trees and tunnels between them; who is refused, and how. */
+import { once } from 'node:events'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { connect as connectTcp, createServer } from 'node:net'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import type { DaemonOptions } from '../../lib/daemon/daemon.js'
+import { keyText } from '../../lib/secure/key-text.js'
+import { newKeyPair, rawPrivate } from '../../lib/secure/x25519.js'
+import { scratch } from '../support/daemon-process.js'
+import { errorOf, type Host, start } from './hosts.js'
+
+interface Keyed extends Host {
+  key: string
+  peers: string
+  folder: string
+}
+
+/** A daemon with a key and a file of known peers. */
+async function keyed(t: Test, more: Partial<DaemonOptions> = {}): Promise<Keyed> {
+  const folder = await scratch(t)
+  const pair = newKeyPair()
+  const peers = join(folder, 'known_peers')
+  const host = await start(t, false, { identity: rawPrivate(pair), peers, ...more })
+  return { ...host, key: keyText(pair.publicKey), peers, folder }
+}
+
+/** Each knows the other. */
+async function pair(t: Test, more: Partial<DaemonOptions> = {}): Promise<[Keyed, Keyed]> {
+  const a = await keyed(t, more)
+  const b = await keyed(t, more)
+  await writeFile(a.peers, `# who is who\n${b.options.address} ${b.key}\n`)
+  await writeFile(b.peers, `${a.options.address} ${a.key}\n`)
+  return [a, b]
+}
+
+/** Bytes that no other test has, so that finding them on the wire means something. */
+function content(bytes: number): Buffer {
+  const text = Buffer.alloc(bytes, 'this must not be readable on the path ')
+  for (let i = 0; i < bytes; i += 4096) text.writeUInt32BE(i, i)
+  return text
+}
+
+t.test('a file and a tree, sent and got', async t => {
+  const shared = await scratch(t)
+  const [a, b] = await pair(t, { share: shared, chunkBytes: 64 * 1024 })
+  const bytes = content(3_000_004)
+  await writeFile(join(a.folder, 'file'), bytes)
+  const sent = await a.client.send(join(a.folder, 'file'), b.options.address)
+  t.equal(sent.path, 'file')
+  t.ok(bytes.equals(await readFile(join(b.options.inbox, 'file'))))
+  await mkdir(join(shared, 'tree'))
+  for (let i = 0; i < 40; i++) await writeFile(join(shared, 'tree', `f${i}`), content(8 + i * 1000))
+  await writeFile(join(shared, 'tree', 'empty'), '')
+  await a.client.getTree(b.options.address, ['tree'], { directory: a.folder })
+  for (let i = 0; i < 40; i++)
+    t.ok(content(8 + i * 1000).equals(await readFile(join(a.folder, 'tree', `f${i}`))), `file ${i}`)
+  t.equal(a.daemon.parts.sealed!.counters.sealed, 2)
+  t.equal(b.daemon.parts.sealed!.counters.sealed, 2)
+})
+
+t.test('sent as a tree, got as a file, measured', async t => {
+  const shared = await scratch(t)
+  const [a, b] = await pair(t, { share: shared })
+  const folder = join(a.folder, 'out')
+  await mkdir(folder)
+  for (let i = 0; i < 20; i++) await writeFile(join(folder, `f${i}`), content(5 + i * 30_000))
+  await a.client.sendTree([{ path: folder, name: 'out' }], b.options.address)
+  for (let i = 0; i < 20; i++)
+    t.ok(content(5 + i * 30_000).equals(await readFile(join(b.options.inbox, 'out', `f${i}`))), `file ${i}`)
+  const bytes = content(2_500_000)
+  await writeFile(join(shared, 'one'), bytes)
+  await a.client.get(b.options.address, 'one', { directory: a.folder })
+  t.ok(bytes.equals(await readFile(join(a.folder, 'one'))))
+  const what = { test: 'bw', size: 65_536, qps: 1, depth: 8, durationNs: 200e6 }
+  for (const op of ['send', 'write', 'read']) {
+    const reply = await a.client.perf({ host: b.options.address, op, ...what })
+    t.ok(reply.bytes > 0, op)
+    if (op === 'send') t.equal(reply.bytes % 65_536, 0)
+  }
+  const lat = {
+    host: b.options.address,
+    op: 'send',
+    test: 'lat',
+    size: 64,
+    qps: 1,
+    depth: 1,
+    durationNs: 200e6,
+  }
+  t.ok((await a.client.perf(lat)).messages > 0)
+})
+
+t.test('a TCP connection through a tunnel', async t => {
+  const echo = createServer(socket => socket.pipe(socket))
+  await once(echo.listen(0, '127.0.0.1'), 'listening')
+  t.teardown(() => echo.close())
+  const { port } = echo.address() as { port: number }
+  const [a, b] = await pair(t, { allowTunnel: ['127.0.0.1:*'] })
+  const over = new AbortController()
+  const listening = new Promise<string>((resolve, reject) => {
+    const onProgress = (progress: { tunnel?: { listening: string } | null }) => {
+      if (progress.tunnel) resolve(progress.tunnel.listening)
+    }
+    const request = {
+      host: b.options.address,
+      listenAddress: '127.0.0.1',
+      listenPort: 0,
+      targetHost: '127.0.0.1',
+      targetPort: port,
+    }
+    a.client.tunnel(request, { signal: over.signal, onProgress: onProgress as never }).catch(reject)
+  })
+  const socket = connectTcp(Number((await listening).split(':').at(-1)), '127.0.0.1')
+  const bytes = content(700_000)
+  const back: Buffer[] = []
+  socket.on('data', data => back.push(data))
+  socket.end(bytes)
+  await once(socket, 'close')
+  t.ok(bytes.equals(Buffer.concat(back)))
+  t.equal(b.daemon.parts.sealed!.counters.sealed, 1)
+  over.abort()
+})
+
+t.test('who is refused, and how', async t => {
+  const file = join(await scratch(t), 'file')
+  await writeFile(file, 'content')
+  const [a, b] = await pair(t)
+  const to = b.options.address
+  const clear = await start(t, false)
+  const cases = [
+    // The text of the one who refuses reaches the one who has asked.
+    [errorOf(clear.client.send(file, to)), 'WEIR_REJECTED', /only sealed connections.*weir key new/],
+    [errorOf(a.client.send(file, clear.options.address)), 'WEIR_REJECTED', /has no key/],
+  ] as const
+  for (const [error, code, text] of cases) {
+    t.equal((await error).code, code)
+    t.match((await error).message, text)
+  }
+  const stranger = await keyed(t)
+  let error = await errorOf(stranger.client.send(file, to))
+  t.equal(error.code, 'WEIR_UNKNOWN_KEY')
+  t.match(error.message, new RegExp(b.key))
+  await writeFile(stranger.peers, `${to} ${a.key}\n`)
+  error = await errorOf(stranger.client.send(file, to))
+  t.equal(error.code, 'WEIR_KEY_CHANGED')
+  t.match(error.message, /Somebody may be in its place/)
+  await writeFile(stranger.peers, `${to} ${b.key}\n`)
+  error = await errorOf(stranger.client.send(file, to))
+  t.equal(error.code, 'WEIR_REJECTED')
+  t.match(error.message, new RegExp(`does not know the key ${stranger.key}`))
+  await writeFile(b.peers, `laptop ${stranger.key} may=get,perf\n`)
+  error = await errorOf(stranger.client.send(file, to))
+  t.equal(error.code, 'WEIR_REJECTED')
+  t.match(error.message, /may not send/)
+  await writeFile(b.peers, `laptop ${stranger.key} may=send\n`)
+  t.equal((await stranger.client.send(file, to)).path, 'file', 'a line that is added counts at once')
+})
+
+t.test('a host that is new is noted where that was asked for', async t => {
+  const file = join(await scratch(t), 'file')
+  await writeFile(file, 'content')
+  const [, b] = await pair(t)
+  const to = b.options.address
+  const a = await keyed(t, { acceptNew: true })
+  await writeFile(b.peers, `a ${a.key}\n`)
+  await a.client.send(file, to)
+  t.equal(await readFile(a.peers, 'utf8'), `${to} ${b.key} may=none\n`)
+  await writeFile(a.peers, `${to} ${a.key}\n`)
+  t.equal((await errorOf(a.client.send(file, to))).code, 'WEIR_KEY_CHANGED')
+})
+
+t.test('in the clear with whom that is allowed', async t => {
+  const file = join(await scratch(t), 'file')
+  await writeFile(file, 'content')
+  const clear = await start(t, false)
+  const a = await keyed(t, { allowClear: [`${clear.options.address}/32`] })
+  await a.client.send(file, clear.options.address)
+  await clear.client.send(file, a.options.address)
+  t.equal(a.daemon.parts.sealed!.counters.sealed, 0)
+})
+
+t.test('hosts with a secret alone know each other by that', async t => {
+  const file = join(await scratch(t), 'file')
+  const bytes = content(300_000)
+  await writeFile(file, bytes)
+  const secret = Buffer.from('a secret of more than 16 bytes')
+  const [a, b] = await Promise.all([start(t, false, { secret }), start(t, false, { secret })])
+  await a.client.send(file, b.options.address)
+  t.ok(bytes.equals(await readFile(join(b.options.inbox, 'file'))))
+  t.equal(b.daemon.parts.sealed!.counters.sealed, 1)
+  const other = await start(t, false, { secret: Buffer.from('another secret of 16 bytes') })
+  t.equal((await errorOf(other.client.send(file, b.options.address))).code, 'WEIR_REJECTED')
+})
+
+t.test('options that would do nothing are refused', async t => {
+  for (const more of [{ peers: 'x' }, { acceptNew: true }, { allowClear: ['any'] }])
+    t.equal((await errorOf(start(t, false, more))).code, 'WEIR_BAD_ARGUMENT')
+  const identity = rawPrivate(newKeyPair())
+  for (const allowClear of [['host'], ['10.0.0.0/33'], ['10.0.0.0/8/8'], ['::1/129']])
+    t.equal(
+      (await errorOf(start(t, false, { identity, peers: '/none', allowClear }))).code,
+      'WEIR_BAD_ARGUMENT',
+    )
+})
