@@ -8,6 +8,7 @@ import { termList } from '../help-style.js'
 import { destinationOf } from './destination.js'
 import { type HostPath, namesHost, parseHostPath, portOption } from './host-path.js'
 import { commandOf } from './names.js'
+import { checkPipe, PIPE } from './pipe.js'
 import { type Item, isTooOld, runTransfers, withTransferOptions } from './transfer.js'
 import { hasTreeOptions, type TreeFlags, whichOf, withTreeOptions } from './tree-flags.js'
 
@@ -18,6 +19,7 @@ const WHERE = [
     'one file: TO is its new name, or the folder it goes into if there is one; a folder, or several files: the folder they go into, made if missing',
   ],
   ['TO/', 'the folder they go into'],
+  ['-', 'one file: standard output, as in weir get HOST:log - | grep error'],
 ] as const
 const NAMES = [
   ['HOST:PATH', 'a file or folder within what the host shares'],
@@ -32,7 +34,7 @@ export function getCommand(): Command {
   const command = commandOf('get')
     .argument(
       '<source...>',
-      'files and folders, as HOST:PATH with the path within what the host shares; then where to write them, here if nothing',
+      'files and folders, as HOST:PATH with the path within what the host shares; then where to write them (- = standard output), here if nothing',
     )
     .action(runGet)
   return withTreeOptions(withTransferOptions(command)).addHelpText(
@@ -49,8 +51,26 @@ async function runGet(args: string[], flags: TreeFlags): Promise<void> {
     throw new WeirError('WEIR_BAD_ARGUMENT', text)
   }
   const sources = args.map(source => sourceOf(source, portOption(flags.port)))
+  if (target === PIPE) {
+    await runTransfers([pipeItem(sources, flags)], flags, process.stderr)
+    return
+  }
   const items = byHost(sources).map(group => itemOf(group, target, sources.length, flags))
   await runTransfers(items, flags)
+}
+
+/** One file, to standard output. */
+function pipeItem(sources: readonly HostPath[], flags: TreeFlags): Item {
+  checkPipe(sources, flags)
+  if (flags.overwrite) throw new WeirError('WEIR_BAD_ARGUMENT', '--overwrite is for files, not for -')
+  const [{ host, port, path }] = sources as [HostPath]
+  return {
+    file: path,
+    host,
+    start: (client, { retries: _none, overwrite: _nothing, ...options }) =>
+      client.getStream(host, path, process.stdout, { ...options, port }),
+    describe: () => `${host}:${path} → standard output`,
+  }
 }
 
 function sourceOf(text: string, givenPort: number): HostPath {

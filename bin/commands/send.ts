@@ -9,6 +9,7 @@ import { termList } from '../help-style.js'
 import { destinationOf } from './destination.js'
 import { type HostPath, parseHostPath, portOption } from './host-path.js'
 import { commandOf } from './names.js'
+import { checkPipe, PIPE } from './pipe.js'
 import { type Item, isTooOld, runTransfers, withTransferOptions } from './transfer.js'
 import { hasTreeOptions, type TreeFlags, whichOf, withTreeOptions } from './tree-flags.js'
 
@@ -19,6 +20,7 @@ const WHERE = [
     'one file: PATH is its new name, or the folder it goes into if there is one; a folder, or several files: the folder they go into',
   ],
   ['HOST:PATH/', 'the folder they go into'],
+  ['- HOST:PATH', 'standard input, as in tar c . | weir send - HOST:backup.tar: PATH is its name'],
   [
     'HOST:PORT:PATH',
     "the same, with the UDP port of the host's daemon; a path of digits alone is HOST:./PATH",
@@ -32,7 +34,7 @@ export function sendCommand(): Command {
   const command = commandOf('send')
     .argument(
       '<file...>',
-      'files and folders (FOLDER/ = what is in it), then the host, with a path in its inbox if wanted',
+      'files and folders (FOLDER/ = what is in it; - = standard input), then the host, with a path in its inbox if wanted',
     )
     .action(runSend)
   return withTreeOptions(withTransferOptions(command)).addHelpText('after', ({ command }) =>
@@ -48,6 +50,10 @@ async function runSend(args: string[], flags: TreeFlags): Promise<void> {
   }
   const expected = 'HOST, HOST:DIR, HOST:PORT:DIR or [IPv6]:DIR is expected last'
   const where = parseHostPath(target, expected, portOption(flags.port))
+  if (args.includes(PIPE)) {
+    await runTransfers([pipeItem(args, where, flags)], flags)
+    return
+  }
   const single = args.map(file => fileItem(file, args.length, where))
   const tree = treeItem(args, where, flags)
   if (args.some(isFolder)) await runTransfers([tree], flags)
@@ -55,6 +61,23 @@ async function runSend(args: string[], flags: TreeFlags): Promise<void> {
     throw new WeirError('WEIR_BAD_ARGUMENT', '--exclude, --include and --links are for folders')
   } else if (args.length === 1) await runTransfers(single, flags)
   else await runTransfers([{ ...tree, instead: error => (isTooOld(error) ? single : null) }], flags)
+}
+
+/** What standard input brings. */
+function pipeItem(args: readonly string[], { host, port, path }: HostPath, flags: TreeFlags): Item {
+  checkPipe(args, flags)
+  const { directory, name } = destinationOf(path, '', 1)
+  if (name === '') {
+    const text = `what comes from standard input has no name of its own: write one behind the host, as in ${host}:${path}NAME`
+    throw new WeirError('WEIR_BAD_ARGUMENT', text)
+  }
+  return {
+    file: PIPE,
+    host,
+    start: (client, { retries: _none, ...options }) =>
+      client.sendStream(process.stdin, host, name, { ...options, directory, port }),
+    describe: there => `standard input → ${host}:${there}`,
+  }
 }
 
 /** One file, over a connection of its own. */

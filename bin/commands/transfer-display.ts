@@ -24,6 +24,11 @@ export function transferDisplay(
   return {
     show(progress) {
       const { bytes, totalBytes } = progress
+      if (totalBytes === 0 && bytes > 0) {
+        // Nobody knows how much is to come out of a pipe.
+        lines.draw(columns => [line.layout(columns, { name, parts: howItGoes(progress) })])
+        return
+      }
       const share = totalBytes > 0 ? bytes / totalBytes : 0
       const parts = [{ text: percentOf(share), rank: 0 }, ...howItGoes(progress)]
       lines.draw(columns => [line.layout(columns, { name, share, parts })])
@@ -48,15 +53,18 @@ export function howItGoes(progress: Progress): Part[] {
   if (state === 'connecting' && retry > 0)
     return [{ text: `connection lost; trying again now ${which}`, rank: 1, message: true }]
   const rate = goodputBps > 0 ? formatRate(Math.round(goodputBps)) : state
+  const isOpen = totalBytes === 0 && bytes > 0
   const left = goodputBps > 0 ? `${Math.ceil(((totalBytes - bytes) * 8) / goodputBps)}s` : '-'
   const { files, totalFiles, rttNs } = progress
   const count = `${files.toLocaleString('en')} of ${totalFiles.toLocaleString('en')} files`
   const queue = pathHops > 0 ? formatBytes(pathQueueBytes) : '-'
   return [
     { text: rate, rank: 2 },
-    { text: `${left} left`, rank: 1 },
+    ...(isOpen ? [] : [{ text: `${left} left`, rank: 1 }]),
     ...(totalFiles > 0 ? [{ text: count, rank: 2 }] : []),
-    { text: `${formatBytes(bytes)} of ${formatBytes(totalBytes)}`, rank: 4 },
+    isOpen
+      ? { text: formatBytes(bytes), rank: 1 }
+      : { text: `${formatBytes(bytes)} of ${formatBytes(totalBytes)}`, rank: 4 },
     { text: `queue ${queue}`, rank: 5 },
     { text: `retransmitted ${formatBytes(retransmittedBytes)}`, rank: 6 },
     ...(controller === '' ? [] : [{ text: controller, rank: 7 }]),

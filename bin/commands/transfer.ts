@@ -71,8 +71,15 @@ export function withTransferOptions(command: Command): Command {
     .option('-q, --quiet', 'print nothing but errors')
 }
 
-/** Makes the transfers one after the other. The first failure ends it. */
-export async function runTransfers(items: readonly Item[], flags: TransferFlags): Promise<void> {
+/**
+ * Makes the transfers one after the other. The first failure ends it.
+ * @param output where their lines go
+ */
+export async function runTransfers(
+  items: readonly Item[],
+  flags: TransferFlags,
+  output: NodeJS.WriteStream = process.stdout,
+): Promise<void> {
   if (flags.json && flags.quiet)
     throw new WeirError(
       'WEIR_BAD_ARGUMENT',
@@ -87,7 +94,9 @@ export async function runTransfers(items: readonly Item[], flags: TransferFlags)
   const removeHandlers = cancelOnSignal(cancelled)
   let file = ''
   try {
-    const run = { client, asked, isSilent, signal: cancelled.signal }
+    // What comes to a terminal is not mixed with a line that moves.
+    const isMixed = output !== process.stdout && process.stdout.isTTY
+    const run = { client, asked, isSilent: isSilent || isMixed, signal: cancelled.signal }
     const toDo = [...items]
     while (toDo.length > 0) {
       const item = toDo.shift()!
@@ -102,7 +111,7 @@ export async function runTransfers(items: readonly Item[], flags: TransferFlags)
       report.files.push(done)
       report.bytes += done.bytes
       report.seconds += done.seconds
-      if (!isSilent) process.stdout.write(`${summary(item, done)}\n`)
+      if (!isSilent) output.write(`${summary(item, done)}\n`)
     }
   } catch (error) {
     const { code, message } = error as WeirError
@@ -110,7 +119,7 @@ export async function runTransfers(items: readonly Item[], flags: TransferFlags)
     if (code !== 'WEIR_CANCELLED' || !cancelled.signal.aborted) throw error
     throw new WeirError(code, message, { cause: cancelled.signal.reason })
   } finally {
-    if (flags.json) process.stdout.write(`${JSON.stringify(report, null, 2)}\n`)
+    if (flags.json) output.write(`${JSON.stringify(report, null, 2)}\n`)
     client.close()
     removeHandlers()
   }

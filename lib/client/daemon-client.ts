@@ -1,5 +1,6 @@
 /** The API of a running daemon: what the commands use, for programs too. */
 import { resolve } from 'node:path'
+import { Readable, Writable } from 'node:stream'
 import { checkInstance, checkObject, checkText } from '../arguments.js'
 import { ANSWER_WITHIN_MS, ControlClient, type RequestOptions } from '../control/client.js'
 import type {
@@ -18,6 +19,8 @@ import type {
   TunnelRequest,
 } from '../control/messages.js'
 import { socketPathOfClient } from '../control/socket-path.js'
+import type { WeirError } from '../errors.js'
+import { ClientPipe } from './pipe.js'
 
 export type {
   ConnectionInfo,
@@ -65,6 +68,17 @@ export interface TransferOptions {
 interface SendFileOptions extends TransferOptions {
   /** Folder in the receiver's inbox. Default: the inbox itself. */
   directory?: string
+}
+
+/** Options of `getStream`. */
+type StreamOptions = Omit<TransferOptions, 'name' | 'nameInFolder' | 'overwrite' | 'retries'>
+
+/** Options of `sendStream`. */
+interface SendStreamOptions extends StreamOptions {
+  /** Folder in the receiver's inbox. Default: the inbox itself. */
+  directory?: string
+  /** Replaces a file of that name. Default false: it is an error. */
+  overwrite?: boolean
 }
 
 /** Options of `sendTree`. */
@@ -180,6 +194,90 @@ export class DaemonClient {
     const { onProgress, signal, directory = '.', ...rest } = options
     const getTree = { host, paths: [...paths], directory: resolve(directory), ...rest }
     return await this.#control.request({ getTree }, 'transfer', { onProgress, signal })
+  }
+
+  /**
+   * Has the daemon send what a stream brings, whose size nobody knows before its end. Resolves when the receiver has it on disk under its name
+   * and its digest is the same. Nothing is there by that name before, and nothing stays if the stream fails.
+   *
+   * @param name of the file at the receiver
+   * Throws as `send` does; WEIR_NO_FILE when the stream fails. A lost connection is the end: the stream cannot be read again.
+   */
+  async sendStream(
+    from: Readable,
+    host: string,
+    name: string,
+    options: SendStreamOptions = {},
+  ): Promise<TransferReply> {
+    checkInstance('sendStream', 'from', Readable, from)
+    checkText('sendStream', 'name', name)
+    checkTransfer('sendStream', host, options)
+    const { onProgress, signal, ...rest } = options
+    return await this.#piped(
+      signal,
+      pipe => pipe.take(from),
+      async (path, ended) => {
+        const send = { host, name, pipe: path, ...rest }
+        return await this.#control.request({ send }, 'transfer', { onProgress, signal: ended })
+      },
+    )
+  }
+
+  /**
+   * Has the daemon get a file of a host that shares it, and writes it to a stream. Each MiB comes when its digest is right, so there may be bytes
+   * where this throws in the end. Resolves when all are written.
+   *
+   * Throws as `get` does, and what the stream says when it fails.
+   */
+  async getStream(
+    host: string,
+    path: string,
+    into: Writable,
+    options: StreamOptions = {},
+  ): Promise<TransferReply> {
+    checkText('getStream', 'path', path)
+    checkInstance('getStream', 'into', Writable, into)
+    checkTransfer('getStream', host, options)
+    const { onProgress, signal, ...rest } = options
+    return await this.#piped(
+      signal,
+      pipe => pipe.give(into),
+      async (own, ended) => {
+        const get = { host, path, pipe: own, ...rest }
+        return await this.#control.request({ get }, 'transfer', { onProgress, signal: ended })
+      },
+    )
+  }
+
+  /** A transfer whose bytes cross a pipe. What fails first ends both, and is thrown. */
+  async #piped(
+    signal: AbortSignal | undefined,
+    move: (pipe: ClientPipe) => Promise<void>,
+    request: (path: string, ended: AbortSignal) => Promise<TransferReply>,
+  ): Promise<TransferReply> {
+    const pipe = await ClientPipe.open()
+    const ended = new AbortController()
+    const onAbort = () => ended.abort()
+    signal?.addEventListener('abort', onAbort, { once: true })
+    if (signal?.aborted) onAbort()
+    let failure: { error: unknown } | null = null
+    const moved = move(pipe).catch(error => {
+      failure ??= { error }
+      ended.abort()
+    })
+    try {
+      const reply = await request(pipe.path, ended.signal)
+      await moved
+      if (failure === null) return reply
+    } catch (error) {
+      // The daemon's end of the pipe falls with the transfer: then the transfer says why.
+      const isOwn = failure !== null && (error as WeirError).code === 'WEIR_CANCELLED' && !signal?.aborted
+      if (!isOwn) throw error
+    } finally {
+      signal?.removeEventListener('abort', onAbort)
+      await pipe.close()
+    }
+    throw (failure as unknown as { error: unknown }).error
   }
 
   /** Laboratory use: a flow from memory. */

@@ -20,6 +20,8 @@ interface SendRequest {
   port: number
   /** Name to use if `name` is a folder. '' = a folder is an error. */
   nameInFolder: string
+  /** Unix socket of the client, in place of `path`. '' = none. */
+  pipe: string
 }
 
 /** Asks the daemon to send files and folders over one connection. */
@@ -53,6 +55,8 @@ interface GetRequest {
   port: number
   /** Name to use if `name` is a folder. '' = a folder is an error. */
   nameInFolder: string
+  /** Unix socket of the client, in place of `directory`. '' = none. */
+  pipe: string
 }
 
 /** Asks the daemon to get files and folders of another host over one connection. */
@@ -452,7 +456,7 @@ export type ResponseContent = { [K in ResponseKind]?: Loose<ResponseBodies[K]> }
 export type RequestContent = { [K in RequestKind]?: Loose<RequestBodies[K]> }
 
 const FILE = 'control.proto'
-const PATHS = ['path', 'paths', 'directory', 'name', 'nameInFolder']
+const PATHS = ['path', 'paths', 'directory', 'name', 'nameInFolder', 'pipe']
 const WITH_PATHS = ['SendRequest', 'SendTreeRequest', 'GetRequest', 'GetTreeRequest', 'TreeRoot']
 const REQUEST_NAMES = WITH_PATHS.flatMap(type => PATHS.map(field => `${type}.${field}`))
 const RESPONSE_NAMES = ['TransferReply.path', 'TransferInfo.name', 'StatusReply.inbox', 'StatusReply.share']

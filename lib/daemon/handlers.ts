@@ -28,7 +28,7 @@ export function transferHandlers(host: HostParts): Omit<HostHandlers, 'traffic' 
   return {
     status: async () => ({ status: statusOf(host, startedMs) }),
     send: async (request, context) => {
-      checkAbsolute(request.path)
+      checkAbsolute(request.pipe || request.path)
       checkHost(request)
       checkRetries(request.retries)
       const send = (onStarted: OnStarted) => transfers.send(request, context.signal, onStarted)
@@ -42,7 +42,7 @@ export function transferHandlers(host: HostParts): Omit<HostHandlers, 'traffic' 
       return { transfer: await run(loop, context, send) }
     },
     get: async (request, context) => {
-      checkAbsolute(request.directory)
+      checkAbsolute(request.pipe || request.directory)
       checkHost(request)
       checkRetries(request.retries)
       const get = (onStarted: OnStarted) => transfers.get(request, context.signal, onStarted)

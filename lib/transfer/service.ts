@@ -155,7 +155,7 @@ export class TransferService implements Listener {
    * transfer as it begins. Throws what stopped it; WEIR_CANCELLED after `signal`.
    */
   async send(options: SendOptions, signal: AbortSignal, onStarted: OnStarted): Promise<TransferResult> {
-    const task = await SendTask.open(options, this.#common('send'))
+    const task = await SendTask.open(options, this.#common('send'), signal)
     return await this.#run('send', task, options, signal, onStarted)
   }
 
@@ -172,7 +172,8 @@ export class TransferService implements Listener {
   /** Gets a file of another host, in the same manner. */
   async get(options: GetOptions, signal: AbortSignal, onStarted: OnStarted): Promise<TransferResult> {
     const { arrivals, chunkBytes, slots } = this.#config
-    const task = await GetTask.open(options, this.#common('get'), { arrivals, chunkBytes, slots })
+    const here = { arrivals, chunkBytes, slots }
+    const task = await GetTask.open(options, this.#common('get'), here, signal)
     return await this.#run('get', task, options, signal, onStarted)
   }
 
@@ -251,7 +252,7 @@ export class TransferService implements Listener {
   async #run(
     direction: 'send' | 'get',
     task: SendTask | SendTreeTask | GetTask | GetTreeTask,
-    { host, port = 0, retries = 0 }: TaskOptions,
+    { host, port = 0, retries = 0, pipe = '' }: TaskOptions & { pipe?: string },
     signal: AbortSignal,
     onStarted: OnStarted,
   ): Promise<TransferResult> {
@@ -285,7 +286,8 @@ export class TransferService implements Listener {
     } catch (error) {
       const { attempts, damagedChunks } = transfer
       log.warn({ ...about, attempts, damagedChunks, error: briefly(error) }, `${direction} failed`)
-      throw withAdvice(error, this.#config.verbs.address, task.remote, transfer.deliveredBytes > 0)
+      const mayGoOn = transfer.deliveredBytes > 0 && pipe === ''
+      throw withAdvice(error, this.#config.verbs.address, task.remote, mayGoOn)
     } finally {
       signal.removeEventListener('abort', onAbort)
       this.#remove(transfer)

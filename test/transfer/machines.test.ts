@@ -569,3 +569,61 @@ t.test('counts go on beyond 2^32', async t => {
     t.equal(latestCount(count + 5, wrapped(count)), count, `${count}, a little before the last one`)
   t.equal(latestCount(2, 3), 3 - 2 ** 32, 'none from 0 on')
 })
+
+t.test('a file with an open end ends with the first chunk that is shorter than the others', async t => {
+  const open = { ...offerOf(0), version: 2, chunkDigests: true, openEnd: true }
+  const DIGEST = 8
+  for (const last of [0, 1, CHUNK - 1]) {
+    const receiver = new ReceiverMachine(CHUNK)
+    receiver.onMessage(message('offer', open))
+    receiver.onOpened(0, 4)
+    t.equal(receiver.onChunk(0, CHUNK + DIGEST), 0)
+    t.ok(receiver.chunks.plan!.isOpen)
+    t.equal(receiver.onChunk(1, last + DIGEST), 1)
+    t.match(receiver.chunks.plan, { sizeBytes: CHUNK + last, chunks: 2 })
+    t.equal(receiver.onChunk(2, DIGEST), -1, 'nothing follows')
+    t.equal(receiver.failure?.code, 'WEIR_PROTOCOL')
+  }
+  for (const wrong of [
+    { ...open, version: 1 },
+    { ...open, size: 1 },
+    { ...open, chunkDigests: false },
+    { ...offerOf(5), version: 2 },
+  ]) {
+    const receiver = new ReceiverMachine(CHUNK)
+    receiver.onMessage(message('offer', wrong))
+    t.ok(receiver.failure, JSON.stringify(wrong))
+  }
+  const early = new ReceiverMachine(CHUNK)
+  early.onMessage(message('offer', open))
+  early.onOpened(0, 4)
+  early.onChunk(0, CHUNK + DIGEST)
+  early.onMessage(message('commit', { digest: new Uint8Array(DIGEST) }))
+  t.equal(early.failure?.code, 'WEIR_PROTOCOL', 'no end has come')
+})
+
+t.test('chunks out of a pipe keep their slots until they are credited', async t => {
+  const sender = new SenderMachine(Number.POSITIVE_INFINITY, CHUNK * 4 + 320, 'h2', 8)
+  sender.onOffered()
+  sender.onMessage(message('ready', { ...ready, slots: 2, chunkDigests: true }))
+  const { chunks } = sender
+  for (let i = 0; i < 2; i++) {
+    chunks.onLoading()
+    chunks.onLoaded()
+    chunks.onPosted()
+  }
+  sender.onCompleted()
+  sender.onCompleted()
+  t.notOk(sender.awaitsTransport)
+  t.equal(chunks.toLoad, -1, 'the other end may ask for them again')
+  sender.onMessage(message('credit', { chunks: 1 }))
+  t.equal(chunks.toLoad, 2)
+  t.notOk(chunks.readyToCommit)
+  chunks.plan!.endAt(2 * CHUNK + 5)
+  t.match(chunks.plan, { chunks: 3, sizeBytes: 2 * CHUNK + 5 })
+
+  const plain = new SenderMachine(Number.POSITIVE_INFINITY, CHUNK * 4, 'h2', 8)
+  plain.onOffered()
+  plain.onMessage(message('ready', ready))
+  t.equal(plain.failure?.code, 'WEIR_PROTOCOL', 'without digests of chunks there is no open end')
+})

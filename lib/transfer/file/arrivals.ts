@@ -111,6 +111,7 @@ async function openSink(
     const stat = await handle.stat()
     size = stat.size
     const sureBytes = isKept(stat.mode) ? size : Math.max(0, size - unsureBytes)
+    // A file with an open end has the size 0 here: nothing of it is resumed.
     const resumeBytes = Math.min(sureBytes, offer.size)
     if (size > resumeBytes) await handle.truncate(resumeBytes)
     await checkSpace(folder, Math.min(offer.size - resumeBytes, offer.allocatedBytes || offer.size))

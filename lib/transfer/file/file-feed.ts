@@ -1,6 +1,7 @@
 /** Reads a file into a ring, chunk by chunk, and makes its digest: what both ends that have the file do. */
 import type { ConnectionSeal } from '../../nic/types.js'
 import { ChunkDigests } from '../protocol/chunk-digests.js'
+import { OPEN_END } from '../protocol/chunk-plan.js'
 import { DIGEST_BYTES, type Digest, digestBeginning, sameDigest } from '../protocol/digest.js'
 import { TransferFailure } from '../protocol/failure.js'
 import type { SourceChunks } from '../protocol/source-chunks.js'
@@ -38,7 +39,7 @@ export class FileFeed {
     // The ring may be given to others when no step is left.
     if (!chunks.streams) return this.#reads.empty ? null : () => this.#reads.drain()
     if (!this.#resumeDigested) return () => this.#digestResumed()
-    if (chunks.toLoad >= 0 || !this.#reads.empty) return () => this.#load()
+    if (this.#mayLoad || !this.#reads.empty) return () => this.#load()
     if (chunks.readyToCommit) return () => this.#finish()
     return null
   }
@@ -70,14 +71,16 @@ export class FileFeed {
     const { chunks, source, digest, ring, onLoaded } = this.#config
     const plan = chunks.plan!
     const oldest = chunks.loaded
-    while (chunks.toLoad >= 0 && !this.#reads.full) {
+    while (this.#mayLoad && !this.#reads.full) {
       const chunk = chunks.toLoad
       const at = chunks.localSlotOf(chunk) * plan.slotBytes
       const bytes = ring.subarray(at, at + plan.lengthOf(chunk))
       chunks.onLoading()
       this.#reads.add(bytes, source.read(bytes, plan.positionOf(chunk)))
     }
-    digest.update(await this.#reads.takeOldest())
+    const bytes = await this.#reads.takeOldest()
+    if (plan.isOpen && source.size !== OPEN_END) plan.endAt(source.size)
+    digest.update(bytes.subarray(0, plan.lengthOf(oldest)))
     if (plan.digestBytes > 0) {
       this.#digests.add(digest.soFar())
       this.#stateDigest(oldest, chunks.localSlotOf(oldest))
@@ -85,6 +88,13 @@ export class FileFeed {
     }
     chunks.onLoaded()
     onLoaded()
+  }
+
+  /** A chunk may be read now. A pipe is read chunk by chunk: only then is it known whether there is another one. */
+  get #mayLoad(): boolean {
+    const { chunks, source } = this.#config
+    if (chunks.toLoad < 0) return false
+    return source.pipe === undefined || (this.#reads.empty && source.pipe.has(chunks.plan!.chunkBytes))
   }
 
   /** Writes the digest of the chunk behind it, where it stands in the ring. */
@@ -112,8 +122,13 @@ export class FileFeed {
     const slot = chunks.repeatSlot
     const at = slot * plan.slotBytes
     chunks.onReloading()
-    await source.read(ring.subarray(at, at + plan.lengthOf(chunk)), plan.positionOf(chunk))
-    await source.verifyUnchanged()
+    if (source.pipe) {
+      const from = chunks.localSlotOf(chunk) * plan.slotBytes
+      ring.copyWithin(at, from, from + plan.lengthOf(chunk))
+    } else {
+      await source.read(ring.subarray(at, at + plan.lengthOf(chunk)), plan.positionOf(chunk))
+      await source.verifyUnchanged()
+    }
     this.#stateDigest(chunk, slot)
     this.#seal(chunk, slot, false)
     chunks.onReloaded()

@@ -122,8 +122,11 @@ export class FileIntake {
    * lies before them is kept. In all other cases the file is removed.
    */
   async close(failure: WeirError | null): Promise<void> {
-    const { worthBytes } = this.#config.machine.chunks
-    if (failure?.code === 'WEIR_CONNECTION_LOST') await this.#sink?.keep()
+    const { chunks, offer } = this.#config.machine
+    const { worthBytes } = chunks
+    // Nobody can read a pipe again from there on.
+    if (offer?.openEnd) await this.#sink?.discard()
+    else if (failure?.code === 'WEIR_CONNECTION_LOST') await this.#sink?.keep()
     else if (worthBytes > 0 && this.writtenBytes > 0) await this.#sink?.keep(worthBytes)
     else await this.#sink?.discard()
   }

@@ -4,11 +4,21 @@ import type { Offer } from '../protocol/messages.js'
 import type { TreeList } from '../protocol/tree-list.js'
 import type { Wishes } from '../protocol/wishes.js'
 
+/** Bytes that come when they come. */
+export interface PipeReading {
+  /** True if so many bytes can be read at once, or all that are left, or the pipe has failed. */
+  has(bytes: number): boolean
+  /** Called when that has become true. */
+  onReady: () => void
+}
+
 /** The file that is sent. */
 export interface FileSource {
   readonly name: string
-  /** Bytes. */
+  /** Bytes. OPEN_END of a pipe whose end has not been read. */
   readonly size: number
+  /** A pipe has it: it is read once, in order, and a read that finds its end fills only a part. */
+  readonly pipe?: PipeReading
   /** Bytes that a file with holes takes on the disk, at least 1. 0 = it has none. */
   readonly allocatedBytes: number
   readonly mode: number

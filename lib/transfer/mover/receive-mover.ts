@@ -58,7 +58,8 @@ export class ReceiveMover implements PassiveMover, FileUser {
   }
 
   get sizeBytes(): number {
-    return this.machine.offer?.size ?? 0
+    const { plan } = this.machine.chunks
+    return plan && !plan.isOpen ? plan.sizeBytes : (this.machine.offer?.size ?? 0)
   }
 
   get deliveredBytes(): number {
@@ -96,7 +97,9 @@ export class ReceiveMover implements PassiveMover, FileUser {
     return await this.#host.goesOn()
   }
 
-  onMessage(_now: Nanos, message: TransferMessage): void {
+  onMessage(now: Nanos, message: TransferMessage): void {
+    // A pipe may have nothing to say for hours: its sender is there all the same.
+    if (message.body === 'ping' && this.machine.chunks.plan?.isOpen) this.#host.onProgress(now)
     this.machine.onMessage(message)
   }
 

@@ -6,8 +6,14 @@ import { WorkOpcode } from '../../qp/queues/work.js'
 import type { Nanos } from '../../time/nanos.js'
 import type { FileSource } from '../file/file.js'
 import { FileFeed } from '../file/file-feed.js'
+import { OPEN_END } from '../protocol/chunk-plan.js'
 import { DIGEST_BYTES, type Digest } from '../protocol/digest.js'
-import { type SenderFigures, TRANSFER_VERSION, type TransferMessage } from '../protocol/messages.js'
+import {
+  OPEN_END_VERSION,
+  type SenderFigures,
+  TRANSFER_VERSION,
+  type TransferMessage,
+} from '../protocol/messages.js'
 import { SenderMachine } from '../protocol/sender-machine.js'
 import { wrapped } from '../protocol/wrapped-count.js'
 import { CHANNEL_ID_MAX } from './channel.js'
@@ -52,6 +58,7 @@ export class SendMover implements ActiveMover {
     this.#host = host
     this.#region = endpoint.registerRing(Access.LOCAL_WRITE)
     this.machine = new SenderMachine(source.size, endpoint.ringBytes, peer, DIGEST_BYTES[digest.kind])
+    if (source.pipe) source.pipe.onReady = () => host.advance()
     this.#feed = new FileFeed({
       chunks: this.machine.chunks,
       source,
@@ -68,7 +75,8 @@ export class SendMover implements ActiveMover {
   }
 
   get sizeBytes(): number {
-    return this.#config.source.size
+    const { size } = this.#config.source
+    return size === OPEN_END ? 0 : size
   }
 
   get begun(): boolean {
@@ -94,18 +102,20 @@ export class SendMover implements ActiveMover {
   }
 
   get awaitsTransport(): boolean {
-    const { posted, freed } = this.machine.chunks
-    return posted > freed
+    return this.machine.awaitsTransport
   }
 
   greet(now: Nanos): void {
     const { source, name, directory, nameInFolder, overwrite, digest } = this.#config
     const { transfer = new Uint8Array() } = this.#config
-    const { size, allocatedBytes, mode, mtimeMs } = source
+    const { allocatedBytes, mode, mtimeMs } = source
+    const size = this.sizeBytes
+    const openEnd = source.pipe !== undefined
+    const version = openEnd ? OPEN_END_VERSION : TRANSFER_VERSION
     const where = { name, directory, nameInFolder, overwrite }
     const file = { ...where, size, allocatedBytes, mode, mtimeMs, transfer }
-    const known = { chunkDigests: true, knowsHeld: true }
-    const offer = { version: TRANSFER_VERSION, ...file, digest: digest.kind, ring: null, ...known }
+    const known = { chunkDigests: true, knowsHeld: true, openEnd }
+    const offer = { version, ...file, digest: digest.kind, ring: null, ...known }
     this.#endpoint.channel.send(now, { body: 'offer', offer })
     this.machine.onOffered()
   }

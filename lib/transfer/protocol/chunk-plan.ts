@@ -3,6 +3,9 @@
  *
  * Chunks with digests cover the whole file, and in its slot each has behind it the digest of the file's bytes up to its end. Of a chunk that
  * an earlier transfer has left at the receiving end only the digest moves. Chunks without begin where a resumed transfer goes on.
+ *
+ * A file with an open end comes out of a pipe: nobody knows its size before its last byte. Its last chunk is the one that is shorter
+ * than the others, and may be empty. Such chunks have digests, and none was there before.
  */
 import { assert, WeirError } from '../../errors.js'
 import type { Nanos } from '../../time/nanos.js'
@@ -18,6 +21,9 @@ const RING_BYTES_MAX = 64 * 1024 * 1024
 /** A chunk that does not have its digest is moved again so many times, and so many times those of a connection in all. */
 export const REPEATS_OF_CHUNK_MAX = 3
 export const REPEATS_MAX = 1024
+
+/** Size of a file while nobody knows it. */
+export const OPEN_END = Number.POSITIVE_INFINITY
 
 /** Bytes of a slot behind the chunk, for its digest and its seal. */
 const DIGEST_ROOM_BYTES = 64
@@ -56,7 +62,8 @@ export function wholeChunksOf(partBytes: number, sizeBytes: number, chunkBytes: 
 }
 
 export class ChunkPlan {
-  readonly sizeBytes: number
+  /** OPEN_END before `endAt`. */
+  sizeBytes: number
   readonly resumeBytes: number
   readonly chunkBytes: number
   /** Bytes of the digest of each chunk; 0: chunks have none. */
@@ -65,13 +72,14 @@ export class ChunkPlan {
   readonly sealBytes: number
   /** Bytes from one slot to the next. */
   readonly slotBytes: number
-  /** Number of chunks; 0 when nothing is left to send. */
-  readonly chunks: number
+  /** Number of chunks; 0 when nothing is left to send. Infinity while the size is not known. */
+  chunks: number
   readonly #beginBytes: number
 
   /** Throws WEIR_PROTOCOL. */
   constructor(sizeBytes: number, resumeBytes: number, chunkBytes: number, digestBytes = 0, sealBytes = 0) {
-    if (!Number.isSafeInteger(sizeBytes) || sizeBytes < 0) {
+    if (sizeBytes === OPEN_END) checkOpenEnd(resumeBytes, digestBytes)
+    else if (!Number.isSafeInteger(sizeBytes) || sizeBytes < 0) {
       throw new WeirError('WEIR_PROTOCOL', `a file has 0 to 2^53-1 bytes, not ${sizeBytes}`)
     }
     if (!Number.isSafeInteger(resumeBytes) || resumeBytes < 0 || resumeBytes > sizeBytes) {
@@ -93,6 +101,21 @@ export class ChunkPlan {
     this.slotBytes = slotBytesOf(chunkBytes, digestBytes)
     this.#beginBytes = digestBytes > 0 ? 0 : resumeBytes
     this.chunks = Math.ceil((sizeBytes - this.#beginBytes) / chunkBytes)
+  }
+
+  /** The size is not known yet. */
+  get isOpen(): boolean {
+    return this.sizeBytes === OPEN_END
+  }
+
+  /** An open file turns out to have so many bytes: the chunk that they end in is the last. Throws WEIR_PROTOCOL. */
+  endAt(sizeBytes: number): void {
+    assert(this.isOpen, 'the end of a file whose size is known')
+    if (!Number.isSafeInteger(sizeBytes)) {
+      throw new WeirError('WEIR_PROTOCOL', `a file has 0 to 2^53-1 bytes, not ${sizeBytes}`)
+    }
+    this.sizeBytes = sizeBytes
+    this.chunks = Math.floor(sizeBytes / this.chunkBytes) + 1
   }
 
   /** Position of the chunk in the file. */
@@ -129,6 +152,12 @@ export class ChunkPlan {
   lengthOf(chunk: number): number {
     return Math.min(this.chunkBytes, this.sizeBytes - this.positionOf(chunk))
   }
+}
+
+/** Throws WEIR_PROTOCOL unless a file of unknown size may begin so. */
+function checkOpenEnd(resumeBytes: number, digestBytes: number): void {
+  if (resumeBytes === 0 && digestBytes > 0) return
+  throw new WeirError('WEIR_PROTOCOL', 'a file with an open end begins at byte 0 and has chunks with digests')
 }
 
 /** Throws WEIR_PROTOCOL unless a chunk may have this size. */

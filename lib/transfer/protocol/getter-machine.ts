@@ -226,6 +226,7 @@ export class GetterMachine implements SinkMachine {
 
   #onOffer(offer: Offer): void {
     if (!offer.ring) this.#state.violated('an offer without a ring')
+    else if (offer.openEnd) this.#state.violated('an open end, which nobody has asked for')
     else if (offer.digest !== this.#digestKind)
       this.#state.violated(`digest ${offer.digest}, not ${this.#digestKind}`)
     else {

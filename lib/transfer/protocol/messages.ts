@@ -12,6 +12,8 @@ export const TREE_PRIVATE_DATA = Uint8Array.of(0x54)
 export const FETCH_PRIVATE_DATA = Uint8Array.of(0x46)
 /** Version of the protocol that this code speaks. */
 export const TRANSFER_VERSION = 1
+/** Version of an offer with an open end, which a peer that knows no such files refuses by its version. */
+export const OPEN_END_VERSION = 2
 /** Longest message, and size of the receives posted for them. */
 export const MESSAGE_BYTES_MAX = 4096
 
@@ -65,6 +67,8 @@ export interface Offer {
   chunkDigests?: boolean
   /** The sender knows Held. */
   knowsHeld?: boolean
+  /** Nobody knows the size before the last chunk: `size` is 0. */
+  openEnd?: boolean
 }
 
 interface Ring {

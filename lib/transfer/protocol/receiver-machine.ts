@@ -5,7 +5,7 @@
  * The sender WRITEs into the ring, so that a slot is free once its chunk is in the file.
  */
 import type { WeirError } from '../../errors.js'
-import { ChunkPlan } from './chunk-plan.js'
+import { ChunkPlan, OPEN_END } from './chunk-plan.js'
 import { DIGEST_BYTES } from './digest.js'
 import type { DigestKind, Offer, TransferMessage } from './messages.js'
 import { SinkChunks, type SinkState } from './sink-chunks.js'
@@ -61,7 +61,8 @@ export class ReceiverMachine implements SinkMachine {
   /** The file is open and the memory is registered: Ready goes out. @param slots of the ring */
   onOpened(resumeBytes: number, slots: number): void {
     if (this.#state.current !== 'opening') return
-    const { size, chunkDigests, digest } = this.#offer!
+    const { chunkDigests, digest, openEnd } = this.#offer!
+    const size = openEnd ? OPEN_END : this.#offer!.size
     const digestBytes = chunkDigests ? DIGEST_BYTES[digest as DigestKind] : 0
     this.chunks.begin(new ChunkPlan(size, resumeBytes, this.#chunkBytes, digestBytes, this.sealBytes), slots)
   }
@@ -111,6 +112,9 @@ export class ReceiverMachine implements SinkMachine {
     if (chunk === plan.chunks) return 'a chunk after the last one'
     if (chunk - written === slots) return 'a chunk without credit'
     if (immediate !== wrapped(chunk)) return `chunk ${immediate} where ${chunk} is due`
+    // The first chunk that is shorter than the others says where the file ends.
+    if (plan.isOpen && bytes >= plan.digestBytes && bytes < plan.movedBytesOf(chunk))
+      plan.endAt(plan.positionOf(chunk) + bytes - plan.digestBytes)
     const due = plan.movedBytesOf(chunk)
     return bytes === due ? null : `chunk ${chunk} has ${bytes} bytes, ${due} are due`
   }

@@ -31,11 +31,14 @@ export class SenderMachine implements TransferMachine {
   readonly #peer: string
   readonly #digestBytes: number
   #ready: Ready | null = null
+  /** Chunks that the transport has acknowledged. */
+  #completed = 0
   #path = ''
   /** Bytes of each chunk's seal. */
   sealBytes = 0
 
   /**
+   * @param sizeBytes OPEN_END of a pipe
    * @param ringBytes memory for the local ring
    * @param peer name of the receiver for messages
    * @param digestBytes of the digests that the Offer has made possible; 0: none
@@ -85,7 +88,12 @@ export class SenderMachine implements TransferMachine {
 
   /** The transport has acknowledged the oldest unacknowledged chunk. */
   onCompleted(): void {
-    this.chunks.onFreed(this.chunks.freed + 1)
+    this.chunks.onAcknowledged(++this.#completed)
+  }
+
+  /** Chunks are in flight. */
+  get awaitsTransport(): boolean {
+    return this.chunks.posted > this.#completed
   }
 
   /** The chunk that is moved again has been handed over. */
@@ -132,6 +140,7 @@ export class SenderMachine implements TransferMachine {
     }
     this.#ready = ready
     const { resumeDigest, slots: peerSlots } = ready
-    this.chunks.begin({ plan, slots: Math.min(slots, peerSlots), peerSlots, resumeDigest })
+    const isHeld = plan.isOpen
+    this.chunks.begin({ plan, slots: Math.min(slots, peerSlots), peerSlots, resumeDigest, isHeld })
   }
 }

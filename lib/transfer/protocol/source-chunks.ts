@@ -4,7 +4,8 @@
  *
  *     credited ≤ posted ≤ loaded ≤ loading,  freed ≤ posted,  posted - credited ≤ the other end's slots
  *
- * A chunk that did not have its digest is read again into the slot behind all others.
+ * A chunk that did not have its digest is read again into the slot behind all others. A pipe cannot be read again: then a chunk keeps its
+ * slot until it was credited, and is copied.
  */
 import { assert } from '../../errors.js'
 import { type ChunkPlan, REPEATS_MAX, RING_SLOTS_MAX } from './chunk-plan.js'
@@ -23,6 +24,8 @@ interface SourceBeginning {
   slots: number
   /** Chunks that may be posted and not credited. Default: the local ring alone sets a limit. */
   peerSlots?: number
+  /** Chunks keep their local slots until they are credited. Default: until the transport has acknowledged them. */
+  isHeld?: boolean
   /** Digest of the bytes that the other end has already; empty if it did not say. */
   resumeDigest: Uint8Array
 }
@@ -172,6 +175,12 @@ export class SourceChunks {
     const credited = advanceCount(this.#credited, wrapped, this.#posted)
     if (credited < 0) this.#state.violated(`credit for ${wrapped} chunks, ${this.#posted} were sent`)
     else this.#credited = credited
+    if (this.#isHeld) this.onFreed(this.#credited)
+  }
+
+  /** The transport has acknowledged the first `chunks` chunks: their slots are free, unless they are held until they are credited. */
+  onAcknowledged(chunks: number): void {
+    if (!this.#isHeld) this.onFreed(chunks)
   }
 
   /** The other end asks for a chunk that did not have its digest. @param wrapped modulo 2^32 */
@@ -189,6 +198,10 @@ export class SourceChunks {
 
   get #mayRepeat(): boolean {
     return this.streams || this.#is('committing')
+  }
+
+  get #isHeld(): boolean {
+    return this.#beginning!.isHeld === true
   }
 
   #is(state: SourceState): boolean {

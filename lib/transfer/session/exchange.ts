@@ -72,11 +72,12 @@ export class Exchange {
     this.#steps.kick()
   }
 
-  /** After a step: posts what it has made possible. */
+  /** After a step, or when a pipe has become ready: posts what that has made possible, and goes on. */
   advance(): void {
     if (this.hasEnded) return
     this.#mover.advance(this.#endpoint.now())
     this.#endpoint.wake()
+    this.#steps.kick()
   }
 
   /** Call about once a second. */

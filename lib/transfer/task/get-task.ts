@@ -4,6 +4,8 @@ import { stat } from '../../fs-by-text.js'
 import type { HostAddress } from '../../wire/net/address.js'
 import type { Arrivals } from '../file/arrivals.js'
 import { DownloadFolder } from '../file/download-folder.js'
+import type { FileStore } from '../file/file.js'
+import { PipeStore } from '../file/pipe-sink.js'
 import { GetMover } from '../mover/get-mover.js'
 import { digestFor } from '../protocol/digest.js'
 import type { Offer } from '../protocol/messages.js'
@@ -11,6 +13,7 @@ import { checkName } from '../protocol/names.js'
 import type { ActiveSession } from '../session/active-session.js'
 import { type GetSessionConfig, newGetSession } from '../session/new-session.js'
 import type { Task } from './active-transfer.js'
+import { openPipe } from './open-pipe.js'
 import { peerName, resolveHost } from './resolve.js'
 import type { Common, TaskOptions } from './task-options.js'
 
@@ -23,6 +26,17 @@ export interface GetOptions extends TaskOptions {
   name?: string
   /** Name within the folder `name` of `directory`, if there is one. Default '': that is an error. */
   nameInFolder?: string
+  /** Unix socket of a client that reads the file, in place of `directory`. Default '': the file is written there. */
+  pipe?: string
+}
+
+/** Where the file goes. */
+interface Destination {
+  store: FileStore
+  /** Name of the file there. */
+  name: string
+  /** Nothing of it is needed any more. */
+  close(): void
 }
 
 export interface Here {
@@ -35,37 +49,28 @@ export interface Here {
 export class GetTask implements Task {
   readonly remote: HostAddress
   readonly #config: GetSessionConfig
+  readonly #destination: Destination
   #offered: Offer | null = null
 
   /** Throws WEIR_NO_FILE, WEIR_UNREACHABLE, WEIR_REJECTED or WEIR_BAD_ARGUMENT. */
-  static async open(options: GetOptions, common: Common, here: Here): Promise<GetTask> {
+  static async open(options: GetOptions, common: Common, here: Here, signal: AbortSignal): Promise<GetTask> {
     const { path, host, port = 0, overwrite = false } = options
-    const { directory, name } = await placed(options)
-    checkName(name)
     const { kind: digestKind } = digestFor(options.digest)
     const remote = await resolveHost(host, common.verbs.address)
-    const store = await DownloadFolder.at(directory, here.arrivals)
+    const destination = options.pipe
+      ? await pipeOf(options, options.pipe, signal)
+      : await folderOf(options, here)
+    const { store, name } = destination
     const { chunkBytes, slots } = here
-    const peer = peerName(host, port)
-    const udpPort = port || undefined
-    return new GetTask({
-      ...common,
-      remote,
-      udpPort,
-      peer,
-      store,
-      path,
-      name,
-      digestKind,
-      overwrite,
-      chunkBytes,
-      slots,
-    })
+    const where = { remote, udpPort: port || undefined, peer: peerName(host, port) }
+    const what = { store, path, name, digestKind, overwrite, chunkBytes, slots }
+    return new GetTask({ ...common, ...where, ...what }, destination)
   }
 
-  private constructor(config: GetSessionConfig) {
+  private constructor(config: GetSessionConfig, destination: Destination) {
     this.remote = config.remote
     this.#config = config
+    this.#destination = destination
   }
 
   async attempt(last: ActiveSession | null): Promise<ActiveSession> {
@@ -84,12 +89,25 @@ export class GetTask implements Task {
     }
   }
 
-  async close(): Promise<void> {}
+  async close(): Promise<void> {
+    this.#destination.close()
+  }
 
   /** All attempts are to bring what the first one was offered. */
   #note(last: ActiveSession | null): void {
     if (last?.mover instanceof GetMover) this.#offered ??= last.mover.offer
   }
+}
+
+async function folderOf(options: GetOptions, { arrivals }: Here): Promise<Destination> {
+  const { directory, name } = await placed(options)
+  checkName(name)
+  return { store: await DownloadFolder.at(directory, arrivals), name, close: () => {} }
+}
+
+async function pipeOf(options: GetOptions, path: string, signal: AbortSignal): Promise<Destination> {
+  const socket = await openPipe(path, options, signal)
+  return { store: new PipeStore(socket), name: basename(options.path), close: () => socket.destroy() }
 }
 
 /** As with cp: if the name is that of a folder, the file goes into that folder. */
