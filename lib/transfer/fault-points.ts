@@ -1,5 +1,5 @@
 /**
- * Named points of the transfer protocol at which a test ends this process as `kill -9` does (WEIR_FAULT_POINT, test/transfer/fault-points.ts).
+ * Named points of the transfer protocol at which a test ends this process as `kill -9` does (WEIR_FAULT_POINT, test/transfer/fault-points.test.ts).
  * Without the variable a point is one comparison, for each message or file and never for each packet.
  */
 
