@@ -6,6 +6,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import ts from 'typescript'
+import { WeirError } from '../lib/errors.js'
 
 /** esbuild writes the path of each module before its text. */
 const MODULE = /^\/\/ (\S+)$/gm
@@ -22,6 +23,7 @@ export function withConstantNames(file: string, text: string): string {
     const at = statement.getStart(source)
     while (module + 1 < modules.length && modules[module + 1]!.index < at) module++
     if (!mayBeConstant(modules[module]?.path) || !declaresOnce(statement, assigned)) continue
+    refuseOwnValue(file, statement)
     constant += `${text.slice(end, at)}const`
     end = at + 'var'.length
   }
@@ -43,6 +45,30 @@ function declaresOnce(statement: ts.Statement, assigned: ReadonlySet<string>): b
   return declarations.every(
     ({ name, initializer }) => ts.isIdentifier(name) && initializer !== undefined && !assigned.has(name.text),
   )
+}
+
+/**
+ * `var K = (function (K) {…})(K || {})`, as compilers write a namespace or an enum, asks for the name before it has a value. A constant
+ * would throw when the program starts, so the build does.
+ */
+function refuseOwnValue(file: string, statement: ts.Statement): void {
+  for (const { name, initializer } of (statement as ts.VariableStatement).declarationList.declarations) {
+    if (!asksFor(initializer!, (name as ts.Identifier).text)) continue
+    const { text } = name as ts.Identifier
+    throw new WeirError(
+      'WEIR_UNSUPPORTED',
+      `${file}: the value of \`${text}\` asks for \`${text}\`: no constant can be made of it`,
+    )
+  }
+}
+
+/** True if an expression reads a name when it is evaluated: what is in functions is read later. */
+function asksFor(node: ts.Node, name: string): boolean {
+  if (ts.isFunctionLike(node) || ts.isClassLike(node)) return false
+  if (ts.isPropertyAccessExpression(node)) return asksFor(node.expression, name)
+  if (ts.isPropertyAssignment(node)) return asksFor(node.initializer, name)
+  if (ts.isIdentifier(node)) return node.text === name
+  return ts.forEachChild(node, child => asksFor(child, name) || undefined) ?? false
 }
 
 /** Names that something is assigned to after their declaration, in whatever scope. */

@@ -25,7 +25,7 @@ const LOADERS: Record<CommandName | 'internal', () => Promise<Command>> = {
   cc: async () => (await import('./commands/cc.js')).ccCommand(),
   doctor: async () => (await import('./commands/doctor.js')).doctorCommand(),
   demo: async () => (await import('./commands/demo.js')).demoCommand(),
-  completion: async () => (await import('./commands/completion.js')).completionCommand(),
+  completion: async () => (await import('./commands/completion.js')).completionCommand(wholeProgram),
   dump: async () => (await import('./commands/dump.js')).dumpCommand(),
   internal: async () => (await import('./commands/internal.js')).internalCommand(),
 }

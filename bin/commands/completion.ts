@@ -4,14 +4,15 @@ import { commandOf } from './names.js'
 /** Shells, and who writes the script for each. */
 const SHELLS = ['bash', 'zsh', 'fish'] as const
 
-/** `weir completion` */
-export function completionCommand(): Command {
+/**
+ * `weir completion`
+ * @param wholeProgram loads every command, which the command line otherwise avoids
+ */
+export function completionCommand(wholeProgram: () => Promise<Command>): Command {
   return commandOf('completion')
     .addArgument(new Argument('<shell>', 'the shell').choices(SHELLS))
     .action(async (shell: (typeof SHELLS)[number]) => {
-      // Both load every command, which the command line otherwise avoids.
       const { completionScript } = await import('./completion-scripts.js')
-      const { wholeProgram } = await import('../program.js')
       process.stdout.write(completionScript(shell, await wholeProgram()))
     })
 }

@@ -6,7 +6,7 @@ const STOP_SECONDS = 15
 /** The NIC's thread may be silent for this long. */
 const WATCHDOG_SECONDS = 30
 
-/** Of every unit. systemd-notify, which stands in for koffi, is a process of its own: NotifyAccess. */
+/** Lines of every unit. NotifyAccess: systemd-notify, which stands in for koffi, is a process of its own. */
 const SERVICE = `Type=notify
 NotifyAccess=all
 WatchdogSec=${WATCHDOG_SECONDS}

@@ -15,6 +15,7 @@ import type { Packet } from './packet.js'
 export { ERROR_CODES, type ErrorCode, WeirError } from '../errors.js'
 export type * from './packet.js'
 
+/** How a capture is read. */
 export interface CaptureOptions {
   /**
    * IP protocol number of IFA in the captured network, 0 to 255, which nothing else uses there. Default 253.

@@ -50,6 +50,7 @@ export interface Packet {
  */
 export type IcrcVerdict = 'right' | 'unused' | 'wrong' | 'absent'
 
+/** The Ethernet header of a packet, with its VLAN tag. */
 export interface EthernetHeader {
   /** `02:00:00:00:00:01` */
   source: string
@@ -60,6 +61,7 @@ export interface EthernetHeader {
   vlan: { id: number; priority: number } | null
 }
 
+/** The IPv4 or IPv6 header of a packet. */
 export interface IpHeader {
   version: 4 | 6
   source: string
@@ -73,6 +75,7 @@ export interface IpHeader {
   protocol: number
 }
 
+/** The UDP header of a packet. */
 export interface UdpHeader {
   sourcePort: number
   destinationPort: number

@@ -12,7 +12,7 @@ const FEEDS_A_TERM = 2
 const PROGRAM_MS_MAX = 5000
 
 /** What it watches. */
-export interface Watched {
+interface Watched {
   /** Rejects when the thread that handles packets does not answer. */
   isAlive(): Promise<void>
 }

@@ -35,6 +35,7 @@ export interface MessageOptions {
   messageBytesMax?: number
 }
 
+/** Options of `connectMessages`. */
 export interface MessageConnectOptions
   extends StreamMemoryOptions,
     MessageOptions,

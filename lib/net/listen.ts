@@ -21,7 +21,9 @@ interface ListenerOptions extends StreamMemoryOptions, HostChoice {
   backlog?: number
 }
 
+/** Options of `listen`. */
 export interface StreamListenOptions extends ListenerOptions, WeirStreamOptions {}
+/** Options of `listenMessages`. */
 export interface MessageListenOptions extends ListenerOptions, MessageOptions {}
 
 /** Accepts streams at one port. `for await (const stream of listener)` takes each of them. */

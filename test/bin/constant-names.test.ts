@@ -38,6 +38,29 @@ var A = class _A { $a = 1 }
   t.equal(withConstantNames('a.js', constant), constant, 'what is constant stays as it is')
 })
 
+t.test('a value that asks for its own name is refused', async t => {
+  for (const value of [
+    '((K2) => K2)(K || {})',
+    '(function (K) { return K })(K || (K2 = {}))',
+    '{ a: K }',
+    '[() => 1, K.a]',
+  ])
+    t.throws(
+      () => withConstantNames('a.js', `// lib/log.ts\nvar K = ${value}\n`),
+      { code: 'WEIR_UNSUPPORTED', message: /a\.js.*`K`/ },
+      value,
+    )
+  for (const value of [
+    '() => K',
+    'function K() { return K }',
+    'class K { a = K }',
+    '{ K: 1 }',
+    'a.K',
+    '{ a() { return K } }',
+  ])
+    t.match(withConstantNames('a.js', `// lib/log.ts\nvar K = ${value}\n`), /^const K/m, value)
+})
+
 t.test('esbuild still writes variables, with the paths of modules before them', { skip }, async t => {
   const folder = t.testdir({
     'one.js':

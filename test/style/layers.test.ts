@@ -111,6 +111,7 @@ const ROOMS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   ],
   'lib/scenario': [['model'], ['schema'], ['read'], ['result'], ['repeat.ts']],
   'lib/transfer': [
+    ['fault-points.ts'],
     ['protocol'],
     ['file'],
     ['mover'],

@@ -1,5 +1,6 @@
 /** How a file that is whole gets its name. */
 import type { Stats } from 'node:fs'
+import { stepFault } from '../fault-points.js'
 import { TransferFailure } from '../protocol/failure.js'
 import type { Folder } from './folder.js'
 
@@ -9,8 +10,10 @@ export async function giveName(
   partial: string,
   { name, overwrite }: { name: string; overwrite: boolean },
 ): Promise<void> {
+  stepFault('names file')
   if (overwrite) await folder.rename(partial, name)
   else await renameWithoutReplacing(folder, partial, name)
+  stepFault('named file')
 }
 
 /**

@@ -12,6 +12,7 @@ import { type Completion, ReceiveOpcode } from '../../qp/queues/completion-queue
 import { WorkOpcode } from '../../qp/queues/work.js'
 import { WorkStatus } from '../../qp/queues/work-status.js'
 import type { Nanos } from '../../time/nanos.js'
+import { messageFault } from '../fault-points.js'
 import {
   decodeMessage,
   encodeMessage,
@@ -74,6 +75,7 @@ export class MessageChannel {
     if (this.#backlog.length >= BACKLOG_MAX) {
       throw new WeirError('WEIR_FULL', `transfer: ${BACKLOG_MAX} messages wait to be sent already`)
     }
+    messageFault('sends', message.body)
     this.#backlog.push(encodeMessage(message))
     this.flush(now)
   }
@@ -110,7 +112,9 @@ export class MessageChannel {
     try {
       if (completion.opcode !== ReceiveOpcode.RECV) return null
       const offset = completion.id * MESSAGE_BYTES_MAX
-      return decodeMessage(this.#region!.bytes!.subarray(offset, offset + completion.byteLength))
+      const message = decodeMessage(this.#region!.bytes!.subarray(offset, offset + completion.byteLength))
+      messageFault('takes', message.body)
+      return message
     } finally {
       this.#postReceive(completion.id)
     }

@@ -1,0 +1,1 @@
+import './mutated-datagrams.test.js'

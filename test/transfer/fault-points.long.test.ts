@@ -1,0 +1,1 @@
+import './fault-points.test.js'
