@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { type Command, Option } from 'commander'
@@ -29,7 +30,9 @@ import { isWithin } from '../../lib/options/read-value.js'
 import { TRANSPORT_OPTIONS, type TransportOptions, UNTAGGED_CNPS } from '../../lib/qp/transport-options.js'
 import { configPath, readIdentityFile } from '../../lib/secure/identity-file.js'
 import { rawPrivate } from '../../lib/secure/x25519.js'
+import { isLoopback } from '../../lib/transfer/task/resolve.js'
 import { CHUNK } from '../../lib/transfer/transfer-options.js'
+import { HostAddress } from '../../lib/wire/net/address.js'
 import { INT_FORMAT, INT_HOPS } from '../../lib/wire/telemetry/int-options.js'
 import { FORMAT_NAMES, type IntFormat } from '../../lib/wire/telemetry/telemetry.js'
 import { addCongestionFlags, ccOption } from './congestion-flags.js'
@@ -52,6 +55,7 @@ interface DaemonFlags {
   peers?: string
   acceptNew?: boolean
   allowClear?: string[]
+  insecure?: boolean
   hostHop: boolean
   perf: boolean
   allowTunnel?: string[]
@@ -170,6 +174,10 @@ function withTrust(command: Command): Command {
       '--allow-clear <address...>',
       'hosts with which connections are in the clear all the same: ADDRESS, ADDRESS/BITS or any (default: none)',
     )
+    .option(
+      '--insecure',
+      'listen where other hosts reach it without any key: who does may send files and read what moves',
+    )
 }
 
 /** What decides how fast it sends; `addCongestionFlags` has the rest of the group. */
@@ -206,6 +214,7 @@ function withProcess(command: Command): Command {
 }
 
 async function runDaemon(flags: DaemonFlags, command: Command): Promise<void> {
+  checkExposure(flags)
   tuneGarbageCollection()
   const { cc, logLevel } = valuesOf([ccOption(CC_ABOUT, { default: 'auto' }), LOG_LEVEL], flags)
   const { dscpOfPriority, ...values } = valuesOf(OPTIONS, flags, command)
@@ -252,6 +261,20 @@ async function runDaemon(flags: DaemonFlags, command: Command): Promise<void> {
   // Everything is closed. If an event still keeps the process alive, it will never come.
   setTimeout(() => process.exit(), LINGER_MS).unref()
   if (daemon.failure) throw daemon.failure
+}
+
+/** Without a key only this machine may reach the daemon, unless the user says otherwise. Throws WEIR_BAD_ARGUMENT. */
+function checkExposure({ address, identity, keyFile, insecure }: DaemonFlags): void {
+  const hasKey = identity !== undefined || keyFile !== undefined
+  if (hasKey && insecure) {
+    const text = '--insecure is for daemons without a key: leave it out, or --identity and --key-file'
+    throw new WeirError('WEIR_BAD_ARGUMENT', text)
+  }
+  if (hasKey || insecure || isIP(address) === 0 || isLoopback(HostAddress.parse(address))) return
+  throw new WeirError(
+    'WEIR_BAD_ARGUMENT',
+    `--address ${address}: other hosts may reach it, and without a key whoever does may send files and read what moves. Make a key (weir key new) and give --identity, or --key-file with a common secret; on a network that you trust, --insecure`,
+  )
 }
 
 /** Returns settings of the transport by the names of a daemon's options. */

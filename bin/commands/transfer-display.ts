@@ -49,7 +49,7 @@ export function howItGoes(progress: Progress): Part[] {
     return [{ text: `connection lost; trying again now ${which}`, rank: 1, message: true }]
   const rate = goodputBps > 0 ? formatRate(Math.round(goodputBps)) : state
   const left = goodputBps > 0 ? `${Math.ceil(((totalBytes - bytes) * 8) / goodputBps)}s` : '-'
-  const { files, totalFiles, rttNs } = progress
+  const { files, totalFiles, rttNs, sealedWith } = progress
   const count = `${files.toLocaleString('en')} of ${totalFiles.toLocaleString('en')} files`
   const queue = pathHops > 0 ? formatBytes(pathQueueBytes) : '-'
   return [
@@ -61,5 +61,6 @@ export function howItGoes(progress: Progress): Part[] {
     { text: `retransmitted ${formatBytes(retransmittedBytes)}`, rank: 6 },
     ...(controller === '' ? [] : [{ text: controller, rank: 7 }]),
     ...(rttNs > 0 ? [{ text: `RTT ${formatDuration(Math.round(rttNs / 1000) * 1000)}`, rank: 8 }] : []),
+    ...(sealedWith === '' ? [] : [{ text: `sealed with ${printable(sealedWith)}`, rank: 9 }]),
   ]
 }
