@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { connectDaemon, type DaemonClient } from '../../lib/client/daemon-client.js'
 import { WeirError } from '../../lib/errors.js'
@@ -46,6 +46,8 @@ export class WeirDaemon {
     const socket = join(folder, `${name}.sock`)
     const inbox = join(folder, `${name}-inbox`)
     const args = ['daemon', '--address', address, '--socket', socket, '--inbox', inbox, '--log-level', 'warn']
+    // An older checkout does not know the option.
+    if (existsSync(join(dirname(checkout.weir), '../lib/daemon/sealing.js'))) args.push('--insecure')
     args.push('--port', String(udpPort))
     const [program, ...words] = [...within, process.execPath, checkout.weir, ...args, ...more]
     const child = spawn(program!, words, { stdio: ['ignore', 'ignore', 'inherit'] })

@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { type Command, Option } from 'commander'
@@ -30,7 +31,9 @@ import { isWithin } from '../../lib/options/read-value.js'
 import { TRANSPORT_OPTIONS, type TransportOptions, UNTAGGED_CNPS } from '../../lib/qp/transport-options.js'
 import { configPath, readIdentityFile } from '../../lib/secure/identity-file.js'
 import { rawPrivate } from '../../lib/secure/x25519.js'
+import { isLoopback } from '../../lib/transfer/task/resolve.js'
 import { CHUNK } from '../../lib/transfer/transfer-options.js'
+import { HostAddress } from '../../lib/wire/net/address.js'
 import { INT_FORMAT, INT_HOPS } from '../../lib/wire/telemetry/int-options.js'
 import { FORMAT_NAMES, type IntFormat } from '../../lib/wire/telemetry/telemetry.js'
 import { addCongestionFlags, ccOption } from './congestion-flags.js'
@@ -55,6 +58,7 @@ interface DaemonFlags {
   peers?: string
   acceptNew?: boolean
   allowClear?: string[]
+  insecure?: boolean
   hostHop: boolean
   perf: boolean
   allowTunnel?: string[]
@@ -178,6 +182,10 @@ function withTrust(command: Command): Command {
       '--allow-clear <address...>',
       'hosts with which connections are in the clear all the same: ADDRESS, ADDRESS/BITS or any (default: none)',
     )
+    .option(
+      '--insecure',
+      'listen where other hosts reach it without any key: who does may send files and read what moves',
+    )
 }
 
 /** What decides how fast it sends; `addCongestionFlags` has the rest of the group. */
@@ -256,6 +264,7 @@ async function runDaemon(_flags: DaemonFlags, command: Command): Promise<void> {
 }
 
 async function started(flags: DaemonFlags, command: Command, log: Logger): Promise<Daemon> {
+  checkExposure(flags)
   tuneGarbageCollection()
   const { cc } = valuesOf([ccOption(CC_ABOUT, { default: 'auto' })], flags, command)
   const { dscpOfPriority, ...values } = valuesOf(OPTIONS, flags, command)
@@ -286,6 +295,20 @@ async function started(flags: DaemonFlags, command: Command, log: Logger): Promi
     overlay: flags.overlay === undefined ? undefined : parseOverlay(flags.overlay),
     log,
   })
+}
+
+/** Without a key only this machine may reach the daemon, unless the user says otherwise. Throws WEIR_BAD_ARGUMENT. */
+function checkExposure({ address, identity, keyFile, insecure }: DaemonFlags): void {
+  const hasKey = identity !== undefined || keyFile !== undefined
+  if (hasKey && insecure) {
+    const text = '--insecure is for daemons without a key: leave it out, or --identity and --key-file'
+    throw new WeirError('WEIR_BAD_ARGUMENT', text)
+  }
+  if (hasKey || insecure || isIP(address) === 0 || isLoopback(HostAddress.parse(address))) return
+  throw new WeirError(
+    'WEIR_BAD_ARGUMENT',
+    `--address ${address}: other hosts may reach it, and without a key whoever does may send files and read what moves. Make a key (weir key new) and give --identity, or --key-file with a common secret; on a network that you trust, --insecure`,
+  )
 }
 
 /** Returns settings of the transport by the names of a daemon's options. */

@@ -42,6 +42,7 @@ function headText(status: StatusReply, columns: number): string {
       'io',
       `${io}, ${packetsText(status)}, controller ${congestionControl}, up to ${formatRate(lineRateBps)}`,
     ],
+    ['sealed', sealedText(status)],
     ['inbox', printable(inbox)],
     ...(allowTunnel.length === 0
       ? []
@@ -55,6 +56,13 @@ function headText(status: StatusReply, columns: number): string {
   return lines
     .map(([name, text]) => `${fold(name.padEnd(NAME_COLUMNS) + text, columns, NAME_COLUMNS)}\n`)
     .join('')
+}
+
+/** Formats how connections are sealed: `by key x25519:…; 3 connections, 1 handshake refused`. */
+function sealedText({ sealsBy, publicKey, sealedConnections, refusedHandshakes }: StatusReply): string {
+  if (sealsBy === '') return 'no: connections are in the clear'
+  const by = `by ${sealsBy}${publicKey === '' ? '' : `, this host's is ${publicKey}`}`
+  return `${by}; since the start ${sealedConnections} connections, ${refusedHandshakes} handshakes refused`
 }
 
 /** Formats the length of packets and where it comes from: `MTU 1500: packets of 1308 bytes, 1024 to others than Weir hosts`. */

@@ -55,7 +55,7 @@ export function howItGoes(progress: Progress): Part[] {
   const rate = goodputBps > 0 ? formatRate(Math.round(goodputBps)) : state
   const isOpen = totalBytes === 0 && bytes > 0
   const left = goodputBps > 0 ? `${Math.ceil(((totalBytes - bytes) * 8) / goodputBps)}s` : '-'
-  const { files, totalFiles, rttNs } = progress
+  const { files, totalFiles, rttNs, sealedWith } = progress
   const count = `${files.toLocaleString('en')} of ${totalFiles.toLocaleString('en')} files`
   const queue = pathHops > 0 ? formatBytes(pathQueueBytes) : '-'
   return [
@@ -69,5 +69,6 @@ export function howItGoes(progress: Progress): Part[] {
     { text: `retransmitted ${formatBytes(retransmittedBytes)}`, rank: 6 },
     ...(controller === '' ? [] : [{ text: controller, rank: 7 }]),
     ...(rttNs > 0 ? [{ text: `RTT ${formatDuration(Math.round(rttNs / 1000) * 1000)}`, rank: 8 }] : []),
+    ...(sealedWith === '' ? [] : [{ text: `sealed with ${printable(sealedWith)}`, rank: 9 }]),
   ]
 }

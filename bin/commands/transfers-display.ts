@@ -49,8 +49,8 @@ function stateOf({ state, retry, retries }: Progress): string {
 }
 
 /** Formats `big.iso to 10.0.0.7`. The peer is never cut; the file gets the remaining columns. */
-function fileAndPeer({ direction, name, peer }: TransferInfo, columns: number): string {
+function fileAndPeer({ direction, name, peer, progress }: TransferInfo, columns: number): string {
   const outwards = direction === 'send' || direction === 'serve'
-  const where = ` ${outwards ? 'to' : 'from'} ${printable(peer)}`
+  const where = ` ${outwards ? 'to' : 'from'} ${printable(peer)}${progress?.sealedWith ? ' (sealed)' : ''}`
   return fit(fit(printable(name) || '-', Math.max(1, columns - where.length)) + where, columns)
 }

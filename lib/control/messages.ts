@@ -213,6 +213,7 @@ export interface Progress {
   /** Files of a tree that have arrived or were there before, and all its files. 0: no tree. */
   files: number
   totalFiles: number
+  sealedWith: string
   /** Figures of a tunnel. */
   tunnel?: TunnelFigures | null
 }
@@ -264,6 +265,10 @@ export interface StatusReply {
   tunnelCount: number
   /** Targets that it dials for other hosts. */
   allowTunnel: string[]
+  sealsBy: string
+  publicKey: string
+  sealedConnections: number
+  refusedHandshakes: number
 }
 
 /** A connection of the daemon's NIC. */

@@ -159,6 +159,7 @@ function progressOf(transfer: Transfer, goodputBps: number): Loose<Progress> {
     timeouts: figures?.timeouts ?? 0,
     damagedChunks: transfer.damagedChunks,
     state: transfer.state,
+    sealedWith: session.sealedWith,
     attempts: transfer.attempts,
     retry: retry?.number ?? 0,
     retries: retry?.most ?? 0,

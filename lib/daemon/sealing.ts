@@ -39,6 +39,7 @@ export function sealVerbs(
     // Hosts that share a secret know each other by that: their keys are for one run.
     staticKey: identity === undefined ? newKeyPair() : keyPairOf(identity),
     psk: secret === undefined ? new Uint8Array(KEY_BYTES) : pskOf(secret),
+    hasSecret: secret !== undefined,
     known: identity === undefined ? null : KnownPeers.read(peers ?? configPath('known_peers')),
     acceptsNew: acceptNew,
     clear: listOf(allowClear),

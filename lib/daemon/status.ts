@@ -14,7 +14,7 @@ const TUNNELS_MAX = 100
 
 /** @param startedMs when the daemon started, ms since 1970 */
 export function statusOf(host: HostParts, startedMs: number): Loose<StatusReply> {
-  const { address, udpPort, io, inbox, share, nic, port, transfers, tunnels, allowedTargets } = host
+  const { address, udpPort, io, inbox, share, nic, port, transfers, tunnels, allowedTargets, sealed } = host
   const { rx, feedback } = nic.counters
   return {
     version: VERSION,
@@ -45,6 +45,10 @@ export function statusOf(host: HostParts, startedMs: number): Loose<StatusReply>
     tunnels: [...tunnels.live].slice(0, TUNNELS_MAX).map(tunnelInfo),
     tunnelCount: tunnels.live.size,
     allowTunnel: allowedTargets.texts,
+    sealsBy: sealed?.by ?? '',
+    publicKey: sealed?.publicKey ?? '',
+    sealedConnections: sealed?.counters.sealed ?? 0,
+    refusedHandshakes: sealed?.counters.refused ?? 0,
   }
 }
 

@@ -34,6 +34,7 @@ interface SealSettings {
   staticKey: KeyPair
   /** 32 bytes; zeros where the hosts share no secret. */
   psk: Uint8Array
+  hasSecret: boolean
   /** Null: hosts know each other by the secret alone. */
   known: KnownPeers | null
   /** Hosts that are not known get a line in the file when this host connects to them. */
@@ -55,6 +56,19 @@ export class SealedVerbs implements Verbs {
   constructor(verbs: Verbs, settings: SealSettings) {
     this.#verbs = verbs
     this.#settings = settings
+  }
+
+  /** How hosts prove who they are, in words. */
+  get by(): string {
+    const { known, hasSecret } = this.#settings
+    if (known === null) return 'secret'
+    return hasSecret ? 'key and secret' : 'key'
+  }
+
+  /** This host's key; '' where it has one for this run only. */
+  get publicKey(): string {
+    const { known, staticKey } = this.#settings
+    return known === null ? '' : keyText(staticKey.publicKey)
   }
 
   get memory(): MemoryTable {

@@ -180,6 +180,7 @@ const DEMO_VIEW = {
       state: 'sending',
       files: 0,
       totalFiles: 0,
+      sealedWith: '',
     } as Progress,
     null,
   ],
@@ -217,6 +218,7 @@ t.test('the demo in a pipe: no rate of what has ended', async t => {
     state: 'streaming',
     files: 0,
     totalFiles: 0,
+    sealedWith: '',
   }
   const view = { seconds: 2.1, transfers: [ended as Progress], ports: [], queueBytes: [] }
   demoDisplay(settings, stream as unknown as NodeJS.WriteStream).show(view)
@@ -237,6 +239,7 @@ const MOVING = {
   controller: 'cubic',
   files: 0,
   totalFiles: 0,
+  sealedWith: '',
 } as Progress
 
 t.test('a transfer: how it goes, and what it waits for when its connection is lost', async t => {

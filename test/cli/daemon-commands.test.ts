@@ -204,6 +204,10 @@ t.test('status says what packets carry, and why', async t => {
     tunnels: [],
     tunnelCount: 0,
     allowTunnel: [],
+    sealsBy: '',
+    publicKey: '',
+    sealedConnections: 0,
+    refusedHandshakes: 0,
   } as unknown as StatusReply
   const said = (more: object) => statusText({ ...status, ...more }, 200)
   t.match(said({}), 'batch, MTU 1500: packets of 1308 bytes, 1024 to others than Weir hosts, controller auto')

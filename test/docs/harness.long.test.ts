@@ -59,9 +59,9 @@ $ for i in 1 2; do \\
 <!-- example: exit 1; prints WEIR_NO_FILE -->
 ${fence('sh', 'weir run nowhere.yaml\necho not reached')}
 <!-- example: on other; prints "ready" -->
-${fence('sh', `weir daemon --address 10.0.0.2 &`)}
+${fence('sh', `weir daemon --insecure --address 10.0.0.2 &`)}
 <!-- example: background; prints ready -->
-${fence('sh', 'weir daemon --address 10.0.0.1')}
+${fence('sh', 'weir daemon --insecure --address 10.0.0.1')}
 ${fence('sh', 'weir send big.iso *.csv 10.0.0.2')}
 <!-- example: on other -->
 ${fence('sh', 'cmp .local/share/weir/inbox/big.iso ../here/big.iso')}

@@ -107,6 +107,7 @@ export class DaemonProcess extends Run {
     const inbox = join(folder, 'inbox')
     const socket = join(folder, 's')
     const where = ['--address', place.address, '--inbox', inbox, '--socket', socket]
+    if (!more.includes('--key-file') && !more.includes('--identity')) where.push('--insecure')
     super(t, ['daemon', ...where, ...more], undefined, place.within, env, weir)
     this.place = place
     this.address = place.address

@@ -51,6 +51,11 @@ export class TransferEndpoint {
     return this.seal?.trailerBytes ?? 0
   }
 
+  /** Who is at the other end of a sealed connection; '' in the clear. */
+  get sealedWith(): string {
+    return this.seal === null ? '' : this.seal.peer.name || 'shared secret'
+  }
+
   get established(): boolean {
     return this.connection?.established ?? false
   }

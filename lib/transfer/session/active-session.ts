@@ -115,6 +115,11 @@ export class ActiveSession implements ConnectionHandler, MoverHost, ExchangeEndi
     return this.mover.figures
   }
 
+  /** Who is at the other end of a sealed connection; '' in the clear. */
+  get sealedWith(): string {
+    return this.#endpoint.sealedWith
+  }
+
   get damagedChunks(): number {
     return this.mover.machine.chunks.damaged
   }

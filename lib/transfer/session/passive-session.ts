@@ -108,6 +108,11 @@ export class PassiveSession implements ConnectionHandler, PassiveMoverHost, Exch
     return this.mover.figures
   }
 
+  /** Who is at the other end of a sealed connection; '' in the clear. */
+  get sealedWith(): string {
+    return this.#endpoint.sealedWith
+  }
+
   get damagedChunks(): number {
     return this.mover.machine.chunks.damaged
   }
