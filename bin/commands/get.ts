@@ -106,7 +106,8 @@ function itemOf(group: readonly HostPath[], target: string, count: number, flags
   const tree = treeItem(group, target, flags)
   const files = group.map(source => fileItem(source, target, count))
   const [{ path }] = group as [HostPath]
-  if (group.length > 1) return { ...tree, instead: error => (isTooOld(error) ? files : null) }
+  if (group.length > 1)
+    return { ...tree, instead: error => (isTooOld(error) && !hasTreeOptions(flags) ? files : null) }
   if (isContents(path) || hasTreeOptions(flags)) return tree
   // Only the host knows what it is.
   const [file] = files as [Item]
@@ -142,12 +143,14 @@ function fileItem({ host, port, path: file }: HostPath, target: string, files: n
 function treeItem(sources: readonly HostPath[], target: string, flags: TreeFlags): Item {
   const [{ host, port, path }] = sources as [HostPath]
   const paths = sources.map(source => source.path)
+  const isDryRun = flags.dryRun === true
   const what = paths.length === 1 ? path : `${paths.length} files and folders`
   const which = whichOf(flags)
   const directory = absolutePath(target)
   return {
     file: what,
     host,
+    isDryRun,
     start: (client, options) => client.getTree(host, paths, { ...options, directory, port, ...which }),
     describe: to => `${host}:${what} → ${to}`,
   }

@@ -11,7 +11,7 @@ import { type HostPath, parseHostPath, portOption } from './host-path.js'
 import { commandOf } from './names.js'
 import { checkPipe, PIPE } from './pipe.js'
 import { type Item, isTooOld, runTransfers, withTransferOptions } from './transfer.js'
-import { hasTreeOptions, type TreeFlags, whichOf, withTreeOptions } from './tree-flags.js'
+import { hasFolderOptions, hasTreeOptions, type TreeFlags, whichOf, withTreeOptions } from './tree-flags.js'
 
 const WHERE = [
   ['HOST', 'the inbox, by their own names'],
@@ -57,10 +57,19 @@ async function runSend(args: string[], flags: TreeFlags): Promise<void> {
   const single = args.map(file => fileItem(file, args.length, where))
   const tree = treeItem(args, where, flags)
   if (args.some(isFolder)) await runTransfers([tree], flags)
-  else if (hasTreeOptions(flags)) {
+  else if (hasFolderOptions(flags)) {
     throw new WeirError('WEIR_BAD_ARGUMENT', '--exclude, --include and --links are for folders')
+  } else if (hasTreeOptions(flags) && args.length === 1) {
+    throw new WeirError(
+      'WEIR_BAD_ARGUMENT',
+      '--dry-run and --checksum are for folders, and for several files',
+    )
   } else if (args.length === 1) await runTransfers(single, flags)
-  else await runTransfers([{ ...tree, instead: error => (isTooOld(error) ? single : null) }], flags)
+  else
+    await runTransfers(
+      [{ ...tree, instead: error => (isTooOld(error) && !hasTreeOptions(flags) ? single : null) }],
+      flags,
+    )
 }
 
 /** What standard input brings. */
@@ -99,11 +108,13 @@ function treeItem(files: readonly string[], { host, port, path }: HostPath, flag
     path: absolutePath(file),
     name: isContents(file) ? '' : basename(file),
   }))
+  const isDryRun = flags.dryRun === true
   const what = files.length === 1 ? files[0]! : `${files.length} files and folders`
   const which = whichOf(flags)
   return {
     file: what,
     host,
+    isDryRun,
     start: (client, options) => client.sendTree(roots, host, { ...options, directory: path, port, ...which }),
     describe: there => `${what} → ${host}:${there}`,
   }

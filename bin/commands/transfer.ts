@@ -59,6 +59,8 @@ export interface Item {
   start(client: DaemonClient, options: TransferOptions): Promise<TransferReply>
   /** What to do in its place after such a failure; null = nothing. Default: nothing. */
   instead?(error: unknown): readonly Item[] | null
+  /** Nothing moves. */
+  isDryRun?: boolean
   /** Describes source and destination for people. */
   describe(path: string): string
 }
@@ -157,6 +159,7 @@ async function runOne(item: Item, { client, asked, isSilent, signal }: Run): Pro
 }
 
 export function summary(item: Item, done: FileReport): string {
+  if (item.isDryRun && done.tree) return wouldBe(item, done.tree)
   const { damagedChunks } = done
   const again =
     damagedChunks === 0 ? '' : `, ${damagedChunks} damaged chunk${damagedChunks === 1 ? '' : 's'} moved again`
@@ -166,6 +169,20 @@ export function summary(item: Item, done: FileReport): string {
     `${formatRate(Math.round(done.goodputBps))}, retransmitted ${formatBytes(done.retransmittedBytes)}${again}${resumed}, ` +
     `${done.digest.kind} ${done.digest.hex} at both ends${attemptsOf(done)}${controllerOf(done)}`
   )
+}
+
+/** A line a file that would move, and what all of it comes to. */
+function wouldBe(
+  { file, host }: Item,
+  { files, movedFiles, movedBytes, skipped, wouldMove }: TreeTotals,
+): string {
+  const count = (number: number) => number.toLocaleString('en')
+  const more = movedFiles - wouldMove.length
+  const lines = wouldMove.map(path => `would move ${printable(path)}`)
+  if (more > 0) lines.push(`and ${count(more)} more`)
+  const left = skipped === 0 ? '' : `, ${count(skipped)} left out`
+  const what = `${printable(file)}, ${host}: ${count(movedFiles)} of ${count(files)} files would move`
+  return [...lines, `${what}, ${formatBytes(movedBytes)}${left}. Nothing was changed`].join('\n')
 }
 
 /** As in "2,000 files, 12 of them new or changed, ". */

@@ -8,19 +8,30 @@ export interface TreeFlags extends TransferFlags {
   links?: string
   exclude?: string[]
   include?: string[]
+  dryRun?: boolean
+  checksum?: boolean
 }
 
 export function withTreeOptions(command: Command): Command {
+  const checksum = 'of folders, or several files: compare what is there by digests, not by times'
   return addValueOptions(command, [EXCLUDE, INCLUDE, LINKS])
+    .option('-c, --checksum', checksum)
+    .option('-n, --dry-run', 'of folders, or several files: say what would move, and change nothing')
 }
 
-export function hasTreeOptions({ links, exclude, include }: TreeFlags): boolean {
+/** Options that mean something for what is in a folder. */
+export function hasFolderOptions({ links, exclude, include }: TreeFlags): boolean {
   return (links ?? exclude ?? include) !== undefined
+}
+
+/** Options that mean something where several files move together. */
+export function hasTreeOptions(flags: TreeFlags): boolean {
+  return hasFolderOptions(flags) || (flags.dryRun ?? flags.checksum) === true
 }
 
 /** Which things of the folders move, in the form of the daemon's request. */
 export function whichOf(flags: TreeFlags) {
   const { links } = valuesOf([LINKS], flags)
-  const { exclude = [], include = [] } = flags
-  return { skipLinks: links === 'skip', exclude, include }
+  const { exclude = [], include = [], dryRun = false, checksum = false } = flags
+  return { skipLinks: links === 'skip', exclude, include, dryRun, checksum }
 }

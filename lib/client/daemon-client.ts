@@ -91,6 +91,10 @@ interface SendTreeOptions extends Omit<SendFileOptions, 'name' | 'nameInFolder'>
    */
   exclude?: string[]
   include?: string[]
+  /** Compares files by their digests and not by times. Default false. */
+  checksum?: boolean
+  /** Moves nothing and changes nothing: `tree` of the reply says what would move. Default false. */
+  dryRun?: boolean
 }
 
 /** Options of `get`. */

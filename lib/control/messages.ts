@@ -39,6 +39,10 @@ interface SendTreeRequest {
   /** Globs. */
   exclude: string[]
   include: string[]
+  /** Nothing moves. */
+  dryRun: boolean
+  /** Files are compared by digests. */
+  checksum: boolean
 }
 
 /** Asks the daemon to get a file of another host. */
@@ -357,6 +361,10 @@ export interface TreeTotals {
   links: number
   /** What was left out: sockets, pipes, devices, and links that lead out. */
   skipped: number
+  /** Bytes of those movedFiles. */
+  movedBytes: number
+  /** Paths of files that a dry run would move, the first of them if they are many. */
+  wouldMove: string[]
 }
 
 /** The result of a flow from memory. */
@@ -464,7 +472,13 @@ const FILE = 'control.proto'
 const PATHS = ['path', 'paths', 'directory', 'name', 'nameInFolder', 'pipe']
 const WITH_PATHS = ['SendRequest', 'SendTreeRequest', 'GetRequest', 'GetTreeRequest', 'TreeRoot']
 const REQUEST_NAMES = WITH_PATHS.flatMap(type => PATHS.map(field => `${type}.${field}`))
-const RESPONSE_NAMES = ['TransferReply.path', 'TransferInfo.name', 'StatusReply.inbox', 'StatusReply.share']
+const RESPONSE_NAMES = [
+  'TransferReply.path',
+  'TreeCounts.wouldMove',
+  'TransferInfo.name',
+  'StatusReply.inbox',
+  'StatusReply.share',
+]
 export const requests = new MessageCodec<ControlRequest>(
   messageType(FILE, 'weir.control.Request'),
   CONTROL_MESSAGE_BYTES_MAX,

@@ -1,10 +1,12 @@
 /** Trees that one real host gets of another: what arrives is equal, and nothing else of the host can be had. */
 import {
   chmodSync,
+  existsSync,
   mkdirSync,
   readdirSync,
   renameSync,
   rmSync,
+  statSync,
   symlinkSync,
   utimesSync,
   writeFileSync,
@@ -50,6 +52,39 @@ t.test('a tree arrives equal, and does not move again', async t => {
   await get(['.'], { directory: all, digest: 'sha256' })
   t.same(linesOf(all), linesOf(share))
 })
+
+t.test('a dry run says what would move, and changes nothing', async t => {
+  const { share, to, get } = await twoHosts(t)
+  fill(share, 'd/a', 'd/b')
+  const there = join(to, 'new')
+  t.match(await get(['d', 'd/a'], { directory: there, dryRun: true }), {
+    tree: { files: 3, movedFiles: 3, wouldMove: ['d/a', 'd/b', 'a'] },
+  })
+  t.notOk(existsSync(there))
+  await get(['d'], { directory: there })
+  t.match(await get(['d'], { directory: there, dryRun: true }), {
+    bytes: 0,
+    tree: { files: 2, movedFiles: 0 },
+  })
+})
+
+t.test(
+  'by digests: what has other times stays, and what has the same time and other contents moves',
+  async t => {
+    const { share, to, get } = await twoHosts(t)
+    fill(share, 'd/a', 'd/b')
+    await get(['d'])
+    utimesSync(join(to, 'd', 'a'), 1e9, 1e9)
+    const { mtime } = statSync(join(share, 'd', 'b'))
+    writeFileSync(join(to, 'd', 'b'), 'this is d/B')
+    utimesSync(join(to, 'd', 'b'), mtime, mtime)
+    t.match(await get(['d'], { dryRun: true, overwrite: true }), { tree: { wouldMove: ['d/a'] } })
+    const by = { checksum: true, overwrite: true }
+    t.match(await get(['d'], { ...by, dryRun: true }), { tree: { wouldMove: ['d/b'] } })
+    t.match(await get(['d'], by), { tree: { movedFiles: 1 } })
+    t.same(linesOf(join(to, 'd')), linesOf(join(share, 'd')))
+  },
+)
 
 t.test('several paths and globs', async t => {
   const { share, to, get } = await twoHosts(t)

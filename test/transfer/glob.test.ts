@@ -1,5 +1,6 @@
 /** Globs of other hosts match as those of a shell, and cost bounded time whatever they are. */
 import t from 'tap'
+import { checkFilters } from '../../lib/transfer/file/check-filters.js'
 import { nameMatcher, pathMatcher, shellMatcher } from '../../lib/transfer/protocol/glob.js'
 import { TreeList } from '../../lib/transfer/protocol/tree-list.js'
 import { checkAsked } from '../../lib/transfer/protocol/wishes.js'
@@ -91,5 +92,45 @@ t.test('names that were not asked for are refused, hidden ones by a glob too', a
     const check = () => checkAsked([wish], listOf(name))
     if (ok) t.doesNotThrow(check, `${wish}: ${name}`)
     else t.throws(check, { code: 'WEIR_PROTOCOL' }, `${wish}: ${name}`)
+  }
+})
+
+t.test('what a server lists although the globs leave it out is refused', async t => {
+  const listOf = (...paths: string[]) => {
+    const list = new TreeList()
+    const numbers = new Map([['', 0]])
+    for (const path of paths) {
+      const slash = path.lastIndexOf('/', path.length - 2)
+      const isFolder = path.endsWith('/')
+      const name = path.slice(slash + 1, isFolder ? -1 : undefined)
+      const parent = numbers.get(path.slice(0, slash + 1))!
+      const rest = { mode: 0o644, mtimeMs: 0, allocatedBytes: 0, target: '', sameAs: 0, size: 0 }
+      numbers.set(path, list.add({ kind: isFolder ? 'FOLDER' : 'FILE', name, parent, ...rest }))
+    }
+    return list
+  }
+  const cases: [paths: string[], exclude: string[], include: string[], listed: string[], ok: boolean][] = [
+    [['d'], ['*.tmp'], [], ['d/', 'd/a', 'd/e/', 'd/e/b'], true],
+    [['d'], ['*.tmp'], [], ['d/', 'd/e/', 'd/e/b.tmp'], false],
+    [['d'], ['*.tmp'], ['b.tmp'], ['d/', 'd/b.tmp'], true],
+    // Paths begin below a folder that was named.
+    [['d'], ['d'], [], ['d/', 'd/a'], true],
+    [['d'], ['/e/'], [], ['d/', 'd/e/'], false],
+    [['d/'], ['/e/'], [], ['e/'], false],
+    [['d/'], ['/e/'], [], ['f/', 'f/e/'], true],
+    [['a.tmp'], ['*.tmp'], [], ['a.tmp'], false],
+    [['d'], [], ['*.c'], ['d/', 'd/e/', 'd/a.c'], true],
+    [['d'], [], ['*.c'], ['d/', 'd/a.h'], false],
+    [['d', 'e/'], ['*.tmp'], [], ['d/', 'x.tmp'], false],
+    [['d'], [], [], ['d/', 'd/x.tmp'], true],
+  ]
+  for (const [paths, exclude, include, listed, ok] of cases) {
+    const what = `${paths} without ${exclude} with ${include}: ${listed}`
+    const check = checkFilters(
+      { paths, exclude, include, skipLinks: false, checksum: null },
+      listOf(...listed),
+    )
+    if (ok) await t.resolves(check, what)
+    else await t.rejects(check, { code: 'WEIR_PROTOCOL' }, what)
   }
 })

@@ -5,6 +5,7 @@ import {
   lutimesSync,
   mkdirSync,
   readdirSync,
+  readFileSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -53,6 +54,58 @@ t.test('a tree arrives equal, and does not move again', async t => {
   t.match(contents, { path: 'other/place', tree: { movedFiles: files } })
   t.same(linesOf(join(inbox, 'other/place')), linesOf(from))
 })
+
+t.test('a dry run says what would move, and changes nothing', async t => {
+  const { from, inbox, send } = await twoHosts(t)
+  const files = makeOddTree(from)
+  const would = await send({ dryRun: true })
+  t.match(would, { bytes: 0, resumedBytes: 0, path: '', tree: { files, movedFiles: files, links: 5 } })
+  t.equal(would.tree!.wouldMove.length, files)
+  t.same(readdirSync(inbox), [], 'nothing is there')
+  const { tree } = await send()
+  t.equal(would.tree!.movedBytes, tree!.movedBytes)
+  t.same(tree!.wouldMove, [])
+  t.match(await send({ dryRun: true }), { tree: { files, movedFiles: 0, movedBytes: 0, wouldMove: [] } })
+
+  mkdirSync(join(from, 'sub'), { recursive: true })
+  writeFileSync(join(from, 'sub', 'new'), 'new')
+  t.match(await send({ dryRun: true }), {
+    tree: { movedFiles: 1, movedBytes: 3, wouldMove: ['tree/sub/new'] },
+  })
+  await send()
+  writeFileSync(join(from, 'sub', 'new'), 'newer')
+  await t.rejects(send({ dryRun: true }), { code: 'WEIR_FILE_EXISTS' })
+  t.match(await send({ dryRun: true, overwrite: true }), { tree: { wouldMove: ['tree/sub/new'] } })
+  t.equal(readFileSync(join(inbox, 'tree/sub/new'), 'utf8'), 'new')
+})
+
+t.test(
+  'by digests: what has other times stays, and what has the same time and other contents moves',
+  async t => {
+    const { from, inbox, send } = await twoHosts(t)
+    const [a, b] = ['a', 'b'].map(name => join(from, name)) as [string, string]
+    writeFileSync(a, 'a'.repeat(400_000))
+    writeFileSync(b, 'b'.repeat(400_000))
+    await send()
+    const time = statSync(b).mtime
+    writeFileSync(b, 'B'.repeat(400_000))
+    utimesSync(b, time, time)
+    utimesSync(a, 1e9, 1e9)
+    chmodSync(a, 0o600)
+    t.match(await send({ overwrite: true, dryRun: true }), { tree: { wouldMove: ['tree/a'] } })
+    for (const digest of ['xxh64', 'sha256']) {
+      const by = { checksum: true, digest, dryRun: true }
+      await t.rejects(send(by), { code: 'WEIR_FILE_EXISTS', message: /tree\/b/ })
+      t.match(await send({ ...by, overwrite: true }), { tree: { wouldMove: ['tree/b'] } })
+    }
+    const there = join(inbox, 'tree', 'a')
+    t.not(statSync(there).mtimeMs, 1e12, 'a dry run touches nothing')
+    t.match(await send({ checksum: true, overwrite: true }), { tree: { movedFiles: 1 } })
+    t.equal(readFileSync(join(inbox, 'tree', 'b'), 'utf8'), 'B'.repeat(400_000))
+    t.match(statSync(there), { mtimeMs: 1e12, mode: 0o100600 }, 'mode and time alone')
+    t.match(await send({ checksum: true }), { tree: { movedFiles: 0 } })
+  },
+)
 
 t.test('long files between many short ones of the same chunks', async t => {
   const { from, inbox, send } = await twoHosts(t)

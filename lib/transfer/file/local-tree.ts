@@ -6,11 +6,12 @@ import { bytesOf, fsPath, showBytes, textOf } from '../../byte-text.js'
 import { WeirError } from '../../errors.js'
 import { whyNotRead } from '../../file-reason.js'
 import { open, stat } from '../../fs-by-text.js'
-import type { TreeEntry } from '../protocol/messages.js'
+import type { DigestKind, TreeEntry } from '../protocol/messages.js'
 import { isPartialName } from '../protocol/names.js'
 import { leadsOut, TreeList } from '../protocol/tree-list.js'
 import { forEachAtOnce } from './at-once.js'
 import { Breather } from './breather.js'
+import { addDigests } from './file-digest.js'
 import { allocatedBytesOf } from './file-source.js'
 import { Folder } from './folder.js'
 
@@ -31,6 +32,8 @@ interface WalkOptions {
   shown(path: string): string
   /** Leaves symbolic links out that lead out of the tree. Without it they are an error. */
   skipsLinks: boolean
+  /** Files are listed with digests of that kind; null: without. */
+  checksum: DigestKind | null
   /** Whether a file that was named, or a path below a folder that was named, is listed. Of a folder that is not, nothing is. */
   admits(path: string, isFolder: boolean): boolean
 }
@@ -50,6 +53,7 @@ const FOR_ITS_USER: WalkOptions = {
   checkReal: null,
   shown: path => path,
   skipsLinks: false,
+  checksum: null,
   admits: () => true,
 }
 
@@ -69,6 +73,8 @@ export class LocalTree {
   static async walk(roots: readonly TreeRoot[], options: Partial<WalkOptions> = {}): Promise<LocalTree> {
     const tree = new LocalTree({ ...FOR_ITS_USER, ...options })
     for (const root of roots) await tree.#addRoot(root)
+    const { checksum = null } = options
+    if (checksum !== null) await addDigests(tree, checksum, () => tree.#checkGoesOn())
     tree.list.close()
     tree.#inodes.clear()
     return tree

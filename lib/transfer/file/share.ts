@@ -59,7 +59,7 @@ export class Share implements SharedFiles {
     }
   }
 
-  async list({ paths, exclude, include, skipLinks }: Wishes, signal: Signal): Promise<ListedTree> {
+  async list({ paths, exclude, include, skipLinks, checksum }: Wishes, signal: Signal): Promise<ListedTree> {
     try {
       const chosen = foreignPathFilter(exclude, include)
       const admits = (path: string, isFolder: boolean) =>
@@ -69,7 +69,8 @@ export class Share implements SharedFiles {
       for (const path of paths) for (const root of await this.#rootsOf(path, globs)) roots.push(root)
       const shown = (path: string) => `"${relative(this.folder, path)}"`
       const checkReal = (path: string) => this.#check(path, relative(this.folder, path))
-      return await LocalTree.walk(roots, { skipsLinks: skipLinks, admits, signal, shown, checkReal })
+      const options = { skipsLinks: skipLinks, admits, signal, shown, checkReal, checksum }
+      return await LocalTree.walk(roots, options)
     } catch (error) {
       throw refusalOfTree(error)
     }

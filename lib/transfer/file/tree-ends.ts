@@ -1,9 +1,11 @@
 /** What of a tree is made when all its files are there: links, and modes and times of folders. */
+import { constants } from 'node:fs'
 import { TransferFailure } from '../protocol/failure.js'
 import type { TreeEntry } from '../protocol/messages.js'
 import { partialName } from '../protocol/names.js'
 import type { TreeList } from '../protocol/tree-list.js'
 import { forEachAtOnce } from './at-once.js'
+import { fileTime } from './file-time.js'
 import type { Folder } from './folder.js'
 import { giveName } from './give-name.js'
 import type { OpenFolders } from './open-folders.js'
@@ -20,6 +22,30 @@ export async function makeLinks(list: TreeList, folders: OpenFolders, overwrite:
       .catch(error => {
         throw TransferFailure.from(error, `cannot make the link ${entry.name}`)
       })
+  })
+}
+
+/** Sets modes and times of files whose contents were there. */
+export async function touchFiles(
+  list: TreeList,
+  folders: OpenFolders,
+  numbers: readonly number[],
+): Promise<void> {
+  await forEachAtOnce(numbers, async number => {
+    const { name, parent, mode, mtimeMs } = list.of(number)
+    try {
+      await folders.use(parent, async folder => {
+        const handle = await folder.openFile(name, constants.O_RDONLY | constants.O_NONBLOCK)
+        try {
+          await handle.chmod(mode & 0o777)
+          await handle.utimes(new Date(), fileTime(mtimeMs))
+        } finally {
+          await handle.close()
+        }
+      })
+    } catch (error) {
+      throw TransferFailure.from(error, `cannot set mode and time of ${list.pathOf(number)}`)
+    }
   })
 }
 

@@ -13,7 +13,7 @@ import type { FileSink } from './file.js'
 import { Haste } from './haste.js'
 import type { OpenFolders } from './open-folders.js'
 import { writeShortFile } from './short-file.js'
-import { makeLinks, settleFolders } from './tree-ends.js'
+import { makeLinks, settleFolders, touchFiles } from './tree-ends.js'
 
 interface TreeSinkConfig {
   folders: OpenFolders
@@ -25,6 +25,8 @@ interface TreeSinkConfig {
   /** What users read when all is there. */
   deliveredPath: string
   overwrite: boolean
+  /** Files that are there, and get mode and time alone. */
+  toTouch: readonly number[]
 }
 
 /** A file of which parts come. */
@@ -88,6 +90,7 @@ export class TreeSink implements FileSink {
     const empty = layout.order.filter(number => layout.list.of(number).size === 0)
     await forEachAtOnce(empty, number => this.#writeShort(number, new Uint8Array()))
     await makeLinks(layout.list, folders, overwrite)
+    await touchFiles(layout.list, folders, this.#config.toTouch)
     await settleFolders(layout.list, folders)
     await this.#close()
     return deliveredPath

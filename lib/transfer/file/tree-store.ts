@@ -2,15 +2,17 @@
  * Where a tree goes. `choose` compares what is there with the list and says which files are wanted; `open` makes the sink for
  * their contents, one behind the other. A file with the same size and time is not wanted.
  */
-import type { Stats } from 'node:fs'
+import { constants, type Stats } from 'node:fs'
 import { join } from 'node:path'
+import { sameDigest } from '../protocol/digest.js'
 import { TransferFailure } from '../protocol/failure.js'
-import type { Offer, TreeEntry } from '../protocol/messages.js'
+import type { DigestKind, Offer, TreeEntry } from '../protocol/messages.js'
 import { checkNotList, partialName } from '../protocol/names.js'
 import { TreeLayout, WantedFiles } from '../protocol/tree-layout.js'
 import type { TreeList } from '../protocol/tree-list.js'
 import { forEachAtOnce } from './at-once.js'
 import type { FileSink, FileStore } from './file.js'
+import { digestOf, kindOfDigest } from './file-digest.js'
 import type { Folder } from './folder.js'
 import { OpenFolders } from './open-folders.js'
 import type { TreePlace } from './tree-place.js'
@@ -30,8 +32,13 @@ export class TreeStore implements FileStore {
   #inTheWay = ''
   #inTheWayCount = 0
   #partBytes = 0
+  /** Files that are there, but for their modes or times. */
+  readonly #toTouch: number[] = []
+  readonly #check: () => void
 
-  constructor(place: TreePlace, list: TreeList, overwrite: boolean) {
+  /** @param check throws when nobody needs the answer any more */
+  constructor(place: TreePlace, list: TreeList, overwrite: boolean, check = () => {}) {
+    this.#check = check
     this.#place = place
     this.#list = list
     this.#overwrite = overwrite
@@ -80,6 +87,7 @@ export class TreeStore implements FileStore {
         shownPath,
         deliveredPath,
         overwrite: this.#overwrite,
+        toTouch: this.#toTouch,
       }
       return await TreeSink.open(config)
     } catch (error) {
@@ -137,7 +145,7 @@ export class TreeStore implements FileStore {
 
   async #lookAtFile(folders: OpenFolders, number: number, there: Stats | null): Promise<void> {
     const entry = this.#list.of(number)
-    if (there !== null && isUnchanged(there, entry)) {
+    if (there !== null && (await this.#isUnchanged(folders, number, there))) {
       // A daemon that was killed as it gave the file its name may have left the temporary one beside it.
       if (there.nlink > 1) await removeSecondName(folders, entry, there)
       return
@@ -145,6 +153,31 @@ export class TreeStore implements FileStore {
     if (there !== null) this.#noteInTheWay(number)
     this.wanted.add(number)
     if (entry.size > PART_BYTES_LEAST) await this.#lookForPart(folders, number)
+  }
+
+  /** By the digest where the list has one, else by the time. */
+  async #isUnchanged(folders: OpenFolders, number: number, there: Stats): Promise<boolean> {
+    const entry = this.#list.of(number)
+    const { digest, size } = entry
+    if (digest === undefined || digest.length === 0) return isUnchanged(there, entry)
+    if (!there.isFile() || there.size !== size) return false
+    const kind = kindOfDigest(digest)
+    if (kind === null) throw new TransferFailure('PROTOCOL', `a digest of ${digest.length} bytes`)
+    const own = await folders.use(entry.parent, folder => this.#digestIn(folder, entry, kind))
+    if (own === null || !sameDigest(own, digest)) return false
+    if (this.#overwrite && !hasModeAndTime(there, entry)) this.#toTouch.push(number)
+    return true
+  }
+
+  /** Null if it has another size by now. */
+  async #digestIn(folder: Folder, { name, size }: TreeEntry, kind: DigestKind): Promise<Uint8Array | null> {
+    const handle = await folder.openFile(name, constants.O_RDONLY | constants.O_NONBLOCK)
+    try {
+      const stat = await handle.stat()
+      return stat.isFile() && stat.size === size ? await digestOf(handle, size, kind, this.#check) : null
+    } finally {
+      await handle.close()
+    }
   }
 
   /** The file of which most is there goes first: its part need not move. */
@@ -191,6 +224,10 @@ export class TreeStore implements FileStore {
 /** Times may be kept to the microsecond by one file system and to the nanosecond by another. */
 function isUnchanged(there: Stats, { size, mtimeMs }: TreeEntry): boolean {
   return there.isFile() && there.size === size && Math.abs(there.mtimeMs - mtimeMs) < 1
+}
+
+function hasModeAndTime(there: Stats, entry: TreeEntry): boolean {
+  return isUnchanged(there, entry) && (there.mode & 0o777) === (entry.mode & 0o777)
 }
 
 async function removeSecondName(folders: OpenFolders, entry: TreeEntry, there: Stats): Promise<void> {

@@ -2,11 +2,15 @@
  * A mover reads or writes the file of one session, and moves its chunks through the session's endpoint. It has the machine of
  * the protocol. There are four for files: send-mover.ts, get-mover.ts, receive-mover.ts, serve-mover.ts. Those for trees have one of them.
  */
+import { bytesOf } from '../../byte-text.js'
 import type { Completion } from '../../qp/queues/completion-queue.js'
 import type { Nanos } from '../../time/nanos.js'
 import type { TransferMachine } from '../protocol/machine.js'
 import type { DigestKind, SenderFigures, TransferMessage } from '../protocol/messages.js'
-import type { TreeList } from '../protocol/tree-list.js'
+import type { TreeLayout } from '../protocol/tree-layout.js'
+
+/** Bytes of all paths that a dry run lists: they fit an answer to the user. */
+const SHOWN_BYTES_MAX = 32_768
 
 export interface Mover {
   readonly machine: TransferMachine
@@ -66,12 +70,31 @@ interface TreeCounts {
   links: number
   /** What was left out: sockets, pipes, devices, and links where the user has said so. */
   skipped: number
+  /** Bytes of the files that move. */
+  movedBytes: number
+  /** Paths of the first files that would move, where that was the question. */
+  wouldMove: string[]
 }
 
-export function countsOf(list: TreeList, movedFiles: number, skipped: number): TreeCounts {
+export function countsOf({ list, order, bytes: movedBytes }: TreeLayout, skipped: number): TreeCounts {
   const { files, entries } = list
   const folders = entries.filter(({ kind }) => kind === 'FOLDER').length
-  return { files, movedFiles, folders, links: entries.length - files - folders, skipped }
+  const links = entries.length - files - folders
+  return { files, movedFiles: order.length, folders, links, skipped, movedBytes, wouldMove: [] }
+}
+
+/** What a transfer would move that has ended before it moves anything. */
+export function wouldDeliver(layout: TreeLayout, skipped: number, digestKind: DigestKind): DeliveredFile {
+  const wouldMove: string[] = []
+  let room = SHOWN_BYTES_MAX
+  for (const number of layout.order) {
+    const path = layout.list.pathOf(number)
+    room -= bytesOf(path).length
+    if (room < 0) break
+    wouldMove.push(path)
+  }
+  const tree = { ...countsOf(layout, skipped), wouldMove }
+  return { path: '', bytes: 0, digestKind, digest: new Uint8Array(), tree }
 }
 
 /** A mover of the end that another host has asked. */

@@ -1,8 +1,10 @@
 /** A tree on its way in, at the end that asked for it: says what it wishes, takes the list, says which files it wants, and gets their contents as one file. */
 import type { Completion } from '../../qp/queues/completion-queue.js'
 import type { Nanos } from '../../time/nanos.js'
+import { checkFilters } from '../file/check-filters.js'
 import type { TreePlace } from '../file/tree-place.js'
 import { TreeStore } from '../file/tree-store.js'
+import { TransferFailure } from '../protocol/failure.js'
 import type { TransferMachine } from '../protocol/machine.js'
 import type { DigestKind, SenderFigures, TransferMessage, Wish } from '../protocol/messages.js'
 import { TreeLayout } from '../protocol/tree-layout.js'
@@ -10,7 +12,7 @@ import { TreeChooserMachine } from '../protocol/tree-machines.js'
 import { checkAsked, type Wishes, wishMessages } from '../protocol/wishes.js'
 import type { TransferEndpoint } from './endpoint.js'
 import { GetMover } from './get-mover.js'
-import { type ActiveMover, countsOf, type DeliveredFile, type MoverHost } from './mover.js'
+import { type ActiveMover, countsOf, type DeliveredFile, type MoverHost, wouldDeliver } from './mover.js'
 import { sayWanted } from './wanted-messages.js'
 
 export interface TreeGetMoverConfig {
@@ -23,6 +25,8 @@ export interface TreeGetMoverConfig {
   name: string
   digestKind: DigestKind
   overwrite: boolean
+  /** Ends when it is known what would move. */
+  dryRun?: boolean
   /** As of GetMoverConfig. */
   chunkBytes: number
   slots: number
@@ -60,7 +64,7 @@ export class TreeGetMover implements ActiveMover {
   }
 
   get begun(): boolean {
-    return this.#body?.begun ?? false
+    return this.#body?.begun ?? this.#layout !== null
   }
 
   get resumedBytes(): number {
@@ -116,9 +120,10 @@ export class TreeGetMover implements ActiveMover {
   }
 
   delivered(): DeliveredFile {
-    const { list, skipped } = this.#chooser
-    const tree = countsOf(list, this.#layout!.order.length, skipped)
-    return { ...this.#body!.delivered(), bytes: this.sizeBytes, tree }
+    const { skipped } = this.#chooser
+    if (!this.#body) return wouldDeliver(this.#layout!, skipped, this.#config.digestKind)
+    const tree = countsOf(this.#layout!, skipped)
+    return { ...this.#body.delivered(), bytes: this.sizeBytes, tree }
   }
 
   async close(): Promise<void> {
@@ -138,14 +143,25 @@ export class TreeGetMover implements ActiveMover {
     return this.sizeBytes - this.#layout!.bytes
   }
 
+  #checkGoesOn(): void {
+    if (this.#host.hasEnded) throw new TransferFailure('CANCELLED', 'cancelled while files were compared')
+  }
+
   async #choose(): Promise<void> {
-    const { place, wishes, overwrite, peer, digestKind, chunkBytes, slots } = this.#config
+    const { place, wishes, overwrite, dryRun = false, peer, digestKind, chunkBytes, slots } = this.#config
     const { list } = this.#chooser
     checkAsked(wishes.paths, list)
-    const store = new TreeStore(place, list, overwrite)
+    await checkFilters(wishes, list)
+    const store = new TreeStore(place, list, overwrite, () => this.#checkGoesOn())
     await store.choose()
     if (this.#chooser.ended || this.#host.hasEnded) return
     this.#layout = new TreeLayout(list, store.wanted)
+    if (dryRun) {
+      this.#chooser.onAnswered()
+      // The other end learns nothing by it. The connection ends when it has come.
+      this.#host.finish({ body: 'ping', ping: {} })
+      return
+    }
     const how = { peer, digestKind, overwrite, chunkBytes, slots }
     const config = { ...how, store, path: '', name: '' }
     const body = new GetMover(config, this.#endpoint, this.#host)

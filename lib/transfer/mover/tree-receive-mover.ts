@@ -3,6 +3,7 @@ import type { Completion } from '../../qp/queues/completion-queue.js'
 import type { Nanos } from '../../time/nanos.js'
 import type { TreeFolders } from '../file/tree-place.js'
 import { TreeStore } from '../file/tree-store.js'
+import { TransferFailure } from '../protocol/failure.js'
 import type { TransferMachine } from '../protocol/machine.js'
 import type { SenderFigures, TransferMessage } from '../protocol/messages.js'
 import { TreeLayout } from '../protocol/tree-layout.js'
@@ -97,12 +98,18 @@ export class TreeReceiveMover implements PassiveMover {
     if (message.body !== 'ping' && !this.machine.ended) this.#host.onProgress(now)
   }
 
+  #checkGoesOn(): void {
+    if (this.#host.hasEnded) throw new TransferFailure('CANCELLED', 'cancelled while files were compared')
+  }
+
   async #choose(): Promise<void> {
     const { trees, chunkBytes, slots } = this.#config
     const { directory, overwrite, transfer } = this.#chooser.tree!
     await this.#host.admit(transfer)
     if (this.#chooser.ended) return
-    const store = new TreeStore(trees.treePlace(directory), this.#chooser.list, overwrite)
+    const store = new TreeStore(trees.treePlace(directory), this.#chooser.list, overwrite, () =>
+      this.#checkGoesOn(),
+    )
     await store.choose()
     if (this.#chooser.ended || this.#host.hasEnded) return
     this.#layout = new TreeLayout(this.#chooser.list, store.wanted)

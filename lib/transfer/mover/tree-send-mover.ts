@@ -5,12 +5,17 @@ import type { LocalTree } from '../file/local-tree.js'
 import { TreeSource } from '../file/tree-source.js'
 import type { Digest } from '../protocol/digest.js'
 import type { TransferMachine } from '../protocol/machine.js'
-import { type SenderFigures, TRANSFER_VERSION, type TransferMessage } from '../protocol/messages.js'
+import {
+  CHECKSUM_VERSION,
+  type SenderFigures,
+  TRANSFER_VERSION,
+  type TransferMessage,
+} from '../protocol/messages.js'
 import { TreeLayout } from '../protocol/tree-layout.js'
 import { TreeTellerMachine } from '../protocol/tree-machines.js'
 import type { TransferEndpoint } from './endpoint.js'
 import { EntryMessages } from './entry-messages.js'
-import { type ActiveMover, countsOf, type DeliveredFile, type MoverHost } from './mover.js'
+import { type ActiveMover, countsOf, type DeliveredFile, type MoverHost, wouldDeliver } from './mover.js'
 import { SendMover } from './send-mover.js'
 
 export interface TreeSendMoverConfig {
@@ -22,6 +27,8 @@ export interface TreeSendMoverConfig {
   name: string
   directory: string
   overwrite: boolean
+  /** Ends when it is known what would move. */
+  dryRun?: boolean
   /** As of SendMoverConfig. */
   transfer?: Uint8Array
 }
@@ -58,7 +65,7 @@ export class TreeSendMover implements ActiveMover {
   }
 
   get begun(): boolean {
-    return this.#body?.begun ?? false
+    return this.#body?.begun ?? this.#layout !== null
   }
 
   get resumedBytes(): number {
@@ -86,7 +93,9 @@ export class TreeSendMover implements ActiveMover {
 
   greet(now: Nanos): void {
     const { directory, overwrite, transfer = new Uint8Array() } = this.#config
-    const tree = { version: TRANSFER_VERSION, directory, overwrite, transfer }
+    const hasDigests = this.#config.tree.list.entries.some(entry => entry.digest !== undefined)
+    const version = hasDigests ? CHECKSUM_VERSION : TRANSFER_VERSION
+    const tree = { version, directory, overwrite, transfer }
     this.#endpoint.channel.send(now, { body: 'tree', tree })
     this.#teller.onBegun()
     this.#sayEntries(now)
@@ -111,9 +120,10 @@ export class TreeSendMover implements ActiveMover {
   }
 
   delivered(): DeliveredFile {
-    const { list, skipped } = this.#config.tree
-    const tree = countsOf(list, this.#layout!.order.length, skipped)
-    return { ...this.#body!.delivered(), bytes: this.sizeBytes, tree }
+    const { tree: listed, digest } = this.#config
+    if (!this.#body) return wouldDeliver(this.#layout!, listed.skipped, digest.kind)
+    const tree = countsOf(this.#layout!, listed.skipped)
+    return { ...this.#body.delivered(), bytes: this.sizeBytes, tree }
   }
 
   async close(): Promise<void> {
@@ -136,8 +146,12 @@ export class TreeSendMover implements ActiveMover {
   }
 
   #begin(now: Nanos): void {
-    const { tree, digest, peer, overwrite } = this.#config
+    const { tree, digest, peer, overwrite, dryRun = false } = this.#config
     this.#layout = new TreeLayout(tree.list, this.#teller.wanted!)
+    if (dryRun) {
+      this.#teller.onAnswered()
+      return
+    }
     this.#source = new TreeSource(this.#layout, tree)
     const config = { source: this.#source, digest, peer, name: '', directory: '', overwrite }
     this.#body = new SendMover(config, this.#endpoint, this.#host)

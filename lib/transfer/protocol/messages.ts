@@ -14,6 +14,8 @@ export const FETCH_PRIVATE_DATA = Uint8Array.of(0x46)
 export const TRANSFER_VERSION = 1
 /** Version of an offer with an open end, which a peer that knows no such files refuses by its version. */
 export const OPEN_END_VERSION = 2
+/** Version of a tree whose files have digests, and of a wish for one: a peer that would not compare them refuses by its version. */
+export const CHECKSUM_VERSION = 2
 /** Longest message, and size of the receives posted for them. */
 export const MESSAGE_BYTES_MAX = 4096
 
@@ -159,6 +161,8 @@ export interface TreeEntry {
   target: string
   /** Number of the file that a hard link is another name of. */
   sameAs: number
+  /** Digest of the file, by which it is compared in place of its time; its length says the kind. Empty or absent: there is none. */
+  digest?: Uint8Array
 }
 
 /** Things of the share that a getter wants; lists go on over several messages. */
@@ -170,6 +174,8 @@ export interface Wish {
   exclude: string[]
   include: string[]
   skipLinks: boolean
+  /** Files are listed with digests of that kind; DIGEST_UNSPECIFIED: without. */
+  checksum: DigestKind | 'DIGEST_UNSPECIFIED'
   /** As in Offer. */
   transfer: Uint8Array
   last: boolean

@@ -13,14 +13,17 @@ export const ENTRIES_MAX = 200_000
 /** Memory for the names of a list, and for each entry beside its name. */
 const LIST_BYTES_MAX = 16 << 20
 const ENTRY_BYTES = 64
+/** What a digest has beside its bytes. */
+const DIGEST_HEAD_BYTES = 2
 /** So that an entry fits a message. */
 const TARGET_BYTES_MAX = 2048
 /** As far as a Date reaches. */
 const TIME_MS_MAX = 8.64e15
 
 /** Bytes that an entry takes in a list and, at most, in a message. */
-export function entryBytes({ name, target }: TreeEntry): number {
-  return ENTRY_BYTES + bytesOf(name).length + (target === '' ? 0 : bytesOf(target).length)
+export function entryBytes({ name, target, digest }: TreeEntry): number {
+  const digestBytes = digest === undefined || digest.length === 0 ? 0 : DIGEST_HEAD_BYTES + digest.length
+  return ENTRY_BYTES + digestBytes + bytesOf(name).length + (target === '' ? 0 : bytesOf(target).length)
 }
 
 export class TreeList {

@@ -6,11 +6,11 @@ import type { WeirError } from '../../errors.js'
 import { unknownVersion } from './failure.js'
 import type { TransferMachine } from './machine.js'
 import { MendedChunks } from './mended.js'
-import { TRANSFER_VERSION, type TransferMessage, type Tree, type Wish } from './messages.js'
+import { CHECKSUM_VERSION, TRANSFER_VERSION, type TransferMessage, type Tree, type Wish } from './messages.js'
 import { TransferState } from './transfer-state.js'
 import { WantedFiles } from './tree-layout.js'
 import { TreeList } from './tree-list.js'
-import { addWish, type Wishes } from './wishes.js'
+import { addWish, versionOf, type Wishes } from './wishes.js'
 
 type TellerState = 'connecting' | 'listing' | 'listed' | 'agreed'
 type ChooserState = 'connecting' | 'asked' | 'waiting' | 'listing' | 'choosing' | 'agreed'
@@ -70,6 +70,12 @@ export class TreeTellerMachine implements TransferMachine {
   /** What the other end wants; null before it has said all. */
   get wanted(): WantedFiles | null {
     return this.#turns.current === 'agreed' ? this.#wanted : null
+  }
+
+  /** No more than what would move was the question. */
+  onAnswered(): void {
+    this.#turns.expect('agreed')
+    this.#turns.enter('done')
   }
 
   /** Tree has been handed over. */
@@ -152,12 +158,19 @@ export class TreeChooserMachine implements TransferMachine {
     this.#turns.enter('agreed')
   }
 
+  /** No more than what would move was the question. */
+  onAnswered(): void {
+    this.#turns.expect('choosing')
+    this.#turns.enter('done')
+  }
+
   /** Throws what is wrong with an entry. */
   onMessage(message: TransferMessage): void {
     if (!this.#turns.admits(message)) return
     if (message.body === 'tree') {
       this.#tree = message.tree
-      if (message.tree.version === TRANSFER_VERSION) this.#turns.enter('listing')
+      const { version } = message.tree
+      if (version === TRANSFER_VERSION || version === CHECKSUM_VERSION) this.#turns.enter('listing')
       else this.fail(unknownVersion(message.tree.version))
     } else if (message.body === 'entries') {
       for (const entry of message.entries.entries) this.list.add(entry)
@@ -177,7 +190,7 @@ export class TreeWishMachine implements TransferMachine {
   /** No chunks move yet. */
   readonly chunks = { damaged: 0, mended: new MendedChunks() }
   readonly #turns: TransferState<WishState>
-  readonly #wishes: Wishes = { paths: [], exclude: [], include: [], skipLinks: false }
+  readonly #wishes: Wishes = { paths: [], exclude: [], include: [], skipLinks: false, checksum: null }
   #last: Wish | null = null
 
   constructor(peer: string) {
@@ -201,7 +214,8 @@ export class TreeWishMachine implements TransferMachine {
   }
 
   get wishes(): Wishes {
-    return { ...this.#wishes, skipLinks: this.#last?.skipLinks ?? false }
+    const { skipLinks = false, checksum = 'DIGEST_UNSPECIFIED' } = this.#last ?? {}
+    return { ...this.#wishes, skipLinks, checksum: checksum === 'DIGEST_UNSPECIFIED' ? null : checksum }
   }
 
   /** Name of the transfer; empty before all has been said. */
@@ -213,7 +227,7 @@ export class TreeWishMachine implements TransferMachine {
   onMessage(message: TransferMessage): void {
     if (!this.#turns.admits(message) || message.body !== 'wish') return
     const { wish } = message
-    if (wish.version !== TRANSFER_VERSION) {
+    if (wish.version !== versionOf(wish.checksum)) {
       this.fail(unknownVersion(wish.version))
       return
     }

@@ -2,7 +2,13 @@
 import { bytesOf } from '../../byte-text.js'
 import { TransferFailure } from './failure.js'
 import { shellMatcher } from './glob.js'
-import { MESSAGE_BYTES_MAX, TRANSFER_VERSION, type Wish } from './messages.js'
+import {
+  CHECKSUM_VERSION,
+  type DigestKind,
+  MESSAGE_BYTES_MAX,
+  TRANSFER_VERSION,
+  type Wish,
+} from './messages.js'
 import type { TreeList } from './tree-list.js'
 
 /** Paths of one transfer, and globs of either kind. */
@@ -19,6 +25,8 @@ export interface Wishes {
   readonly exclude: string[]
   readonly include: string[]
   readonly skipLinks: boolean
+  /** Files are to be listed with digests of that kind. */
+  readonly checksum: DigestKind | null
 }
 
 type TextKind = 'paths' | 'exclude' | 'include'
@@ -44,8 +52,14 @@ export function wishMessages(wishes: Wishes, transfer: Uint8Array): Wish[] {
     }
   }
   const { skipLinks } = wishes
-  const same = { version: TRANSFER_VERSION, skipLinks, transfer }
+  const checksum: Wish['checksum'] = wishes.checksum ?? 'DIGEST_UNSPECIFIED'
+  const same = { version: versionOf(checksum), skipLinks, checksum, transfer }
   return messages.map((lists, i) => ({ ...same, ...lists, last: i === messages.length - 1 }))
+}
+
+/** Version of a wish. */
+export function versionOf(checksum: Wish['checksum']): number {
+  return checksum === 'DIGEST_UNSPECIFIED' ? TRANSFER_VERSION : CHECKSUM_VERSION
 }
 
 /** Adds what another message says. Throws UNSUPPORTED (WEIR_REJECTED). */

@@ -9,17 +9,13 @@ import { newTreeGetSession, type TreeGetSessionConfig } from '../session/new-ses
 import type { Task } from './active-transfer.js'
 import type { Here } from './get-task.js'
 import { peerName, resolveHost } from './resolve.js'
-import type { Common, TaskOptions } from './task-options.js'
+import type { Common, TreeTaskOptions } from './task-options.js'
 
-export interface GetTreeOptions extends TaskOptions {
+export interface GetTreeOptions extends TreeTaskOptions {
   /** Relative to what the host shares; as in Wish of proto/transfer.proto. */
   paths: readonly string[]
   /** Absolute path of the folder that they go to. */
   directory: string
-  /** As of SendTreeOptions. */
-  skipLinks?: boolean
-  exclude?: readonly string[]
-  include?: readonly string[]
 }
 
 export class GetTreeTask implements Task {
@@ -28,10 +24,12 @@ export class GetTreeTask implements Task {
 
   /** Throws WEIR_NO_FILE, WEIR_UNREACHABLE, WEIR_REJECTED or WEIR_BAD_ARGUMENT. */
   static async open(options: GetTreeOptions, common: Common, here: Here): Promise<GetTreeTask> {
-    const { paths, host, port = 0, overwrite = false, directory } = options
+    const { paths, host, port = 0, overwrite = false, dryRun = false, directory } = options
     const { skipLinks = false, exclude = [], include = [] } = options
     const { kind: digestKind } = digestFor(options.digest)
-    const wishes: Wishes = { paths: [...paths], exclude: [...exclude], include: [...include], skipLinks }
+    const globs = { exclude: [...exclude], include: [...include] }
+    const checksum = options.checksum ? digestKind : null
+    const wishes: Wishes = { paths: [...paths], ...globs, skipLinks, checksum }
     wishMessages(wishes, common.transfer)
     for (const path of paths) directoryComponents(path, 'the share')
     const remote = await resolveHost(host, common.verbs.address)
@@ -39,7 +37,7 @@ export class GetTreeTask implements Task {
     const place = await downloadPlace(directory, arrivals)
     const name = paths.length === 1 ? paths[0]! : `${paths.length} files and folders`
     const where = { remote, udpPort: port || undefined, peer: peerName(host, port) }
-    const what = { place, wishes, name, digestKind, overwrite, chunkBytes, slots }
+    const what = { place, wishes, name, digestKind, overwrite, dryRun, chunkBytes, slots }
     return new GetTreeTask({ ...common, ...where, ...what })
   }
 

@@ -8,17 +8,12 @@ import type { ActiveSession, ActiveSessionConfig } from '../session/active-sessi
 import { newTreeSendSession } from '../session/new-session.js'
 import type { Task } from './active-transfer.js'
 import { peerName, resolveHost } from './resolve.js'
-import type { Common, TaskOptions } from './task-options.js'
+import type { Common, TreeTaskOptions } from './task-options.js'
 
-export interface SendTreeOptions extends TaskOptions {
+export interface SendTreeOptions extends TreeTaskOptions {
   roots: readonly TreeRoot[]
   /** Folder in the receiver's inbox. Default '': the inbox itself. */
   directory?: string
-  /** Leaves symbolic links out that lead out of the tree. Default: they are an error. */
-  skipLinks?: boolean
-  /** Globs of what is left out, and of what is not after all: see path-filter.ts. Default: none. */
-  exclude?: readonly string[]
-  include?: readonly string[]
 }
 
 export class SendTreeTask implements Task {
@@ -29,12 +24,13 @@ export class SendTreeTask implements Task {
 
   /** Throws WEIR_NO_FILE, WEIR_UNREACHABLE, WEIR_REJECTED, WEIR_BAD_ARGUMENT, and WEIR_CANCELLED after `signal`. */
   static async open(options: SendTreeOptions, common: Common, signal: AbortSignal): Promise<SendTreeTask> {
-    digestFor(options.digest)
+    const { kind } = digestFor(options.digest)
+    const checksum = options.checksum ? kind : null
     const { host, port = 0, roots, skipLinks: skipsLinks = false, exclude = [], include = [] } = options
     const admits = pathFilter(exclude, include)
     const remote = await resolveHost(host, common.verbs.address)
     const config = { ...common, remote, udpPort: port || undefined, peer: peerName(host, port) }
-    const tree = await LocalTree.walk(roots, { skipsLinks, admits, signal })
+    const tree = await LocalTree.walk(roots, { skipsLinks, admits, signal, checksum })
     return new SendTreeTask(options, config, tree)
   }
 
@@ -46,10 +42,10 @@ export class SendTreeTask implements Task {
   }
 
   async attempt(last: ActiveSession | null): Promise<ActiveSession> {
-    const { roots, directory = '', overwrite = false } = this.#options
+    const { roots, directory = '', overwrite = false, dryRun = false } = this.#options
     const digest = digestFor(this.#options.digest)
     const name = roots.length === 1 ? basename(roots[0]!.path) : `${roots.length} files and folders`
-    const what = { tree: this.#tree, name, directory, overwrite, digest }
+    const what = { tree: this.#tree, name, directory, overwrite, dryRun, digest }
     return newTreeSendSession({ ...this.#config, patient: last !== null, ...what })
   }
 

@@ -13,6 +13,19 @@ export interface TaskOptions {
   retries?: number
 }
 
+/** What a user may choose about trees too, in either direction. */
+export interface TreeTaskOptions extends TaskOptions {
+  /** Leaves symbolic links out that lead out of the tree. Default: they are an error. */
+  skipLinks?: boolean
+  /** Globs of what is left out, and of what is not after all: see path-filter.ts. Default: none. */
+  exclude?: readonly string[]
+  include?: readonly string[]
+  /** Compares files by digests and not by times. Default: false. */
+  checksum?: boolean
+  /** Moves nothing, and says what would move. Default: false. */
+  dryRun?: boolean
+}
+
 /** What all sessions of one transfer have of its daemon. */
 export interface Common extends SessionConfig {
   /** Names the transfer to the other end. */
