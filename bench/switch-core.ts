@@ -9,6 +9,7 @@ import { FramePool, HEADER_SLOT_BYTES } from '../lib/frame/frame-pool.js'
 import { HostAddress } from '../lib/wire/net/address.js'
 import * as ipv4 from '../lib/wire/net/ipv4.js'
 import * as intShim from '../lib/wire/telemetry/int-shim.js'
+import type { LargeFlowsOptions } from '../switch-emu/core/scheduling/large-flows.js'
 import { Switch } from '../switch-emu/core/switch.js'
 import { buildFrame } from '../test/switch-emu/build-frame.js'
 import type { NamedFigure } from './support/against.js'
@@ -24,6 +25,8 @@ interface Figure {
   ports: number
   /** True: frames of all inputs go to one output at its rate, so that a queue stands and marks. */
   congested: boolean
+  /** Large flows are recognised, and have a queue of their own. */
+  largeFlows: boolean
   framesPerSecond: number
   nsPerFrame: number
 }
@@ -48,12 +51,14 @@ export async function run(args: string[]): Promise<SwitchCoreResult> {
     { wireBytes: 4096, ports: 64, congested: false },
     { wireBytes: 64, ports: 4, congested: true },
     { wireBytes: 4096, ports: 4, congested: true },
-  ]
+    { wireBytes: 64, ports: 4, congested: false, largeFlows: true },
+    { wireBytes: 4096, ports: 4, congested: true, largeFlows: true },
+  ].map(c => ({ largeFlows: false, ...c }))
   // The cases alternate, so that a noisy neighbour affects all of them. The median of the rounds counts.
   const seconds = cases.map(() => [] as number[])
   for (let round = 0; round < ROUNDS; round++) {
     for (const [i, c] of cases.entries()) {
-      seconds[i]!.push(forward(c.wireBytes, c.ports, c.congested, frames))
+      seconds[i]!.push(forward(c, frames))
     }
   }
   const figures: Figure[] = cases.map((c, i) => {
@@ -65,9 +70,9 @@ export async function run(args: string[]): Promise<SwitchCoreResult> {
     }
   })
   for (const f of values.json ? [] : figures) {
-    const load = f.congested ? 'congested' : 'uncongested'
+    const load = loadOf(f)
     console.log(
-      `${String(f.wireBytes).padStart(5)} B  ${String(f.ports).padStart(2)} ports  ${load.padEnd(11)}  ` +
+      `${String(f.wireBytes).padStart(5)} B  ${String(f.ports).padStart(2)} ports  ${load.padEnd(24)}  ` +
         `${(f.framesPerSecond / 1e6).toFixed(2)} M frames/s  ${f.nsPerFrame} ns CPU a frame`,
     )
   }
@@ -76,14 +81,30 @@ export async function run(args: string[]): Promise<SwitchCoreResult> {
 
 /** For `--against`: ns of CPU time a frame. */
 export function comparedFigures({ figures }: SwitchCoreResult): NamedFigure[] {
-  return figures.map(({ wireBytes, ports, congested, nsPerFrame }) => ({
-    name: `${wireBytes} B, ${ports} ports, ${congested ? 'congested' : 'uncongested'}: ns of CPU a frame`,
-    value: nsPerFrame,
+  return figures.map(figure => ({
+    name: `${figure.wireBytes} B, ${figure.ports} ports, ${loadOf(figure)}: ns of CPU a frame`,
+    value: figure.nsPerFrame,
   }))
 }
 
+type Case = Pick<Figure, 'wireBytes' | 'ports' | 'congested' | 'largeFlows'>
+
+function loadOf({ congested, largeFlows }: Case): string {
+  return `${congested ? 'congested' : 'uncongested'}${largeFlows ? ', large flows' : ''}`
+}
+
+const LARGE_FLOWS: LargeFlowsOptions = {
+  sizeBytes: 100_000,
+  intervalNs: 100_000,
+  holdNs: 10_000_000,
+  priority: 1,
+  from: [0],
+  flows: 4096,
+  ageNs: 100_000_000,
+}
+
 /** CPU seconds in which one switch forwards `frames` frames. */
-function forward(wireBytes: number, ports: number, congested: boolean, frames: number): number {
+function forward({ wireBytes, ports, congested, largeFlows }: Case, frames: number): number {
   const pool = new FramePool(8192, HEADER_SLOT_BYTES)
   const node = new Switch({
     id: 1,
@@ -92,7 +113,10 @@ function forward(wireBytes: number, ports: number, congested: boolean, frames: n
       rateBps: RATE_BPS,
       queueBytesMax: 1000 * wireBytes,
     })),
-    features: { ecn: { kminBytes: 20 * wireBytes, kmaxBytes: 200 * wireBytes, pmax: 0.2 } },
+    features: {
+      ecn: { kminBytes: 20 * wireBytes, kmaxBytes: 200 * wireBytes, pmax: 0.2 },
+      ...(largeFlows && { largeFlows: LARGE_FLOWS }),
+    },
     bufferBytes: 32 << 20,
     pool,
     random: lehmer(),

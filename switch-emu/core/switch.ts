@@ -143,10 +143,6 @@ export class Switch implements Node, FeatureSwitch {
     this.#drop(frame, reason === DropReason.HEADROOM_FULL ? port : egress, reason)
   }
 
-  isOnWayBack(frame: Frame, port: number): boolean {
-    return this.routes.isOnWayBack(frame, port)
-  }
-
   send(now: Nanos, frame: Frame, ingress = -1): void {
     const egress = this.routes.egressPort(frame)
     if (egress < 0 || egress >= this.ports.length) {

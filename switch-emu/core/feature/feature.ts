@@ -101,11 +101,6 @@ export interface FeatureSwitch {
    */
   find<T extends SwitchFeature>(kind: FeatureClass<T>): T | null
   /**
-   * Returns true if the switch sends to the source of a frame by that port. Packets that come in by another one have a forged source, or
-   * another way than their answers. Not for each packet.
-   */
-  isOnWayBack(frame: Frame, port: number): boolean
-  /**
    * Forwards a frame that the feature has made, to the address in its IP header, and owns it. If it has no
    * route or room, the switch drops and counts the frame. Call it only from `offered`, `start`, `pause`, `link`
    * and `timeout`: at the other stages a frame is being admitted.

@@ -8,9 +8,9 @@ import { mix32 } from '../forwarding/mix32.js'
 
 export const KEY_WORDS = 10
 /** Words of a key: source and destination (an IPv4 address is the first word), ports or destination QPN, and what kind of flow it is. */
-export const SOURCE = 0
-export const DESTINATION = 4
-export const ENDS = 8
+const SOURCE = 0
+const DESTINATION = 4
+const ENDS = 8
 const KIND = 9
 
 const IS_V6 = 0x200
@@ -54,23 +54,6 @@ export class FlowKey {
     return true
   }
 
-  /** Makes it the flow of a connection's other direction, to that QPN. It has to be one of RoCEv2. */
-  turn(destQpn: number): void {
-    const { words } = this
-    for (let i = 0; i < 4; i++) {
-      const source = words[SOURCE + i]!
-      words[SOURCE + i] = words[DESTINATION + i]!
-      words[DESTINATION + i] = source
-    }
-    this.setQpn(destQpn)
-  }
-
-  /** Makes it the flow to another QPN of the same host. It has to be one of RoCEv2. */
-  setQpn(destQpn: number): void {
-    this.words[ENDS] = destQpn
-    this.#hashIt((this.words[KIND]! & IS_V6) !== 0)
-  }
-
   #readAddresses(view: DataView, l3: number, v6: boolean): void {
     const { words } = this
     if (!v6) {
@@ -102,7 +85,7 @@ export interface NamedFlow {
   priority: number
   /** RoCEv2. */
   qpn?: number
-  /** Of others, with their ports where they have some. */
+  /** The IP protocol of other flows, and their ports, if they have any. */
   protocol?: number
   fromPort?: number
   toPort?: number

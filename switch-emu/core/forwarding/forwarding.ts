@@ -79,18 +79,6 @@ export class ForwardingTable {
     return this.#groupBuckets[group * BUCKETS + bucketOf(frame.flowHash)]!
   }
 
-  /** Returns true if `port` is one of those by which the source of a frame is reached. Its IP header has been found. */
-  isOnWayBack({ view, l3 }: Frame, port: number): boolean {
-    const group =
-      ipv4.version(view, l3) === 4 ? this.#v4.get1(ipv4.source(view, l3)) : this.#v6.get4(view, l3 + 8)
-    if (group === NO_GROUP) return false
-    const only = this.#groupPort[group]!
-    if (only !== SEVERAL_PORTS) return only === port
-    for (let i = group * BUCKETS; i < (group + 1) * BUCKETS; i++)
-      if (this.#groupBuckets[i] === port) return true
-    return false
-  }
-
   #writeKey(address: HostAddress): void {
     if (address.family === 4) this.#key.setUint32(0, address.ipv4)
     else for (let i = 0; i < 16; i++) this.#key.setUint8(i, address.gid[i]!)

@@ -6,7 +6,7 @@ import { formatBytes, formatRate } from '../../../lib/units/units.js'
 import type { FeatureReport, FeatureSwitch, SwitchFeature } from '../feature/feature.js'
 import type { FeatureEntry } from '../feature/feature-entry.js'
 import { FlowKey, type NamedFlow } from '../flows/flow-key.js'
-import { FlowTable, type FlowTableOwner } from '../flows/flow-table.js'
+import { SwitchFlows, type SwitchFlowsOwner } from '../flows/switch-flows.js'
 import type { DrainBarrier } from '../queueing/drain-barrier.js'
 import type { EgressPort } from '../queueing/egress-port.js'
 import { FlowMeter, type LargeFlowLimits } from './flow-meter.js'
@@ -44,7 +44,7 @@ export interface LargeFlowsReport {
 }
 
 /** Large flows that a report lists. */
-export const LISTED_MAX = 16
+const LISTED_MAX = 16
 /** Drop precedence of packets of large flows. */
 const LARGE_PRECEDENCE = 1
 /** Packets after which a flow is live: an address that was forged once has one. */
@@ -66,14 +66,14 @@ const LIVE_PACKETS = 2
  * switches (`PauseState.holdAlso`), and memory is accounted to the priority that the sender knows. A flow never moves between a lossless and
  * a lossy class.
  */
-export class LargeFlows implements SwitchFeature, FlowTableOwner {
+class LargeFlows implements SwitchFeature, SwitchFlowsOwner {
   readonly #to: number
   readonly #fromMask: number
   readonly #ports: readonly EgressPort[]
   /** By port: holds the queue of large flows. */
   readonly #barriers: readonly (DrainBarrier | null)[]
   readonly #meter: FlowMeter
-  readonly #table: FlowTable
+  readonly #table: SwitchFlows
   readonly #key: FlowKey
   // By place in the table.
   readonly #packets: Uint8Array
@@ -98,7 +98,7 @@ export class LargeFlows implements SwitchFeature, FlowTableOwner {
     this.#fromMask = maskOf(from)
     this.#ports = sw.ports
     this.#meter = new FlowMeter(options, flows)
-    this.#table = new FlowTable({ flows, ageNs, ports }, this)
+    this.#table = new SwitchFlows({ flows, ageNs, ports }, this)
     this.#key = new FlowKey(Math.floor(sw.random() * 2 ** 32))
     this.#packets = new Uint8Array(flows)
     this.#own = new Uint8Array(flows)

@@ -3,7 +3,7 @@ import type { Nanos } from '../../../lib/time/nanos.js'
 import { type FlowKey, KEY_WORDS, type NamedFlow, nameFlow } from './flow-key.js'
 
 /** Options of a table. */
-export interface FlowTableOptions {
+interface SwitchFlowsOptions {
   /** Flows that it has room for. */
   flows: number
   /** A flow whose last packet came longer ago may lose its place. */
@@ -13,7 +13,7 @@ export interface FlowTableOptions {
 }
 
 /** Who has columns of its own, by place. */
-export interface FlowTableOwner {
+export interface SwitchFlowsOwner {
   /** A flow that is too old is about to lose its place. Returns false if it must keep it for now. */
   mayLeave(row: number, now: Nanos): boolean
 }
@@ -37,7 +37,7 @@ const SWEEP = 2
  *   or of a flow that has been silent for `ageNs`, and of no other. If it finds neither, it gets no place, and is counted (`missed`).
  * - Flows that came in by one port have half of the places at most. So whoever forges flows behind one port leaves room for those behind the others.
  */
-export class FlowTable {
+export class SwitchFlows {
   readonly capacity: number
   /** By place: when its last packet came, and the port that it came in by. */
   readonly seenNs: Float64Array
@@ -49,7 +49,7 @@ export class FlowTable {
   /** Newcomers that had to go for others. */
   replaced = 0
   readonly #ageNs: Nanos
-  readonly #owner: FlowTableOwner | null
+  readonly #owner: SwitchFlowsOwner | null
   readonly #keys: Uint32Array
   readonly #hashes: Int32Array
   readonly #states: Uint8Array
@@ -62,7 +62,7 @@ export class FlowTable {
   /** The place that is looked at next. */
   #hand = 0
 
-  constructor({ flows, ageNs, ports }: FlowTableOptions, owner: FlowTableOwner | null = null) {
+  constructor({ flows, ageNs, ports }: SwitchFlowsOptions, owner: SwitchFlowsOwner | null = null) {
     if (!Number.isInteger(flows) || flows < 1 || flows > 1 << 20) {
       throw new WeirError('WEIR_BAD_ARGUMENT', `flow table: 1 to ${1 << 20} flows, not ${flows}`)
     }
@@ -114,15 +114,6 @@ export class FlowTable {
   /** The flow is live: it keeps its place until it is old. */
   keep(row: number): void {
     this.#states[row] = LIVE
-  }
-
-  isLive(row: number): boolean {
-    return this.#states[row] === LIVE
-  }
-
-  /** A word of the flow's key: `SOURCE`, `DESTINATION` and `ENDS` of flow-key.ts. */
-  word(row: number, word: number): number {
-    return this.#keys[row * KEY_WORDS + word]!
   }
 
   /** For reports. */

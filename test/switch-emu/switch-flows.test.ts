@@ -3,7 +3,7 @@ import t from 'tap'
 import { FramePool, HEADER_SLOT_BYTES } from '../../lib/frame/frame-pool.js'
 import { Random } from '../../lib/sim/random.js'
 import { FlowKey } from '../../switch-emu/core/flows/flow-key.js'
-import { FlowTable } from '../../switch-emu/core/flows/flow-table.js'
+import { SwitchFlows } from '../../switch-emu/core/flows/switch-flows.js'
 import { fixedSeed } from '../support/seeds.js'
 import { buildFrame, type FrameSpec } from './build-frame.js'
 import { HOST } from './helpers.js'
@@ -25,7 +25,7 @@ t.test(
   'a flow of RoCEv2 is its addresses, destination QPN and priority; its source port may change',
   async t => {
     const keyOf = keyMaker()
-    const table = new FlowTable({ flows: 64, ageNs: 1000, ports: 4 })
+    const table = new SwitchFlows({ flows: 64, ageNs: 1000, ports: 4 })
     const v6 = (n: number) => Uint8Array.from({ length: 16 }, (_, i) => (i === 0 ? 0xfd : i === 15 ? n : 0))
     const flows: [Partial<FrameSpec>, number?][] = [
       [{ destQpn: 5 }],
@@ -59,7 +59,7 @@ t.test(
 t.test('what the table says is what a Map says, whatever comes and goes', async t => {
   const random = new Random(fixedSeed(t, 11))
   const keyOf = keyMaker(random.u32())
-  const table = new FlowTable({ flows: 50, ageNs: 1e9, ports: 2 })
+  const table = new SwitchFlows({ flows: 50, ageNs: 1e9, ports: 2 })
   const model = new Map<number, number>()
   let wrong = 0
   for (let step = 0; step < 20_000; step++) {
@@ -84,7 +84,7 @@ t.test('what the table says is what a Map says, whatever comes and goes', async 
 t.test('a flood of new flows takes places of newcomers and of silent flows, and of no live one', async t => {
   const keyOf = keyMaker(3)
   const flows = 64
-  const table = new FlowTable({ flows, ageNs: 1000, ports: 4 })
+  const table = new SwitchFlows({ flows, ageNs: 1000, ports: 4 })
   const live: number[] = []
   for (let qpn = 1; qpn <= 20; qpn++) {
     const row = table.touch(0, keyOf({ destQpn: qpn }), 1)
@@ -115,7 +115,7 @@ t.test('a flood of new flows takes places of newcomers and of silent flows, and 
 
 t.test('where all are live a new flow finds no place, and is counted', async t => {
   const keyOf = keyMaker(4)
-  const table = new FlowTable({ flows: 8, ageNs: 1000, ports: 2 })
+  const table = new SwitchFlows({ flows: 8, ageNs: 1000, ports: 2 })
   const enter = (qpn: number, ingress: number) => {
     const row = table.touch(5, keyOf({ destQpn: qpn }), ingress)
     if (row >= 0) table.keep(row)
@@ -132,7 +132,7 @@ t.test('where all are live a new flow finds no place, and is counted', async t =
 t.test('who owns the places can keep an old flow', async t => {
   const keyOf = keyMaker(5)
   let may = false
-  const table = new FlowTable({ flows: 1, ageNs: 10, ports: 1 }, { mayLeave: () => may })
+  const table = new SwitchFlows({ flows: 1, ageNs: 10, ports: 1 }, { mayLeave: () => may })
   t.equal(table.touch(0, keyOf({ destQpn: 1 }), 0), 0)
   t.equal(table.touch(100, keyOf({ destQpn: 2 }), 0), -1)
   may = true
