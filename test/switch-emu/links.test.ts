@@ -408,3 +408,46 @@ t.test('counters of telemetry begin anew when a switch restarts, those of the re
   t.equal(sw.ports[1]!.counters.txBytes, 1000)
   t.equal(sw.report(30_000, 1).txBytes, 2000)
 })
+
+t.test('a random process: its times are exponentially distributed, and depend on the seed alone', async t => {
+  const times = (seed: number) => {
+    const net = network(
+      t,
+      `seed: ${seed}\nevents: [{ every: exp 8ms, for: exp 2ms, link: s1--s2, down: true }]`,
+    )
+    net.until(9999 * MILLISECOND)
+    const { timeline } = net.fabric.report(9999 * MILLISECOND, 0)
+    net.end()
+    return timeline.map(({ atNs }) => atNs)
+  }
+  const of7 = times(7)
+  t.same(times(7), of7)
+  t.notSame(times(8), of7)
+  // The timeline holds the first 1,000 entries: 500 times with their ends.
+  t.equal(of7.length, 1000)
+  const gaps = of7.map((at, i) => at - (of7[i - 1] ?? 0))
+  for (const [what, mean, drawn] of [
+    ['between them', 8 * MILLISECOND, gaps.filter((_, i) => i % 2 === 0)],
+    ['how long', 2 * MILLISECOND, gaps.filter((_, i) => i % 2 === 1)],
+  ] as const) {
+    const sorted = [...drawn].sort((a, b) => a - b)
+    const distance = Math.max(
+      ...sorted.map((gap, i) => Math.abs(1 - Math.exp(-gap / mean) - (i + 0.5) / sorted.length)),
+    )
+    t.ok(
+      distance < 1.95 / Math.sqrt(sorted.length),
+      `${what}: distance ${distance} from the exponential distribution`,
+    )
+  }
+})
+
+t.test('fixed times, so often', async t => {
+  const net = network(t, 'events: [{ at: 1ms, every: 3ms, for: 1ms, repeat: 2, link: s1--s2, down: true }]')
+  net.until(30 * MILLISECOND)
+  const { timeline } = net.fabric.report(30 * MILLISECOND, 0)
+  t.same(
+    timeline.map(({ atNs }) => atNs / MILLISECOND),
+    [1, 2, 4, 5],
+  )
+  net.end()
+})
