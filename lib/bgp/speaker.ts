@@ -54,6 +54,8 @@ interface SpeakerOwner {
   connect(now: Nanos, neighbour: number): void
   /** The best route to a prefix has changed; null: there is none. */
   routeChanged(now: Nanos, prefix: PrefixKey, attributes: PathAttributes | null): void
+  /** A neighbour has sent all routes that it has. */
+  synchronised?(now: Nanos): void
 }
 
 /** The routes of one speaker with their numbers. */
@@ -244,6 +246,7 @@ export class Speaker implements SessionOwner {
     neighbour.synchronised = true
     this.#dropStale(now, neighbour)
     this.#outdate(now)
+    this.#owner.synchronised?.(now)
   }
 
   refresh(_now: Nanos, session: BgpSession): void {

@@ -21,7 +21,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ['lib/frame', 'lib/options'],
   ['lib/wire'],
   ['lib/bgp', 'lib/capture', 'lib/cc', 'lib/cm', 'lib/io', 'lib/qp', 'lib/sim', 'switch-emu/core/queueing'],
-  ['switch-emu/core/forwarding', 'switch-emu/core/feature'],
+  ['lib/inof', 'switch-emu/core/forwarding', 'switch-emu/core/feature'],
   ['switch-emu/core/flows'],
   [
     'switch-emu/core/marking',

@@ -8,7 +8,7 @@ export const Origin = { IGP: 0, EGP: 1, INCOMPLETE: 2 } as const
 export type Origin = (typeof Origin)[keyof typeof Origin]
 
 /** A large community (RFC 8092): three numbers of 32 bits. */
-interface LargeCommunity {
+export interface LargeCommunity {
   global: number
   local1: number
   local2: number

@@ -10,11 +10,11 @@ export function prefixKey(address: number, length: number): PrefixKey {
   return masked(address, length) * LENGTHS + length
 }
 
-function prefixAddress(key: PrefixKey): number {
+export function prefixAddress(key: PrefixKey): number {
   return Math.floor(key / LENGTHS)
 }
 
-function prefixLength(key: PrefixKey): number {
+export function prefixLength(key: PrefixKey): number {
   return key % LENGTHS
 }
 

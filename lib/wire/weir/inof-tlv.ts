@@ -10,7 +10,7 @@
  * Subtype 2, notices, switch to host: version, count, 2 bytes reserved, epoch of the switch (u32), epoch of the host that is
  * meant (u32), number of the first notice (u32), then notices of 8 bytes: event, kind, zone (u16), address (IPv4).
  *
- * An epoch is a random number that changes when its owner starts anew. The notices of a switch to one host are numbered
+ * An epoch is a number that changes when its owner starts anew, or when the switch has forgotten the host. The notices of a switch to one host are numbered
  * from 1, and the presence acknowledges all up to a number. What is not acknowledged is repeated.
  */
 import * as lldp from '../net/lldp.js'
@@ -35,7 +35,7 @@ export const InofEvent = { ARRIVED: 1, DEPARTED: 2, FAILED: 3, LISTED: 4 } as co
 export type InofEvent = (typeof InofEvent)[keyof typeof InofEvent]
 
 /** What a host says. */
-interface HostPresence {
+export interface HostPresence {
   /** 0: a host, 1: a host with storage. Others are for users. */
   kind: number
   state: HostState
@@ -46,7 +46,7 @@ interface HostPresence {
 }
 
 /** What a switch says about one member of a zone. */
-interface InofNotice {
+export interface InofNotice {
   event: InofEvent
   kind: number
   zone: number
@@ -54,7 +54,7 @@ interface InofNotice {
 }
 
 /** What a frame of notices begins with. */
-interface NoticesHeader {
+export interface NoticesHeader {
   switchEpoch: number
   epoch: number
   first: number
