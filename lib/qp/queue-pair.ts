@@ -11,7 +11,7 @@ import type { QpCounters } from './context/counters.js'
 import type { QpObserver } from './context/observer.js'
 import { checkTransition, QpState, qpStateName, STATE_TABLE } from './context/states.js'
 import { onDelayedAck, writeDelayedAck } from './delayed-ack.js'
-import type { MemoryRegion } from './memory/memory.js'
+import { checkDomain } from './memory/memory.js'
 import { checkedReceive } from './queues/receive-queue.js'
 import { checkedSend, type SendSlot } from './queues/send-queue.js'
 import { type ReceiveWork, type SendWork, WorkOpcode } from './queues/work.js'
@@ -262,7 +262,7 @@ export class QueuePair {
     const rule = STATE_TABLE[context.state]!
     if (!rule.postSend) throw this.#badState('postSend', 'RTS')
     const work = checkedSend(this.qpn, posted)
-    this.#checkDomain(work.region)
+    checkDomain(this.qpn, work.region, context.settings.domain)
     if (work.opcode >= WorkOpcode.RDMA_READ && context.settings.initiatorDepth === 0) {
       throw new WeirError(
         'WEIR_BAD_STATE',
@@ -284,20 +284,10 @@ export class QueuePair {
     const rule = STATE_TABLE[context.state]!
     if (!rule.postReceive) throw this.#badState('postReceive', 'INIT')
     const work = checkedReceive(this.qpn, posted)
-    this.#checkDomain(work.region)
+    checkDomain(this.qpn, work.region, context.settings.domain)
     if (!context.receiveQueue.post(work)) return false
     if (rule.flushes) context.receiveQueue.flush()
     return true
-  }
-
-  /** A region that was deregistered passes: its work completes with an error, whoever owned it. */
-  #checkDomain(region: MemoryRegion): void {
-    const { domain } = this.#context.settings
-    if (region.domain === domain || !region.allows(0)) return
-    throw new WeirError(
-      'WEIR_BAD_ARGUMENT',
-      `queue pair ${this.qpn}: the region is of protection domain ${region.domain}, the queue pair of ${domain}: register the memory in the connection's domain`,
-    )
   }
 
   #badState(call: string, state: string): WeirError {

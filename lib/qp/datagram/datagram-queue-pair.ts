@@ -5,7 +5,7 @@ import * as deth from '../../wire/ib/deth.js'
 import * as grh from '../../wire/ib/grh.js'
 import * as immdt from '../../wire/ib/immdt.js'
 import { Opcode } from '../../wire/ib/opcode.js'
-import { Access, type DomainId, type MemoryRegion } from '../memory/memory.js'
+import { Access, checkDomain, type DomainId, type MemoryRegion } from '../memory/memory.js'
 import { scatter } from '../memory/memory-list.js'
 import { readPayload, writePayload } from '../memory/payload.js'
 import { type CompletionQueue, ReceiveOpcode } from '../queues/completion-queue.js'
@@ -88,23 +88,15 @@ export class DatagramQueuePair {
   /** False when the queue is full or the queue pair is closed. Throws WEIR_BAD_ARGUMENT. */
   postSend(posted: SendWork): boolean {
     const work = checkedDatagram(this.qpn, posted, this.pathMtu)
-    this.#checkDomain(work.region)
+    checkDomain(this.qpn, work.region, this.#domain)
     return !this.#isClosed && this.#sends.post(work)
   }
 
   /** As `postSend`. The payload comes 40 bytes behind the beginning, so the receive has so many at least. */
   postReceive(posted: ReceiveWork): boolean {
     const work = checkedReceive(this.qpn, posted, grh.BYTES)
-    this.#checkDomain(work.region)
+    checkDomain(this.qpn, work.region, this.#domain)
     return !this.#isClosed && this.#receives.post(work)
-  }
-
-  #checkDomain(region: MemoryRegion): void {
-    if (region.domain === this.#domain || !region.allows(0)) return
-    throw new WeirError(
-      'WEIR_BAD_ARGUMENT',
-      `queue pair ${this.qpn}: the region is of protection domain ${region.domain}, the queue pair of ${this.#domain}`,
-    )
   }
 
   /**

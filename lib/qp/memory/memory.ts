@@ -219,3 +219,15 @@ export class MemoryTable {
     return address
   }
 }
+
+/**
+ * Throws WEIR_BAD_ARGUMENT for a region of another protection domain than its queue pair's. One that was deregistered passes: its work
+ * completes with an error, whoever owned it.
+ */
+export function checkDomain(qpn: number, region: MemoryRegion, domain: DomainId): void {
+  if (region.domain === domain || !region.allows(0)) return
+  throw new WeirError(
+    'WEIR_BAD_ARGUMENT',
+    `queue pair ${qpn}: the region is of protection domain ${region.domain}, the queue pair of ${domain}: register the memory in the connection's domain`,
+  )
+}

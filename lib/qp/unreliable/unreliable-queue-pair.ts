@@ -4,7 +4,7 @@ import * as bth from '../../wire/ib/bth.js'
 import * as immdt from '../../wire/ib/immdt.js'
 import { hasImmediate, hasReth } from '../../wire/ib/opcode.js'
 import * as reth from '../../wire/ib/reth.js'
-import type { DomainId, MemoryRegion, MemoryTable } from '../memory/memory.js'
+import { checkDomain, type DomainId, type MemoryTable } from '../memory/memory.js'
 import { writePayload } from '../memory/payload.js'
 import type { CompletionQueue } from '../queues/completion-queue.js'
 import { messageOpcode } from '../queues/message-opcode.js'
@@ -84,23 +84,15 @@ export class UnreliableQueuePair {
   /** False when the queue is full, or the queue pair is closed or not connected. Throws WEIR_BAD_ARGUMENT. */
   postSend(posted: SendWork): boolean {
     const work = checkedUnreliable(this.qpn, posted)
-    this.#checkDomain(work.region)
+    checkDomain(this.qpn, work.region, this.#domain)
     return this.#isConnected && !this.#isClosed && this.#sends.post(work, this.pathMtu)
   }
 
   /** As `postSend`, but from the beginning. */
   postReceive(posted: ReceiveWork): boolean {
     const work = checkedReceive(this.qpn, posted)
-    this.#checkDomain(work.region)
+    checkDomain(this.qpn, work.region, this.#domain)
     return !this.#isClosed && this.#receives.post(work)
-  }
-
-  #checkDomain(region: MemoryRegion): void {
-    if (region.domain === this.#domain || !region.allows(0)) return
-    throw new WeirError(
-      'WEIR_BAD_ARGUMENT',
-      `queue pair ${this.qpn}: the region is of protection domain ${region.domain}, the queue pair of ${this.#domain}`,
-    )
   }
 
   /**
