@@ -54,6 +54,8 @@ export interface SwitchFeature extends Partial<EnqueueStage>, Partial<GrowStage>
    * @param at the time for which it was set
    */
   timeout?(at: Nanos, port: number, priority: number): void
+  /** Returns what the feature lets samplers see of a port over time. */
+  gauges?(port: number): readonly Gauge[]
   /** Starts a new window of counts. The state of the feature remains. */
   reset?(now: Nanos): void
   /**
@@ -63,6 +65,16 @@ export interface SwitchFeature extends Partial<EnqueueStage>, Partial<GrowStage>
    * @param figures counts of the port itself
    */
   report?(now: Nanos, port: number, figures: PortFigures): FeatureReport
+}
+
+/** A value that a sampler reads at intervals: a series of results. */
+export interface Gauge {
+  /** Kind of the series. */
+  name: 'kmin' | 'kmax'
+  /** What at the port it is of, behind the port's name. */
+  of: string
+  unit: string
+  read(): number
 }
 
 /** Members of a port's result, by name: numbers, or other JSON values. */

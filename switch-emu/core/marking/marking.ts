@@ -12,7 +12,7 @@ import { type EcnOptions, Wred, WredVerdict } from './wred.js'
 export type MarkingOptions = EcnOptions | readonly EcnOptions[]
 
 /** WRED with ECN at every port of a switch: it marks packets as they enter their queues. */
-class Marking implements SwitchFeature {
+export class Marking implements SwitchFeature {
   /**
    * By port x 8 + priority. Null: the queue is not marked. Queues of one priority share theirs until one has its own (`own`), because
    * `Wred` keeps no state of a queue.

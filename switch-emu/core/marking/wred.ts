@@ -4,7 +4,7 @@ import { ECN_CE, ECN_NOT_ECT } from '../../../lib/wire/net/ipv4.js'
 import { ecn, markCe } from '../forwarding/ip-header.js'
 
 /** Thresholds of marking. */
-interface Thresholds {
+export interface Thresholds {
   /** Up to this queue length no frame is marked, bytes. */
   kminBytes: number
   /** Above this queue length every frame is marked, bytes, at least kminBytes. */
