@@ -21,6 +21,14 @@ interface BenchmarkModule {
 const root = dirname(packageFile('package.json'))
 
 const BENCHMARKS: Record<string, Benchmark> = {
+  'ai-ecn': {
+    what: '[--cc dctcp]: AI ECN beside static thresholds over mice, elephants and incast in turn, in virtual time',
+    load: () => import('./ai-ecn.js'),
+  },
+  'ai-ecn-train': {
+    what: '[--seed 1] [--write]: makes the table of traffic models of AI ECN by a sweep in virtual time; --write replaces the one that ships',
+    load: () => import('./ai-ecn-train.js'),
+  },
   cc: {
     what: '[NAME…] [--against DIR] [--rounds 3]: what an acknowledgement costs a congestion controller',
     load: () => bundledOr('cc', () => import('./cc.js')),

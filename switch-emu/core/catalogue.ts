@@ -3,6 +3,7 @@
  * added only here.
  */
 import { WeirError } from '../../lib/errors.js'
+import { AI_ECN, type AiEcnOptions, type AiEcnReport } from './ai-ecn/ai-ecn.js'
 import type { FeatureEntry } from './feature/feature-entry.js'
 import { MARKING, type MarkingOptions } from './marking/marking.js'
 import { type DeadlockPreventionOptions, PREVENTION } from './pfc/deadlock-prevention.js'
@@ -20,6 +21,8 @@ import { ROCC, type RoccOptions, type RoccReport } from './telemetry/rocc.js'
 export interface FeatureOptions {
   /** WRED and ECN. */
   ecn?: MarkingOptions | false
+  /** Thresholds of marking that follow the traffic. Off: they stay. */
+  aiEcn?: AiEcnOptions | false
   /** Priority flow control. Off: every priority is lossy, and the switch ignores pauses. */
   pfc?: PfcOptions | false
   /**
@@ -48,6 +51,8 @@ export interface FeatureReports extends Partial<PfcReport> {
   movedFrames?: number
   /** Direct responses that the switch sent about congestion of this port. */
   directResponses?: number
+  /** Thresholds that followed the traffic of this port. */
+  aiEcn?: AiEcnReport
   /** What RoCC has sent of this port. */
   rocc?: RoccReport
   /** Large flows that leave by the port. */
@@ -64,6 +69,7 @@ const FEATURES: FeatureEntry[] = [
   WATCHDOG,
   PREVENTION,
   LARGE_FLOWS,
+  AI_ECN,
 ]
 
 /** Every feature, in order. */

@@ -1,7 +1,7 @@
 import { WeirError } from '../../lib/errors.js'
 import { type Nanos, NEVER } from '../../lib/time/nanos.js'
 import { type FeatureOptions, featureEntries } from './catalogue.js'
-import type { FeatureClass, FeatureReport, FeatureSwitch, SwitchFeature } from './feature/feature.js'
+import type { FeatureClass, FeatureReport, FeatureSwitch, Gauge, SwitchFeature } from './feature/feature.js'
 import type { FeatureEntry } from './feature/feature-entry.js'
 import {
   AdmitInTurn,
@@ -96,6 +96,11 @@ export class FeatureSet {
 
   reset(now: Nanos): void {
     for (const feature of this.#all) feature.reset?.(now)
+  }
+
+  /** Returns what samplers may read of a port. */
+  gauges(port: number): readonly Gauge[] {
+    return this.#all.flatMap(feature => feature.gauges?.(port) ?? [])
   }
 
   /** Returns the members that all features add to the report of a port. */

@@ -11,7 +11,7 @@ import { parseFrame, WireError } from '../../lib/wire/parse.js'
 import { RESERVED_ID_FIRST } from '../../lib/wire/telemetry/hop-records.js'
 import type { IpAnswers } from './answers/ip-answers.js'
 import type { FeatureOptions, FeatureReports } from './catalogue.js'
-import type { FeatureClass, FeatureSwitch, SwitchFeature } from './feature/feature.js'
+import type { FeatureClass, FeatureSwitch, Gauge, SwitchFeature } from './feature/feature.js'
 import type { AdmitStage, ArriveStage, OfferedStage, StartStage } from './feature/in-turn.js'
 import { FeatureSet, losslessMaskOf } from './feature-set.js'
 import { Classifier, type ClassifierOptions } from './forwarding/classifier.js'
@@ -264,6 +264,11 @@ export class Switch implements Node, FeatureSwitch {
   /** A port may start its next frame at another time than before. */
   wake(now: Nanos, port: number): void {
     this.#schedule.set(port, this.ports[port]!.nextStartNs(now))
+  }
+
+  /** Returns what features let samplers see of a port. */
+  gauges(port: number): readonly Gauge[] {
+    return this.#features.gauges(port)
   }
 
   /** Starts a new window for all reports. */

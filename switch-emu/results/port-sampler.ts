@@ -15,6 +15,8 @@ interface Column {
   port: EgressPort
   queueBytes: number[]
   txBytes: number[]
+  /** What features let see. */
+  gauges: { name: string; unit: string; read: () => number; values: number[] }[]
 }
 
 /**
@@ -36,11 +38,19 @@ export class PortSampler {
     this.#startNs = startNs
     this.#nextNs = startNs
     this.#columns = scenario.watch.queues.map(watched => {
-      const port = switches.find(sw => sw.name === watched.switch)?.ports[watched.port]
-      if (port === undefined) {
+      const sw = switches.find(({ name }) => name === watched.switch)
+      const port = sw?.ports[watched.port]
+      if (sw === undefined || port === undefined) {
         throw new WeirError('WEIR_BAD_ARGUMENT', `watch: ${watched.switch} has no port ${watched.port}`)
       }
-      return { name: portName(topology, watched.switch, watched.port), port, queueBytes: [], txBytes: [] }
+      const name = portName(topology, watched.switch, watched.port)
+      const gauges = sw.gauges(watched.port).map(({ name: kind, of, unit, read }) => ({
+        name: seriesName(kind, `${name}.${of}`),
+        unit,
+        read,
+        values: [],
+      }))
+      return { name, port, queueBytes: [], txBytes: [], gauges }
     })
   }
 
@@ -52,16 +62,17 @@ export class PortSampler {
   sample(now: Nanos): void {
     if (now < this.nextTimeout()) return
     this.#times.push(this.#nextNs - this.#startNs)
-    for (const { port, queueBytes, txBytes } of this.#columns) {
+    for (const { port, queueBytes, txBytes, gauges } of this.#columns) {
       queueBytes.push(port.queueBytes)
       txBytes.push(port.counters.sentBytes)
+      for (const gauge of gauges) gauge.values.push(gauge.read())
     }
     this.#nextNs += this.#everyNs
   }
 
   series(): Record<string, Series> {
     const series: Record<string, Series> = {}
-    for (const { name, queueBytes, txBytes } of this.#columns) {
+    for (const { name, queueBytes, txBytes, gauges } of this.#columns) {
       series[seriesName('queue', name)] = {
         unit: 'bytes',
         timesNs: [...this.#times],
@@ -71,6 +82,9 @@ export class PortSampler {
       const before = txBytes[0] ?? 0
       const values = txBytes.map(bytes => bytes - before)
       series[seriesName('tx', name)] = { unit: 'bytes', timesNs: [...this.#times], values }
+      for (const gauge of gauges) {
+        series[gauge.name] = { unit: gauge.unit, timesNs: [...this.#times], values: [...gauge.values] }
+      }
     }
     return series
   }

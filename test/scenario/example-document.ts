@@ -29,8 +29,10 @@ function atRoot(name: string, value: unknown, item: Mapping): Mapping {
   }
   if (name === 'switches') {
     const asking = answersAsked(value as Mapping) ? { telemetry: { subscribe: 'flag' } } : {}
-    const switches = { ...NETWORK.switches, ...(value as Record<string, Mapping>) }
+    const switches: Record<string, Mapping> = { ...NETWORK.switches, ...(value as Record<string, Mapping>) }
     if (marksLargeFlows(switches.s1!)) switches.s1 = { largeFlows: { size: '1MB' }, ...switches.s1 }
+    if (switches.s1?.aiEcn !== undefined)
+      switches.s1 = { ecn: { kmin: '100KB', kmax: '400KB' }, ...switches.s1 }
     return { ...NETWORK, switches, ...asking }
   }
   return { ...NETWORK, [name]: value, ...besides(name, item) }

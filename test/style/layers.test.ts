@@ -30,6 +30,7 @@ const LAYERS: readonly (readonly string[])[] = [
     'switch-emu/core/scheduling',
     'switch-emu/core/answers',
   ],
+  ['switch-emu/core/ai-ecn'],
   ['switch-emu/core'],
   ['lib/nic', 'lib/scenario', 'lib/control'],
   ['lib/secure'],

@@ -9,6 +9,7 @@ import type { DocumentPath, Problems } from '../model/problems.js'
 import type { EcnSettings, PfcSettings, ScenarioSwitch, WatchdogSettings } from '../model/scenario.js'
 import { checkShape } from '../schema/check-shape.js'
 import { switchSchema, WEIGHT_MAX } from '../schema/switch.js'
+import { checkAiEcn } from './check-ai-ecn.js'
 import { checkLargeFlows } from './check-large-flows.js'
 import { resolveFeature, resolveFeatures } from './resolve-features.js'
 import { resolveSwitchTelemetry } from './resolve-telemetry.js'
@@ -49,6 +50,7 @@ export function resolveSwitch(
   const telemetry = resolveSwitchTelemetry(problems, [...path, 'telemetry'], given.telemetry)
   const features = resolveFeatures(problems, path, given, RESOLVED_HERE)
   checkLargeFlows(problems, path, { ecn, pfc, features })
+  checkAiEcn(problems, path, { ecn, features })
   return {
     id: shape.id ?? 0,
     bufferBytes,

@@ -3,9 +3,10 @@ import type { Series } from './result.js'
 
 /**
  * What is sampled. queue, tx: the bytes in a port's queue, and the bytes that the port has sent so far. rate,
- * window, inflight, acked: a flow's rate, window, bytes in flight, and payload acknowledged so far.
+ * window, inflight, acked: a flow's rate, window, bytes in flight, and payload acknowledged so far. kmin, kmax: thresholds of a queue that
+ * follow its traffic.
  */
-type SeriesKind = 'queue' | 'tx' | 'rate' | 'window' | 'inflight' | 'acked'
+type SeriesKind = 'queue' | 'tx' | 'rate' | 'window' | 'inflight' | 'acked' | 'kmin' | 'kmax'
 
 /**
  * Returns the key in `series` of a result: `queue/s1:s2`, `acked/flow0`.

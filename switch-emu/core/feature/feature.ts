@@ -64,6 +64,8 @@ export interface SwitchFeature extends Partial<EnqueueStage>, Partial<GrowStage>
    * timers, and begins anew. Counts for `report` remain. A feature without it knows nothing.
    */
   restart?(now: Nanos): void
+  /** Returns what the feature lets samplers see of a port over time. */
+  gauges?(port: number): readonly Gauge[]
   /** Starts a new window of counts. The state of the feature remains. */
   reset?(now: Nanos): void
   /**
@@ -73,6 +75,16 @@ export interface SwitchFeature extends Partial<EnqueueStage>, Partial<GrowStage>
    * @param figures counts of the port itself
    */
   report?(now: Nanos, port: number, figures: PortFigures): FeatureReport
+}
+
+/** A value that a sampler reads at intervals: a series of results. */
+export interface Gauge {
+  /** Kind of the series. */
+  name: 'kmin' | 'kmax'
+  /** What at the port it is of, behind the port's name. */
+  of: string
+  unit: string
+  read(): number
 }
 
 /** Members of a port's result, by name: numbers, or other JSON values. */

@@ -12,32 +12,46 @@ import { type EcnOptions, Wred, WredVerdict } from './wred.js'
 export type MarkingOptions = EcnOptions | readonly EcnOptions[]
 
 /** WRED with ECN at every port of a switch: it marks packets as they enter their queues. */
-class Marking implements SwitchFeature {
+export class Marking implements SwitchFeature {
   /**
-   * By priority. Null: its queues are not marked. All ports share them, because `Wred` keeps no state of a
-   * queue.
+   * By port x 8 + priority. Null: the queue is not marked. Queues of one priority share theirs until one has its own (`own`), because
+   * `Wred` keeps no state of a queue.
    */
-  protected readonly wreds: readonly (Wred | null)[]
+  protected readonly wreds: (Wred | null)[]
   /** The same for frames of drop precedence 1. */
-  protected readonly larges: readonly (Wred | null)[]
+  protected readonly larges: (Wred | null)[]
+  readonly #of: readonly (EcnOptions | undefined)[]
+  readonly #make: (options: EcnOptions, priority: number) => Wred
 
-  constructor(markings: readonly EcnOptions[], { random, losslessMask }: FeatureSwitch) {
-    const mayDrop = (p: number) => ((losslessMask >>> p) & 1) === 0
-    const of = Array.from({ length: PRIORITIES }, (_, p) =>
+  constructor(markings: readonly EcnOptions[], { ports, random, losslessMask }: FeatureSwitch) {
+    this.#make = (options, p) => new Wred(options, random, ((losslessMask >>> p) & 1) === 0)
+    this.#of = Array.from({ length: PRIORITIES }, (_, p) =>
       markings.find(({ priorities }) => priorities === undefined || priorities.includes(p)),
     )
-    this.wreds = of.map((marking, p) =>
-      marking === undefined ? null : new Wred(marking, random, mayDrop(p)),
+    const wreds = this.#of.map((marking, p) => (marking === undefined ? null : this.#make(marking, p)))
+    const larges = this.#of.map((marking, p) =>
+      marking?.large === undefined ? wreds[p]! : this.#make({ ...marking, ...marking.large }, p),
     )
-    this.larges = of.map((marking, p) =>
-      marking?.large === undefined
-        ? this.wreds[p]!
-        : new Wred({ ...marking, ...marking.large }, random, mayDrop(p)),
-    )
+    this.wreds = ports.flatMap(() => wreds)
+    this.larges = ports.flatMap(() => larges)
+  }
+
+  /**
+   * Gives a queue thresholds of its own, for frames of drop precedence 0, and returns them: at first they are those of its priority. Returns
+   * null if the queue is not marked.
+   */
+  own(port: number, priority: number): Wred | null {
+    const options = this.#of[priority]
+    if (options === undefined) return null
+    const wred = this.#make(options, priority)
+    const at = port * PRIORITIES + priority
+    if (options.large === undefined) this.larges[at] = wred
+    this.wreds[at] = wred
+    return wred
   }
 
   enqueue(_now: Nanos, frame: Frame, port: EgressPort, priority: number): DropReason {
-    const wred = (frame.dropPrecedence === 0 ? this.wreds : this.larges)[priority]!
+    const wred = (frame.dropPrecedence === 0 ? this.wreds : this.larges)[port.index * PRIORITIES + priority]!
     if (wred === null) return DropReason.NONE
     const verdict = wred.onEnqueue(frame, port.queues[priority]!.bytes)
     if (verdict === WredVerdict.DROP) return DropReason.WRED
@@ -50,7 +64,7 @@ class Marking implements SwitchFeature {
 class LeavingMarking extends Marking {
   start(_startNs: Nanos, frame: Frame, port: EgressPort): void {
     const priority = port.sentPriority
-    const wred = (frame.dropPrecedence === 0 ? this.wreds : this.larges)[priority]
+    const wred = (frame.dropPrecedence === 0 ? this.wreds : this.larges)[port.index * PRIORITIES + priority]
     if (wred?.onDequeue(frame, port.queues[priority]!.bytes) === true) port.counters.onMarked()
   }
 }

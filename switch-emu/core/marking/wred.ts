@@ -4,7 +4,7 @@ import { ECN_CE, ECN_NOT_ECT } from '../../../lib/wire/net/ipv4.js'
 import { ecn, markCe } from '../forwarding/ip-header.js'
 
 /** Thresholds of marking. */
-interface Thresholds {
+export interface Thresholds {
   /** Up to this queue length no frame is marked, bytes. */
   kminBytes: number
   /** Above this queue length every frame is marked, bytes, at least kminBytes. */
@@ -37,16 +37,29 @@ export type WredVerdict = (typeof WredVerdict)[keyof typeof WredVerdict]
  * dropped. A lossless queue drops nothing.
  */
 export class Wred {
-  readonly #kminBytes: number
-  readonly #kmaxBytes: number
-  readonly #pmax: number
+  /** Frames that it has marked. */
+  marks = 0
+  #kminBytes = 0
+  #kmaxBytes = 0
+  #pmax = 0
   readonly #atDequeue: boolean
   readonly #mayDrop: boolean
   readonly #random: () => number
 
   /** @param mayDrop false for the queue of a lossless priority */
   constructor(options: EcnOptions, random: () => number, mayDrop = true) {
-    const { kminBytes, kmaxBytes, pmax } = options
+    this.thresholds = options
+    this.#atDequeue = options.at === 'dequeue'
+    this.#mayDrop = mayDrop
+    this.#random = random
+  }
+
+  get thresholds(): Thresholds {
+    return { kminBytes: this.#kminBytes, kmaxBytes: this.#kmaxBytes, pmax: this.#pmax }
+  }
+
+  /** They hold for the next frame. Throws WEIR_BAD_ARGUMENT for thresholds that contradict each other. */
+  set thresholds({ kminBytes, kmaxBytes, pmax }: Thresholds) {
     if (!(kminBytes >= 0 && kmaxBytes >= kminBytes && pmax >= 0 && pmax <= 1)) {
       throw new WeirError(
         'WEIR_BAD_ARGUMENT',
@@ -56,9 +69,6 @@ export class Wred {
     this.#kminBytes = kminBytes
     this.#kmaxBytes = kmaxBytes
     this.#pmax = pmax
-    this.#atDequeue = options.at === 'dequeue'
-    this.#mayDrop = mayDrop
-    this.#random = random
   }
 
   /** Returns the probability of a mark when the queue holds `queueBytes`. */
@@ -78,6 +88,7 @@ export class Wred {
     }
     if (this.#atDequeue || !this.#hits(queueBytes)) return WredVerdict.PASS
     markCe(frame)
+    this.marks++
     return WredVerdict.MARKED
   }
 
@@ -87,6 +98,7 @@ export class Wred {
     const codepoint = ecn(frame)
     if (codepoint === ECN_CE || codepoint === ECN_NOT_ECT || !this.#hits(queueBytes)) return false
     markCe(frame)
+    this.marks++
     return true
   }
 

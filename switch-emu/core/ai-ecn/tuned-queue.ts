@@ -1,0 +1,163 @@
+import type { Nanos } from '../../../lib/time/nanos.js'
+import type { Thresholds, Wred } from '../marking/wred.js'
+import type { EgressPort } from '../queueing/egress-port.js'
+import type { DecisionReason } from './decision-log.js'
+import type { QueueFeatures, QueueMeter } from './queue-features.js'
+import { type LineThresholds, TrafficMatcher, type TrafficModel } from './traffic-models.js'
+import { type Bounds, bounded, Tuner } from './tuner.js'
+import { utilityOf } from './utility.js'
+
+/** Below this share of the line a period tells nothing. */
+const IDLE_THROUGHPUT = 0.01
+/** No threshold is below a packet of ordinary Ethernet, which is a long time on a slow line. */
+const LEAST_BYTES = 1500
+
+/** How thresholds are found: not at all, by known models, by steps, or by models and else by steps. */
+export type AiEcnMode = 'observe' | 'models' | 'tune' | 'full'
+
+interface TunedQueueOptions {
+  mode: AiEcnMode
+  models: readonly TrafficModel[]
+  /** Periods in a row after which a model is believed. */
+  hold: number
+  /** Share of throughput in the utility. */
+  weight: number
+  /** Bounds of the thresholds, as the time in which the line sends so much. */
+  leastNs: Nanos
+  mostNs: Nanos
+}
+
+/** Sums of features over periods, for the mean. */
+const NOTHING: QueueFeatures = {
+  delayNs: 0,
+  throughput: 0,
+  largeShare: 0,
+  flows: 0,
+  ingressPorts: 0,
+  pausesSent: 0,
+  pausesReceived: 0,
+  marks: 0,
+}
+
+/** One egress queue whose thresholds follow its traffic. */
+export class TunedQueue {
+  readonly port: EgressPort
+  readonly priority: number
+  readonly meter: QueueMeter
+  readonly wred: Wred
+  readonly #options: TunedQueueOptions
+  readonly #matcher: TrafficMatcher
+  /** Null: the traffic is known, or is not tuned. */
+  #tuner: Tuner | null = null
+  /** Its timer runs. */
+  active = false
+  utility = 0
+  #periods = 0
+  #sums: QueueFeatures = NOTHING
+
+  constructor(port: EgressPort, priority: number, meter: QueueMeter, wred: Wred, options: TunedQueueOptions) {
+    this.port = port
+    this.priority = priority
+    this.meter = meter
+    this.wred = wred
+    this.#options = options
+    this.#matcher = new TrafficMatcher(options.mode === 'tune' ? [] : options.models, options.hold)
+  }
+
+  /** The model in force. */
+  get model(): string | null {
+    return this.#matcher.model?.name ?? null
+  }
+
+  /** Periods with traffic since the window began. */
+  get periods(): number {
+    return this.#periods
+  }
+
+  /** The mean of the features in these periods. */
+  get traffic(): QueueFeatures {
+    const n = Math.max(1, this.#periods)
+    return Object.fromEntries(
+      Object.entries(this.#sums).map(([name, sum]) => [name, sum / n]),
+    ) as unknown as QueueFeatures
+  }
+
+  resetWindow(): void {
+    this.#periods = 0
+    this.#sums = NOTHING
+  }
+
+  /** No traffic: nothing changes, and what comes next is looked at afresh. */
+  rest(): void {
+    this.#matcher.forget()
+  }
+
+  /**
+   * A period is over. Sets new thresholds if there are some, and returns why, or null.
+   *
+   * @param roomBytes Kmax stays below it
+   */
+  onPeriod(features: QueueFeatures, roomBytes: number): DecisionReason | null {
+    if (features.throughput < IDLE_THROUGHPUT) return null
+    this.#count(features)
+    this.utility = utilityOf(features, this.#options.weight)
+    const { mode } = this.#options
+    if (mode === 'observe') return null
+    const bounds = this.#bounds(roomBytes)
+    const hasChanged = this.#matcher.onPeriod(features)
+    const { model } = this.#matcher
+    if (model !== null) {
+      this.#tuner = null
+      return this.#set(bounded(model, bounds), hasChanged ? 'model' : 'room')
+    }
+    if (mode === 'models') return this.#set(bounded(this.#now(), bounds), 'room')
+    this.#tuner ??= new Tuner(this.#now())
+    const step = this.#tuner.onPeriod(this.utility, bounds)
+    return step === null ? null : this.#set(this.#tuner.thresholds, step)
+  }
+
+  #bounds(roomBytes: number): Bounds {
+    const { leastNs, mostNs } = this.#options
+    return {
+      leastNs: Math.max(leastNs, this.#toNs(LEAST_BYTES)),
+      mostNs: Math.min(mostNs, this.#toNs(roomBytes)),
+    }
+  }
+
+  #now(): LineThresholds {
+    const { kminBytes, kmaxBytes, pmax } = this.wred.thresholds
+    return { kminNs: this.#toNs(kminBytes), kmaxNs: this.#toNs(kmaxBytes), pmax }
+  }
+
+  /** Returns `why`, or null if that changes nothing. */
+  #set(to: LineThresholds, why: DecisionReason): DecisionReason | null {
+    const before = this.wred.thresholds
+    const after: Thresholds = {
+      kminBytes: this.#toBytes(to.kminNs),
+      kmaxBytes: this.#toBytes(to.kmaxNs),
+      pmax: to.pmax,
+    }
+    const isTheSame =
+      before.kminBytes === after.kminBytes &&
+      before.kmaxBytes === after.kmaxBytes &&
+      before.pmax === after.pmax
+    if (isTheSame) return null
+    this.wred.thresholds = after
+    return why
+  }
+
+  #count(features: QueueFeatures): void {
+    this.#periods++
+    this.#sums = Object.fromEntries(
+      Object.entries(this.#sums).map(([name, sum]) => [name, sum + features[name as keyof QueueFeatures]]),
+    ) as unknown as QueueFeatures
+  }
+
+  #toNs(bytes: number): Nanos {
+    return (bytes * 8e9) / this.port.rateBps
+  }
+
+  #toBytes(ns: Nanos): number {
+    return Math.round((ns * this.port.rateBps) / 8e9)
+  }
+}

@@ -1,0 +1,359 @@
+/** AI ECN: what a queue's features are, which model is near, and where the tuner goes. */
+import t from 'tap'
+import type { FramePool } from '../../lib/frame/frame-pool.js'
+import { Opcode } from '../../lib/wire/ib/opcode.js'
+import * as pfc from '../../lib/wire/net/pfc.js'
+import type { AiEcnOptions, AiEcnReport } from '../../switch-emu/core/ai-ecn/ai-ecn.js'
+import { TRAFFIC_MODELS } from '../../switch-emu/core/ai-ecn/model-table.js'
+import type { QueueFeatures } from '../../switch-emu/core/ai-ecn/queue-features.js'
+import {
+  distance,
+  type LineThresholds,
+  nearest,
+  pointOf,
+  TrafficMatcher,
+  type TrafficModel,
+} from '../../switch-emu/core/ai-ecn/traffic-models.js'
+import { Tuner } from '../../switch-emu/core/ai-ecn/tuner.js'
+import { utilityOf } from '../../switch-emu/core/ai-ecn/utility.js'
+import type { FeatureOptions } from '../../switch-emu/core/catalogue.js'
+import type { Switch } from '../../switch-emu/core/switch.js'
+import { problemsOf } from '../scenario/problems-at.js'
+import { buildFrame } from './build-frame.js'
+import { drain, HOST, seeded, starSwitch } from './helpers.js'
+
+const GIGABIT = { rateBps: 1e9 } // 8 ns a byte
+const PERIOD_NS = 100_000
+const BY_CLASS_SELECTOR = { dscp: Object.fromEntries(Array.from({ length: 8 }, (_, p) => [8 * p, p])) }
+
+const OPTIONS: AiEcnOptions = {
+  mode: 'observe',
+  priorities: [3],
+  periodNs: PERIOD_NS,
+  hold: 2,
+  largeBytes: 2500,
+  flows: 64,
+  weight: 0.7,
+  leastNs: 200,
+  mostNs: 1e6,
+}
+
+/** Hosts 0 to 2 send to host 3. */
+function watched(options: Partial<AiEcnOptions> = {}, features: FeatureOptions = {}) {
+  return starSwitch({
+    ports: [GIGABIT, GIGABIT, GIGABIT, GIGABIT],
+    classifier: BY_CLASS_SELECTOR,
+    features: {
+      ecn: { kminBytes: 3000, kmaxBytes: 3000, pmax: 1 },
+      aiEcn: { ...OPTIONS, ...options },
+      ...features,
+    },
+  })
+}
+
+function send(node: Switch, pool: FramePool, now: number, from: number, destQpn = 1, opcode?: number): void {
+  const wireBytes = opcode === undefined ? 1000 : undefined
+  node.onFrame(
+    now,
+    from,
+    buildFrame(pool, { from: HOST(from), to: HOST(3), wireBytes, destQpn, opcode, tos: (3 << 5) | 2 }),
+  )
+}
+
+function finish(node: Switch, pool: FramePool, until: number): void {
+  for (let now = node.nextTimeout(); now <= until; now = node.nextTimeout()) {
+    node.onTimeout(now)
+    drain(node, now, frame => pool.give(frame))
+  }
+}
+
+function reportOf(node: Switch, now: number): AiEcnReport {
+  return node.report(now, 3).aiEcn!
+}
+
+t.test('the features of one period are those that a hand works out', async t => {
+  const { node, pool } = watched()
+  // At 0: three packets of one flow and one of another, from two ports. One is on the line at once, and three wait.
+  send(node, pool, 0, 0, 1)
+  drain(node, 0, frame => pool.give(frame))
+  send(node, pool, 0, 0, 1)
+  send(node, pool, 0, 0, 1)
+  send(node, pool, 0, 1, 7)
+  finish(node, pool, PERIOD_NS)
+  const [queue] = reportOf(node, PERIOD_NS).queues
+  t.equal(queue!.periods, 1)
+  // 3,000 bytes wait for 8 us, 2,000 and 1,000 too: 48e6 byte ns over 100 us are 480 bytes, which the line sends in 3,840 ns.
+  t.same(queue!.traffic, {
+    delayNs: 3840,
+    throughput: 0.32,
+    // The third packet of the first flow is beyond 2,500 bytes.
+    largeShare: 0.25,
+    flows: 2,
+    ingressPorts: 2,
+    pausesSent: 0,
+    pausesReceived: 0,
+    marks: 0,
+  })
+})
+
+t.test('marks, pauses of both directions and acknowledgements', async t => {
+  const { node, pool } = watched(
+    {},
+    {
+      pfc: { priorities: [3], xoffBytes: 5000, xonBytes: 2000, headroomBytes: [9000, 9000, 9000, 9000] },
+    },
+  )
+  // Seven packets of one port; above 5,000 bytes it pauses its peer. Marked are those that find more than 3,000 bytes: numbers 6 and 7, and
+  // the acknowledgement behind them.
+  for (let i = 0; i < 7; i++) {
+    send(node, pool, 0, 0, 1)
+    if (i === 0) drain(node, 0, frame => pool.give(frame))
+  }
+  send(node, pool, 0, 2, 9, Opcode.RC_ACKNOWLEDGE) // counts as no flow
+  const pause = pool.take()!
+  pfc.write(pause.view, 0, 0x02_00_00_00_00_99, 1 << 3, 10)
+  pause.length = pfc.BYTES
+  pause.wireLength = pfc.BYTES
+  node.onFrame(20_000, 3, pause)
+  finish(node, pool, PERIOD_NS)
+  const { traffic } = reportOf(node, PERIOD_NS).queues[0]!
+  t.match(traffic, { flows: 1, ingressPorts: 1, marks: 3, pausesSent: 1, pausesReceived: 1 })
+  t.equal(traffic.largeShare, 5 / 7)
+})
+
+t.test('a queue without traffic costs no timer, and its periods do not count', async t => {
+  const { node, pool } = watched()
+  t.equal(node.nextTimeout(), Number.POSITIVE_INFINITY)
+  send(node, pool, 1000, 0)
+  finish(node, pool, 10 * PERIOD_NS)
+  t.equal(reportOf(node, 10 * PERIOD_NS).queues[0]!.periods, 1)
+  t.equal(node.nextTimeout(), Number.POSITIVE_INFINITY)
+})
+
+const QUIET: QueueFeatures = {
+  delayNs: 0,
+  throughput: 0,
+  largeShare: 0,
+  flows: 0,
+  ingressPorts: 0,
+  pausesSent: 0,
+  pausesReceived: 0,
+  marks: 0,
+}
+
+t.test('the coordinates of traffic', async t => {
+  t.same(pointOf(QUIET), [0, 0, 0, 0, 0])
+  const most = { ...QUIET, throughput: 1, delayNs: 256_000, largeShare: 1, flows: 256, ingressPorts: 64 }
+  t.same(pointOf(most), [1, 1, 1, 1, 1])
+  t.same(pointOf({ ...most, delayNs: 1e9, flows: 5000, ingressPorts: 200 }), [1, 1, 1, 1, 1])
+  // 15 us: log2(16) / log2(257).
+  t.ok(Math.abs(pointOf({ ...QUIET, delayNs: 15_000 })[1]! - 4 / Math.log2(257)) < 1e-12)
+})
+
+function model(name: string, throughput: number, radius: number): TrafficModel {
+  return { name, centroid: [throughput, 0, 0, 0, 0], radius, kminNs: 1000, kmaxNs: 2000, pmax: 0.5 }
+}
+
+t.test('the nearest model within its radius, and no other, after enough periods', async t => {
+  const models = [model('low', 0.2, 0.15), model('high', 0.8, 0.31)]
+  t.equal(nearest(models, [0.3, 0, 0, 0, 0])?.name, 'low')
+  t.equal(nearest(models, [0.36, 0, 0, 0, 0]), null)
+  t.equal(nearest(models, [0.51, 0, 0, 0, 0])?.name, 'high')
+  t.equal(nearest(models, [0.8, 0.32, 0, 0, 0]), null)
+  t.ok(Math.abs(distance([0, 0, 3], [4, 0, 0]) - 5) < 1e-12)
+
+  const matcher = new TrafficMatcher(models, 3)
+  const at = (throughput: number) => {
+    const changed = matcher.onPeriod({ ...QUIET, throughput })
+    return `${matcher.model?.name ?? '-'}${changed ? '!' : ''}`
+  }
+  t.same([at(0.2), at(0.2), at(0.2), at(0.2)], ['-', '-', 'low!', 'low'])
+  // The mean goes half of the way in each period: 0.5 (high), 0.65, 0.725: the third one in a row.
+  t.same([at(0.8), at(0.8), at(0.8)], ['low', 'low', 'high!'])
+  // One period of another kind does not matter: 0.4625 is none's.
+  t.same([at(0.2), at(0.8), at(0.8)], ['high', 'high', 'high'])
+})
+
+t.test('the table that ships: kinds apart, thresholds in order, each found where it lies', async t => {
+  t.same(
+    TRAFFIC_MODELS.map(({ name }) => name),
+    ['mice', 'elephants', 'incast'],
+  )
+  for (const one of TRAFFIC_MODELS) {
+    t.equal(nearest(TRAFFIC_MODELS, one.centroid), one)
+    t.ok(one.kminNs <= one.kmaxNs && one.pmax > 0 && one.pmax <= 1)
+  }
+  const [mice, elephants, incast] = TRAFFIC_MODELS
+  t.ok(mice!.kmaxNs < elephants!.kminNs, 'small flows want a short queue, large ones a long one')
+  t.ok(incast!.centroid[4]! > elephants!.centroid[4]!, 'an incast comes by more ports')
+})
+
+t.test('the utility', async t => {
+  const near = (features: Partial<QueueFeatures>, expected: number) =>
+    t.ok(Math.abs(utilityOf({ ...QUIET, ...features }, 0.7) - expected) < 1e-12, `${expected}`)
+  near({ throughput: 1 }, 1)
+  near({ throughput: 0.5 }, 0.65)
+  near({ throughput: 1, delayNs: 256_000 }, 0.7)
+  near({ throughput: 1, delayNs: 1e7 }, 0.7)
+  near({ throughput: 1, delayNs: 15_000 }, 0.7 + 0.3 * (1 - 4 / Math.log2(257)))
+  near({ throughput: 1, pausesSent: 1 }, 0.7)
+})
+
+const BOUNDS = { leastNs: 200, mostNs: 100_000 }
+
+/** A queue whose utility is concave in the logarithms of Kmin, Kmax and Pmax, with its maximum at `best`. */
+function concave(best: LineThresholds, noise: () => number) {
+  const off = (a: number, b: number) => Math.log(a / b) ** 2
+  return ({ kminNs, kmaxNs, pmax }: LineThresholds) =>
+    0.9 -
+    0.05 * (off(kminNs, best.kminNs) + off(kmaxNs, best.kmaxNs) + off(pmax, best.pmax)) +
+    0.001 * (noise() - 0.5)
+}
+
+t.test('the tuner finds the maximum of a concave utility from anywhere, and stays', async t => {
+  const random = seeded(t, 11)
+  for (let round = 0; round < 50; round++) {
+    const kminNs = 500 * 20 ** random.next()
+    const best = { kminNs, kmaxNs: kminNs * (1 + 5 * random.next()), pmax: 0.05 + 0.9 * random.next() }
+    const utility = concave(best, () => random.next())
+    const start = 300 * 100 ** random.next()
+    const tuner = new Tuner({ kminNs: start, kmaxNs: start * (1 + 2 * random.next()), pmax: random.next() })
+    for (let period = 0; period < 1500; period++) tuner.onPeriod(utility(tuner.thresholds), BOUNDS)
+    // Where it rests no step is better by more than it asks for: half a per cent of the utility.
+    let worst = 1
+    let trials = 0
+    for (let period = 0; period < 400; period++) {
+      tuner.onPeriod(utility(tuner.thresholds), BOUNDS)
+      if (tuner.state === 'trial') trials++
+      else worst = Math.min(worst, utility(tuner.thresholds))
+    }
+    t.ok(worst > 0.9 - 0.03, `round ${round}: utility ${worst} of 0.9`)
+    t.ok(trials < 250, `it looks around for ${trials} of 400 periods`)
+  }
+})
+
+t.test('every threshold that it sets is within bounds, whatever the utility', async t => {
+  const random = seeded(t, 12)
+  const tuner = new Tuner({ kminNs: 5000, kmaxNs: 20_000, pmax: 0.2 })
+  const lowest = { kmin: 1e9, kmax: 1e9 }
+  for (let period = 0; period < 20_000; period++) {
+    const mostNs = period % 5000 < 2500 ? 100_000 : 8000
+    tuner.onPeriod(random.next(), { leastNs: 200, mostNs })
+    const { kminNs, kmaxNs, pmax } = tuner.thresholds
+    if (!(kminNs >= 200 && kminNs <= kmaxNs && kmaxNs <= mostNs && pmax >= 0.01 && pmax <= 1)) {
+      t.fail(`${kminNs} ${kmaxNs} ${pmax} in period ${period}`)
+      return
+    }
+    lowest.kmin = Math.min(lowest.kmin, kminNs)
+    lowest.kmax = Math.min(lowest.kmax, kmaxNs)
+  }
+  t.ok(lowest.kmin < 2000, 'it has moved')
+})
+
+t.test('it goes back from a step that makes things worse, and rests when none is better', async t => {
+  const from = { kminNs: 4000, kmaxNs: 16_000, pmax: 0.2 }
+  const tuner = new Tuner(from)
+  const steps: string[] = []
+  let tries = 0
+  for (let period = 0; period < 200 && tuner.state !== 'rest'; period++) {
+    const isHome = tuner.thresholds === from
+    const step = tuner.onPeriod(isHome ? 0.8 : 0.7, BOUNDS)
+    if (step !== null) steps.push(step)
+    if (step === 'back') t.equal(tuner.thresholds, from)
+    if (step === 'try') tries++
+  }
+  t.equal(tries, 6, 'each direction of each of the three once')
+  t.same(steps, Array.from({ length: 6 }, () => ['try', 'back']).flat())
+  t.equal(tuner.state, 'rest')
+  // As long as nothing changes it stays there, and looks around again when the utility is another one.
+  const stays = Array.from({ length: 40 }, () => tuner.onPeriod(0.8, BOUNDS))
+  t.ok(stays.every(step => step === null))
+  const looks = Array.from({ length: 20 }, () => tuner.onPeriod(0.6, BOUNDS))
+  t.ok(looks.includes('try'))
+})
+
+const INCAST: TrafficModel = {
+  name: 'any',
+  centroid: [0.5, 0.5, 0.5, 0.5, 0.5],
+  radius: 2,
+  kminNs: 8000,
+  kmaxNs: 64_000,
+  pmax: 0.5,
+}
+
+/** Sends 50 % of the line for some periods. */
+function halfLoad(node: Switch, pool: FramePool, periods: number): void {
+  for (let now = 0; now < periods * PERIOD_NS; now += 16_000) {
+    finish(node, pool, now)
+    send(node, pool, now, 0)
+  }
+  finish(node, pool, periods * PERIOD_NS)
+}
+
+t.test('ECN acts before PFC: Kmax stays below 0.8 of xoff, whatever a model says', async t => {
+  const headroomBytes = [9000, 9000, 9000, 9000]
+  for (const [xoffBytes, kmaxBytes] of [
+    [100_000, 8000],
+    [8000, 6400],
+    [5000, 4000],
+  ] as const) {
+    const pfcOptions = { priorities: [3], xoffBytes, xonBytes: 1000, headroomBytes }
+    const { node, pool } = watched({ mode: 'models', models: [INCAST] }, { pfc: pfcOptions })
+    halfLoad(node, pool, 5)
+    const { queues, decisions, changes } = reportOf(node, 5 * PERIOD_NS)
+    // 64 us of 1 Gbit/s are 8,000 bytes; 8 us are 1,000, and no threshold is below 1,500.
+    t.match(queues[0], { kminBytes: 1500, kmaxBytes, model: 'any' }, `xoff ${xoffBytes}`)
+    t.ok(changes >= 1 && decisions.at(-1)!.after.kmaxBytes === kmaxBytes)
+    t.ok(node.report(5 * PERIOD_NS, 3).pausesSent === 0)
+  }
+})
+
+t.test('by steps alone thresholds stay below xoff too, from thresholds that did not', async t => {
+  const { node, pool } = watched(
+    { mode: 'tune' },
+    {
+      ecn: { kminBytes: 20_000, kmaxBytes: 90_000, pmax: 1 },
+      pfc: { priorities: [3], xoffBytes: 10_000, xonBytes: 1000, headroomBytes: [9000, 9000, 9000, 9000] },
+    },
+  )
+  halfLoad(node, pool, 60)
+  const { decisions, byReason } = reportOf(node, 60 * PERIOD_NS)
+  t.match(decisions[0], {
+    atNs: PERIOD_NS,
+    priority: 3,
+    before: { kmaxBytes: 90_000 },
+    after: { kmaxBytes: 8000 },
+  })
+  t.ok(decisions.every(({ after }) => after.kminBytes <= after.kmaxBytes && after.kmaxBytes <= 8000))
+  t.ok(byReason.try > 1 && byReason.back > 1)
+})
+
+t.test('other queues keep their thresholds', async t => {
+  const { node, pool } = watched({ mode: 'models', models: [INCAST] })
+  halfLoad(node, pool, 5)
+  t.equal(reportOf(node, 1e6).queues[0]!.kmaxBytes, 8000)
+  t.match(node.report(1e6, 0).aiEcn!.queues[0], { kminBytes: 3000, kmaxBytes: 3000, pmax: 1, periods: 0 })
+})
+
+t.test('a scenario that cannot work is refused', async t => {
+  const of = (sw: string) =>
+    problemsOf(`
+name: a
+hosts: [h1, h2]
+switches: { s1: ${sw} }
+links: [h1--s1, h2--s1]
+link: { rate: 1Gbps, delay: 1us }
+traffic: [{ from: h1, to: h2, size: 1KB }]
+`)
+  const said = (sw: string) => of(sw).join('\n')
+  t.match(said('{ aiEcn: {} }'), /no queue of priority 3 is marked; set ecn/)
+  t.match(
+    said('{ aiEcn: {}, ecn: { kmin: 1KB, kmax: 2KB, priorities: [4] } }'),
+    /add priority 3 to an entry of ecn/,
+  )
+  t.match(
+    said('{ aiEcn: { least: 2us, most: 1us }, ecn: { kmin: 1KB, kmax: 2KB } }'),
+    /least must not be above most/,
+  )
+  t.equal(said('{ aiEcn: {}, ecn: { kmin: 1KB, kmax: 2KB } }'), '')
+})
