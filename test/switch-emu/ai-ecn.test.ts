@@ -82,9 +82,10 @@ t.test('the features of one period are those that a hand works out', async t => 
   finish(node, pool, PERIOD_NS)
   const [queue] = reportOf(node, PERIOD_NS).queues
   t.equal(queue!.periods, 1)
-  // 3,000 bytes wait for 8 us, 2,000 and 1,000 too: 48e6 byte ns over 100 us are 480 bytes, which the line sends in 3,840 ns.
+  // 3,000 bytes wait for 8 us, 2,000 and 1,000 too: 48e6 byte ns over 100 us are 480 bytes. A slow line counts as
+  // one of 4.8 Gbit/s, which sends them in 800 ns.
   t.same(queue!.traffic, {
-    delayNs: 3840,
+    delayNs: 800,
     throughput: 0.32,
     // The third packet of the first flow is beyond 2,500 bytes.
     largeShare: 0.25,
@@ -292,17 +293,17 @@ function halfLoad(node: Switch, pool: FramePool, periods: number): void {
 
 t.test('ECN acts before PFC: Kmax stays below 0.8 of xoff, whatever a model says', async t => {
   const headroomBytes = [9000, 9000, 9000, 9000]
-  for (const [xoffBytes, kmaxBytes] of [
-    [100_000, 8000],
-    [8000, 6400],
-    [5000, 4000],
+  for (const [xoffBytes, kmaxBytes, kminBytes] of [
+    [100_000, 38_400, 4800],
+    [8000, 6400, 4800],
+    [5000, 4000, 4000],
   ] as const) {
     const pfcOptions = { priorities: [3], xoffBytes, xonBytes: 1000, headroomBytes }
     const { node, pool } = watched({ mode: 'models', models: [INCAST] }, { pfc: pfcOptions })
     halfLoad(node, pool, 5)
     const { queues, decisions, changes } = reportOf(node, 5 * PERIOD_NS)
-    // 64 us of 1 Gbit/s are 8,000 bytes; 8 us are 1,000, and no threshold is below 1,500.
-    t.match(queues[0], { kminBytes: 1500, kmaxBytes, model: 'any' }, `xoff ${xoffBytes}`)
+    // 64 and 8 us of 4.8 Gbit/s are 38,400 and 4,800 bytes.
+    t.match(queues[0], { kminBytes, kmaxBytes, model: 'any' }, `xoff ${xoffBytes}`)
     t.ok(changes >= 1 && decisions.at(-1)!.after.kmaxBytes === kmaxBytes)
     t.ok(node.report(5 * PERIOD_NS, 3).pausesSent === 0)
   }
@@ -321,6 +322,7 @@ t.test('by steps alone thresholds stay below xoff too, from thresholds that did 
   t.match(decisions[0], {
     atNs: PERIOD_NS,
     priority: 3,
+    why: 'room',
     before: { kmaxBytes: 90_000 },
     after: { kmaxBytes: 8000 },
   })
@@ -328,10 +330,19 @@ t.test('by steps alone thresholds stay below xoff too, from thresholds that did 
   t.ok(byReason.try > 1 && byReason.back > 1)
 })
 
+t.test('acknowledgements alone change nothing', async t => {
+  const { node, pool } = watched({ mode: 'tune' }, { ecn: { kminBytes: 20_000, kmaxBytes: 90_000, pmax: 1 } })
+  for (let now = 0; now < 40 * PERIOD_NS; now += 2000) {
+    finish(node, pool, now)
+    send(node, pool, now, 0, 1, Opcode.RC_ACKNOWLEDGE)
+  }
+  t.match(reportOf(node, 40 * PERIOD_NS), { changes: 0, queues: [{ periods: 0, kmaxBytes: 90_000 }] })
+})
+
 t.test('other queues keep their thresholds', async t => {
   const { node, pool } = watched({ mode: 'models', models: [INCAST] })
   halfLoad(node, pool, 5)
-  t.equal(reportOf(node, 1e6).queues[0]!.kmaxBytes, 8000)
+  t.equal(reportOf(node, 1e6).queues[0]!.kmaxBytes, 38_400)
   t.match(node.report(1e6, 0).aiEcn!.queues[0], { kminBytes: 3000, kmaxBytes: 3000, pmax: 1, periods: 0 })
 })
 

@@ -31,7 +31,7 @@ export interface AiEcnOptions {
   flows: number
   /** Share of throughput in the utility of a period, the rest is that of the delay. */
   weight: number
-  /** Kmin is at least, and Kmax at most, what the line sends in so much time. */
+  /** Kmin is at least, and Kmax at most, what the line (`scaleBps`) sends in so much time. */
   leastNs: Nanos
   mostNs: Nanos
   /** Known traffic. Default: the table that comes with Weir. */
@@ -289,7 +289,7 @@ export const AI_ECN: FeatureEntry = {
       kind: 'time',
       min: 0,
       max: MOST,
-      doc: '`kmin` is at least what the line sends in this time, and 1500B.',
+      doc: '`kmin` is at least what the line sends in this time, and 1500B. Lines below 4.8 Gbit/s count as one with so much.',
       default: 200,
       example: '1us',
     },
@@ -298,7 +298,7 @@ export const AI_ECN: FeatureEntry = {
       kind: 'time',
       min: 1,
       max: MOST,
-      doc: '`kmax` is at most what the line sends in this time.',
+      doc: '`kmax` is at most what the line sends in this time. Lines below 4.8 Gbit/s count as one with so much.',
       default: 100_000,
       example: '50us',
     },

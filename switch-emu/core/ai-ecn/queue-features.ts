@@ -7,7 +7,7 @@ import type { EgressPort } from '../queueing/egress-port.js'
 
 /** What one queue was like for a period. */
 export interface QueueFeatures {
-  /** Time for which the line would send what waited, on average over the period, ns. */
+  /** Time for which the line (`scaleBps`) would send what waited, on average over the period, ns. */
   delayNs: number
   /** Bytes sent as a share of what the line could have sent. */
   throughput: number
@@ -23,6 +23,14 @@ export interface QueueFeatures {
   pausesReceived: number
   /** Packets that the queue marked. */
   marks: number
+}
+
+/** On slower lines packets take a good part of a round trip: eight of 1,500 bytes more than 20 us. */
+const SLOW_BPS = 4.8e9
+
+/** Returns the rate by which bytes of a queue become time. Slow lines count as one of 4.8 Gbit/s, so that thresholds stay above a packet. */
+export function scaleBps(rateBps: number): number {
+  return Math.max(rateBps, SLOW_BPS)
 }
 
 /** Packets after which a flow is live: an address that was forged once has one. */
@@ -199,7 +207,7 @@ export class QueueMeter {
     const forNs = Math.max(1, now - state[BEGAN_NS]!)
     const came = state[CAME_BYTES]!
     return {
-      delayNs: ((state[INTEGRAL]! / forNs) * 8e9) / rateBps,
+      delayNs: ((state[INTEGRAL]! / forNs) * 8e9) / scaleBps(rateBps),
       throughput: ((this.#port.sentBytes(this.#priority) - state[SENT_BEFORE]!) * 8e9) / (rateBps * forNs),
       largeShare: came === 0 ? 0 : state[LARGE_BYTES]! / came,
       flows: state[FLOWS]!,

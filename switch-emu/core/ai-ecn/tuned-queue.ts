@@ -2,12 +2,12 @@ import type { Nanos } from '../../../lib/time/nanos.js'
 import type { Thresholds, Wred } from '../marking/wred.js'
 import type { EgressPort } from '../queueing/egress-port.js'
 import type { DecisionReason } from './decision-log.js'
-import type { QueueFeatures, QueueMeter } from './queue-features.js'
+import { type QueueFeatures, type QueueMeter, scaleBps } from './queue-features.js'
 import { type LineThresholds, TrafficMatcher, type TrafficModel } from './traffic-models.js'
 import { type Bounds, bounded, Tuner } from './tuner.js'
 import { utilityOf } from './utility.js'
 
-/** Below this share of the line a period tells nothing. */
+/** Below this share of the line a period tells nothing; nor does one without data, which no port brought. */
 const IDLE_THROUGHPUT = 0.01
 /** No threshold is below a packet of ordinary Ethernet, which is a long time on a slow line. */
 const LEAST_BYTES = 1500
@@ -98,7 +98,7 @@ export class TunedQueue {
    * @param roomBytes Kmax stays below it
    */
   onPeriod(features: QueueFeatures, roomBytes: number): DecisionReason | null {
-    if (features.throughput < IDLE_THROUGHPUT) return null
+    if (features.throughput < IDLE_THROUGHPUT || features.ingressPorts === 0) return null
     this.#count(features)
     this.utility = utilityOf(features, this.#options.weight)
     const { mode } = this.#options
@@ -154,10 +154,10 @@ export class TunedQueue {
   }
 
   #toNs(bytes: number): Nanos {
-    return (bytes * 8e9) / this.port.rateBps
+    return (bytes * 8e9) / scaleBps(this.port.rateBps)
   }
 
   #toBytes(ns: Nanos): number {
-    return Math.round((ns * this.port.rateBps) / 8e9)
+    return Math.round((ns * scaleBps(this.port.rateBps)) / 8e9)
   }
 }

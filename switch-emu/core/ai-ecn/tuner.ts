@@ -47,8 +47,8 @@ const MOVES: readonly ((at: LineThresholds) => LineThresholds)[] = [1 / STEP, ST
 ])
 
 type TunerState = 'base' | 'trial' | 'rest'
-/** What a tuner does: try a step, keep one, go back. */
-type TunerStep = 'try' | 'back'
+/** What a tuner does: try a step, go back from one, or come inside bounds that have moved. */
+type TunerStep = 'try' | 'back' | 'room'
 
 /**
  * Hill climbing over Kmin, Kmax and Pmax, step by step:
@@ -109,7 +109,7 @@ export class Tuner {
     this.#here = bounded(this.#here, bounds)
     this.#state = 'base'
     this.#measureAnew(SETTLING)
-    return 'back'
+    return 'room'
   }
 
   /** Looks for the next direction in which there is room. */
