@@ -29,7 +29,7 @@ import type { CommandOption, SettingsOf, ValueOption } from '../../lib/options/o
 import { parseNumber, parseValue } from '../../lib/options/parse-options.js'
 import { isWithin } from '../../lib/options/read-value.js'
 import { TRANSPORT_OPTIONS, type TransportOptions, UNTAGGED_CNPS } from '../../lib/qp/transport-options.js'
-import { configPath, readIdentityFile } from '../../lib/secure/identity-file.js'
+import { HOME_CONFIG, readIdentityFile } from '../../lib/secure/identity-file.js'
 import { rawPrivate } from '../../lib/secure/x25519.js'
 import { isLoopback } from '../../lib/transfer/task/resolve.js'
 import { CHUNK } from '../../lib/transfer/transfer-options.js'
@@ -38,7 +38,6 @@ import { INT_FORMAT, INT_HOPS } from '../../lib/wire/telemetry/int-options.js'
 import { FORMAT_NAMES, type IntFormat } from '../../lib/wire/telemetry/telemetry.js'
 import { addCongestionFlags, ccOption } from './congestion-flags.js'
 import { applyConfig, configText, USUAL_CONFIG, withConfigFile } from './daemon-config.js'
-import { defaultIdentity } from './key.js'
 import { commandOf } from './names.js'
 import { addValueOptions, commandOptions, valuesOf } from './value-options.js'
 
@@ -166,11 +165,11 @@ function withTrust(command: Command): Command {
     .optionsGroup('Keys:')
     .option(
       '--identity <path>',
-      `this host's key, made by weir key new (${defaultIdentity()}): connections are sealed, with known peers only (default: none)`,
+      `this host's key, made by weir key new (${HOME_CONFIG}/key): connections are sealed, with known peers only (default: none)`,
     )
     .option(
       '--peers <path>',
-      `known peers, a line each: NAME[,NAME…] KEY [may=send,get,perf,tunnel] (default: ${configPath('known_peers')})`,
+      `known peers, a line each: NAME[,NAME…] KEY [may=send,get,perf,tunnel] (default: ${HOME_CONFIG}/known_peers)`,
     )
     .option('--accept-new', 'note the key of a host that this one connects to for the first time')
     .option(

@@ -1,6 +1,11 @@
 import type { Command } from 'commander'
 import { WeirError } from '../../lib/errors.js'
-import { configPath, makeIdentityFile, readIdentityFile } from '../../lib/secure/identity-file.js'
+import {
+  configPath,
+  HOME_CONFIG,
+  makeIdentityFile,
+  readIdentityFile,
+} from '../../lib/secure/identity-file.js'
 import { keyText } from '../../lib/secure/key-text.js'
 import { commandOf } from './names.js'
 
@@ -9,21 +14,21 @@ export function keyCommand(): Command {
   const command = commandOf('key')
   command
     .command('new')
-    .argument('[file]', 'where the key goes', defaultIdentity())
+    .argument('[file]', `where the key goes (default: ${HOME_CONFIG}/key)`)
     .description('make a key for this host, in a file that only you may read; print its public key')
-    .action((file: string) => print(keyText(makeIdentityFile(file).publicKey)))
+    .action((file = defaultIdentity()) => print(keyText(makeIdentityFile(file).publicKey)))
   command
     .command('show')
-    .argument('[file]', 'the key file', defaultIdentity())
+    .argument('[file]', `the key file (default: ${HOME_CONFIG}/key)`)
     .description('print the public key: other hosts note it in their known peers')
-    .action((file: string) => print(keyText(readIdentityFile(file).publicKey)))
+    .action((file = defaultIdentity()) => print(keyText(readIdentityFile(file).publicKey)))
   return command.action(() => {
     throw new WeirError('WEIR_BAD_ARGUMENT', 'weir key takes new or show')
   })
 }
 
 /** Where `weir key new` puts a key. */
-export function defaultIdentity(): string {
+function defaultIdentity(): string {
   return configPath('key')
 }
 

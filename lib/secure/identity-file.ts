@@ -16,6 +16,9 @@ const PRIVATE = 'private-x25519:'
 const OTHERS = 0o077
 const FILE_BYTES_MAX = 4096
 
+/** Where `configPath` is by default, for people. */
+export const HOME_CONFIG = '~/.config/weir'
+
 /** `$XDG_CONFIG_HOME/weir/NAME`, by default in ~/.config. */
 export function configPath(name: string, env: NodeJS.ProcessEnv = process.env): string {
   return join(env.XDG_CONFIG_HOME || join(homedir(), '.config'), 'weir', name)

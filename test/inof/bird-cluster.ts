@@ -59,7 +59,7 @@ template bgp inof_switch {
   local ${address} as ${AS};
   strict bind on;
   passive on;
-  hold time 3;
+  hold time 30;
   multihop 2;
   ttl security on;
   rr client;
@@ -127,6 +127,8 @@ async function startSwitch(id: number): Promise<TcpSpeaker> {
       identifier,
       neighbours: REFLECTORS.map(one => ({ address: one })),
       random: Math.random,
+      // A busy machine is no dead peer.
+      holdSeconds: 30,
     },
     routeChanged: (at, prefix, attributes) => agent.onRoute(at, prefix, attributes),
     synchronised: at => agent.onSynchronised(at),
