@@ -5,12 +5,11 @@ import { Receiver } from '../../lib/nic/flow/receiver.js'
 import { TelemetryEcho } from '../../lib/nic/telemetry/telemetry-echo.js'
 import { WorkOpcode } from '../../lib/qp/queues/work.js'
 import * as bth from '../../lib/wire/ib/bth.js'
-import * as cnp from '../../lib/wire/ib/cnp.js'
 import * as icrc from '../../lib/wire/ib/icrc.js'
 import { Opcode } from '../../lib/wire/ib/opcode.js'
-import * as ipv4 from '../../lib/wire/net/ipv4.js'
 import { NeedId } from '../../lib/wire/weir/needs.js'
 import { takeWordsOut } from '../support/plain-peer.js'
+import { intoCnp, setIpChecksum } from './into-cnp.js'
 import { connected, frameName, makePair, memoryOf, type PairOptions } from './pair.js'
 
 const US = 1000
@@ -60,15 +59,7 @@ function mark(frame: Frame): void {
   const tos = view.getUint8(l3 + 1)
   t.not(tos & 3, 0, 'it is ECN-capable')
   view.setUint8(l3 + 1, tos | 3)
-  setChecksum(frame)
-}
-
-function setChecksum({ view, l3 }: Frame): void {
-  ipv4.setChecksum(view, l3, 0)
-  let sum = 0
-  for (let i = 0; i < 20; i += 2) sum += view.getUint16(l3 + i)
-  while (sum > 0xffff) sum = (sum & 0xffff) + (sum >>> 16)
-  ipv4.setChecksum(view, l3, ~sum & 0xffff)
+  setIpChecksum(frame)
 }
 
 interface Cnp {
@@ -206,18 +197,6 @@ t.test('acknowledgements count marked packets, whatever their ratio', async t =>
     t.equal(counted, marked % 64, `with an acknowledgement for ${ackEveryPackets}`)
   }
 })
-
-/** Makes a CNP without a tag of an acknowledgement on the same way. */
-function intoCnp(frame: Frame): void {
-  const { view, l3, l4 } = frame
-  cnp.write(view, frame.bth, bth.DEFAULT_PARTITION_KEY, bth.destQpn(view, frame.bth))
-  frame.length = frame.bth + bth.BYTES + cnp.BYTES + icrc.BYTES
-  frame.wireLength = frame.length
-  ipv4.setTotalLength(view, l3, frame.length - l3)
-  setChecksum(frame)
-  view.setUint16(l4 + 4, frame.length - l4)
-  icrc.write(frame)
-}
 
 /** `a` and `b` have a key, and every other acknowledgement becomes a CNP that nobody proves. */
 function forged(untaggedCnps: number) {

@@ -2,6 +2,7 @@
 import t from 'tap'
 import { SECOND } from '../../lib/time/nanos.js'
 import { takeWordsOut } from '../support/plain-peer.js'
+import { intoCnp } from './into-cnp.js'
 import { connected, frameName, makePair, type PairOptions } from './pair.js'
 
 const KEEP = { keepAliveNs: 10 * SECOND }
@@ -63,6 +64,29 @@ t.test('one end that is not heard: the other one notices and says so', async t =
   t.equal(right.error?.code, 'WEIR_CONNECTION_LOST')
   t.equal(left.closed, 1)
 })
+
+t.test(
+  'CNPs without a tag keep no connection alive: switches send some in the name of the receiver',
+  async t => {
+    for (const secret of [undefined, Buffer.alloc(32, 3)]) {
+      const key = secret && { secret }
+      const pair = makePair({ a: { ...KEEP, ...key }, b: { ...key } })
+      const { left } = connected(pair)
+      const from = pair.network.now
+      let cnps = 0
+      pair.tap.watch = (frame, _now, fromA) => {
+        if (fromA) return true
+        intoCnp(frame)
+        cnps++
+        return true
+      }
+      pair.network.runUntil(from + 10.2 * SECOND)
+      t.ok(cnps > 1, `${cnps} CNPs`)
+      t.equal(pair.a.counters.rx.badIcrc ?? 0, 0)
+      t.match(left.error, { code: 'WEIR_CONNECTION_LOST' })
+    }
+  },
+)
 
 t.test('without a keep-alive time nobody asks, and nobody notices', async t => {
   const { gone, questions } = idle({}, { a: true, b: true })

@@ -14,7 +14,7 @@ import { Random } from '../../lib/sim/random.js'
 import { MICROSECOND, MILLISECOND, type Nanos } from '../../lib/time/nanos.js'
 import { HostAddress } from '../../lib/wire/net/address.js'
 import { FORMAT_NAMES, type IntFormat } from '../../lib/wire/telemetry/telemetry.js'
-import { MESSAGE_MAX } from './limits.js'
+import { FAULTS_END_NS, MESSAGE_MAX } from './limits.js'
 import { type AttackPlan, attackPlan } from './parts/attacker.js'
 import { type ChangesPlan, changesPlan, reroutes } from './parts/changes.js'
 import { type FairRatesPlan, fairRatesPlan, obeyingHost } from './parts/fair-rates.js'
@@ -53,6 +53,8 @@ export interface LinkPlan {
   managementLoss: number
   /** From when to when nothing passes. */
   outage: readonly [Nanos, Nanos] | null
+  /** When its faults end. */
+  faultsEndNs: Nanos
 }
 
 export interface WorkPlan {
@@ -126,7 +128,7 @@ export function planOf(seed: number): SwarmPlan {
   const hosts = names.map(name => hostPlan(random, name, chance(0.9) ? format : pick(random, FORMAT_NAMES)))
   const { switches, links: smooth, inner } = networkPlan(random, names, ackTimeoutNs)
   const bursts = random.fork('bursts')
-  const links = smooth.map(link => ({ ...link, rates: withBursts(bursts, link.rates) }))
+  const links = smooth.map(link => withBursts(bursts, link, ackTimeoutNs))
   const connections = crowded(
     random.fork('crowd'),
     Array.from({ length: 1 + random.below(6) }, () => connectionPlan(random, hostCount)),
@@ -303,6 +305,7 @@ function networkPlan(random: Random, hosts: readonly string[], ackTimeoutNs: Nan
       rates: isFaulty ? faultRates(random) : {},
       managementLoss: isFaulty && random.next() < 0.3 ? 0.1 : 0,
       outage: isFaulty && random.next() < 0.2 ? span(random, ackTimeoutNs) : null,
+      faultsEndNs: FAULTS_END_NS,
     }
   })
   return { switches, links, inner }

@@ -368,3 +368,44 @@ traffic: [{ from: h1, to: h2, size: 1KB }]
   )
   t.equal(said('{ aiEcn: {}, ecn: { kmin: 1KB, kmax: 2KB } }'), '')
 })
+
+t.test(
+  'a switch that restarts has the thresholds that are configured, and knows no traffic; counts remain',
+  async t => {
+    const { node, pool } = watched({ mode: 'models', models: [INCAST] })
+    const configured = { kminBytes: 3000, kmaxBytes: 3000, pmax: 1 }
+    halfLoad(node, pool, 5)
+    const at = 5 * PERIOD_NS
+    const before = reportOf(node, at)
+    t.match(before.queues[0], { model: 'any', kminBytes: 4800 })
+    t.equal(before.changes, 1)
+    node.restart(at)
+    const after = reportOf(node, at)
+    t.match(after.queues[0], { ...configured, model: null, periods: before.queues[0]!.periods })
+    t.same(after.byReason, { ...before.byReason, restart: 1 })
+    t.match(after.decisions.at(-1), { atNs: at, why: 'restart', model: null, after: configured })
+    t.equal(node.nextTimeout(), Number.POSITIVE_INFINITY, 'its timers have stopped')
+    // A second one changes nothing.
+    node.restart(at + 1)
+    t.equal(reportOf(node, at + 1).changes, 2)
+    // Traffic is recognised anew, after as many periods as at first.
+    for (let now = at + 16_000; now < at + 5 * PERIOD_NS; now += 16_000) {
+      finish(node, pool, now)
+      send(node, pool, now, 0)
+    }
+    t.match(reportOf(node, 2 * at).queues[0], { model: 'any', kminBytes: 4800 })
+    t.equal(reportOf(node, 2 * at).changes, 3)
+  },
+)
+
+t.test('a link that goes down empties the queue: what waited counts until then', async t => {
+  const { node, pool } = watched()
+  for (let i = 0; i < 4; i++) send(node, pool, 0, 0)
+  drain(node, 0, frame => pool.give(frame))
+  node.setLink(4000, 3, false)
+  node.setLink(4000, 3, true)
+  send(node, pool, 20_000, 0)
+  finish(node, pool, PERIOD_NS)
+  // 3,000 bytes for 4 us are 12e6 byte ns over 100 us: 120 bytes, for which 4.8 Gbit/s need 200 ns.
+  t.match(reportOf(node, PERIOD_NS).queues[0], { periods: 1, traffic: { delayNs: 200 } })
+})

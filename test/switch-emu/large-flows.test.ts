@@ -259,6 +259,105 @@ t.test(
   },
 )
 
+t.test('a switch that restarts knows no flow, and holds no queue; its counts remain', async t => {
+  const { node, sent, data, drive } = sending({ sizeBytes: 2 * BYTES })
+  for (let psn = 0; psn < 4; psn++) data(0, { destQpn: 5, psn })
+  t.match(node.report(0, 2).largeFlows, { grown: 1, now: 1 })
+  t.same([node.ports[2]!.queues[3]!.count, node.ports[2]!.queues[2]!.count], [1, 3])
+  node.restart(1000)
+  t.match(node.report(1000, 2).largeFlows, { grown: 1, now: 0, list: [] })
+  // It begins as a small flow, and its first packet is on the line at once.
+  data(2000, { destQpn: 5, psn: 4 })
+  data(2000, { destQpn: 5, psn: 5 })
+  t.match(node.report(2000, 2).largeFlows, { grown: 2, now: 1 })
+  drive(1e6)
+  t.same(
+    sent.map(({ psn, queue }) => [psn, queue]),
+    [
+      [4, 3],
+      [5, 2],
+    ],
+  )
+})
+
+/** As `STEPS`, with what empties queues at once, and a pause of the flow's priority. */
+const BREAKS = ['flow', 'other', 'leave', 'pause', 'down', 'restart'] as const
+
+for (const [name, priority, isLossless] of [
+  ['a lower queue', 2, false],
+  ['a higher queue', 4, false],
+  ['a lossless queue', 4, true],
+] as const) {
+  t.test(`no queue is held for ever after link failures and restarts: ${name}`, async t => {
+    const length = 5
+    const seen = { emptied: 0, both: 0 }
+    for (let code = 0; code < BREAKS.length ** length; code++) {
+      const steps = Array.from(
+        { length },
+        (_, i) => BREAKS[Math.floor(code / BREAKS.length ** i) % BREAKS.length]!,
+      )
+      const wrong = whatStays(steps, priority, isLossless, seen)
+      if (wrong !== null) {
+        t.fail(`${steps.join(' ')}: ${wrong}`)
+        return
+      }
+    }
+    t.ok(seen.emptied > 1000 && seen.both > 100, JSON.stringify(seen))
+  })
+}
+
+/** Plays the steps, then lets all packets leave. Returns what waits still, or left out of order, or null. */
+function whatStays(
+  steps: readonly (typeof BREAKS)[number][],
+  priority: number,
+  isLossless: boolean,
+  seen: { emptied: number; both: number },
+): string | null {
+  const pfc = {
+    priorities: [3, priority],
+    xoffBytes: 1e6,
+    xonBytes: 1e5,
+    headroomBytes: [0, 0, 0],
+    quanta: 0xffff,
+  }
+  const { node, pool, sent, data, drive } = sending(
+    { sizeBytes: 2 * BYTES, intervalNs: 1000, holdNs: 100_000, smallRate: 900e6, priority, flows: 4 },
+    isLossless ? { features: { pfc: pfc as never } } : {},
+    32,
+  )
+  const port = node.ports[2]!
+  let now = 0
+  let psn = 0
+  for (const step of steps) {
+    if (step === 'flow') for (let i = 0; i < 2; i++) data(now, { destQpn: 5, psn: psn++ })
+    else if (step === 'other') data(now, { destQpn: 6, from: HOST(1) })
+    else if (step === 'leave') {
+      now += PACKET_NS
+      drive(now)
+    } else if (step === 'pause') {
+      port.pause.onPause(now, 3, 100)
+      node.wake(now, 2)
+    } else {
+      if (port.queues[3]!.count > 0 && port.queues[priority]!.count > 0) seen.both++
+      if (node.queuedFrames > 0) seen.emptied++
+      if (step === 'restart') node.restart(now)
+      else {
+        node.setLink(now, 2, false)
+        node.setLink(now, 2, true)
+      }
+      if (node.queuedFrames > 0) return 'frames wait although the queues were emptied'
+    }
+  }
+  // Two more: they must leave whatever was before.
+  data(now, { destQpn: 5, psn: psn++ })
+  data(now, { destQpn: 5, psn: psn++ })
+  drive(1e9)
+  if (node.queuedFrames > 0 || pool.inUse > 0) return `${node.queuedFrames} wait, ${pool.inUse} are taken`
+  const psns = sent.filter(({ qpn }) => qpn === 5).map(({ psn: at }) => at)
+  const inOrder = psns.every((at, i) => i === 0 || at > psns[i - 1]!)
+  return inOrder && psns.at(-1) === psn - 1 ? null : psns.join(' ')
+}
+
 t.test('what contradicts itself, or does nothing, is refused in files', async t => {
   const base = 'hosts: [h1, h2]\nlinks: [h1--s1, s1--h2]\ntraffic: [{from: h1, to: h2, size: 1MB}]\n'
   for (const [options, wrong] of [

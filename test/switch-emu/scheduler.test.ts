@@ -137,3 +137,12 @@ t.test('weights are checked', async t => {
     t.throws(() => new QueueScheduler(weights), { code: 'WEIR_BAD_ARGUMENT' })
   }
 })
+
+t.test('a port that asks although none of its queues may send is a defect, and no endless loop', async t => {
+  for (const weights of [undefined, [1, 1, 1, 1, 1, 1, 1, 1]]) {
+    const bench = new Bench(weights)
+    bench.fill(6, 100)
+    t.throws(() => bench.scheduler.pick(0, bench.queues), { code: 'WEIR_INTERNAL' })
+    t.equal(bench.send(), 6)
+  }
+})

@@ -138,3 +138,24 @@ t.test('who owns the places can keep an old flow', async t => {
   may = true
   t.equal(table.touch(100, keyOf({ destQpn: 2 }), 0), 0)
 })
+
+t.test('a cleared table has room for as many flows as a new one, and counts on', async t => {
+  const keyOf = keyMaker(6)
+  const cleared = new SwitchFlows({ flows: 8, ageNs: 1000, ports: 2 })
+  const fill = (table: SwitchFlows) =>
+    Array.from({ length: 10 }, (_, i) => {
+      const row = table.touch(5, keyOf({ destQpn: 100 + i }), i & 1)
+      if (row >= 0) table.keep(row)
+      return row
+    })
+  fill(cleared)
+  t.equal(cleared.missed, 2)
+  cleared.clear()
+  t.equal(cleared.count, 0)
+  for (let i = 0; i < 10; i++) t.equal(cleared.find(keyOf({ destQpn: 100 + i })), -1)
+  cleared.forEach(row => {
+    t.fail(`place ${row} is taken`)
+  })
+  t.same(fill(cleared), fill(new SwitchFlows({ flows: 8, ageNs: 1000, ports: 2 })))
+  t.equal(cleared.missed, 4)
+})

@@ -234,8 +234,10 @@ export class RxPipeline {
       return
     }
     if (guarded && !this.#isAuthentic(flow, frame, opcode)) return
-    // A switch answers for whoever has this address: only what the peer sends itself shows that it knows the connection.
-    const isPeers = !isOfSwitch(opcode) && (guarded || flow.peer.guard === null)
+    // A switch answers for whoever has this address: only what the peer sends itself shows that it knows the connection. Switches send
+    // CNPs too, and those have no tag.
+    const mayBeOfSwitch = isOfSwitch(opcode) || (opcode === Opcode.CNP && !guarded)
+    const isPeers = !mayBeOfSwitch && (guarded || flow.peer.guard === null)
     if (isPeers) flow.keepAlive.onHeard(now)
     if (flow.peer.challenged && isPeers) this.#events.onAlive(now, flow)
     const { sample } = this

@@ -1,12 +1,13 @@
 import { WeirError } from '../../../lib/errors.js'
 import type { Frame } from '../../../lib/frame/frame.js'
 import { MOST } from '../../../lib/options/option.js'
-import type { Nanos } from '../../../lib/time/nanos.js'
+import { type Nanos, NEVER } from '../../../lib/time/nanos.js'
 import { formatBytes, formatPercent } from '../../../lib/units/units.js'
 import type { FeatureReport, FeatureSwitch, Gauge, SwitchFeature } from '../feature/feature.js'
 import type { FeatureEntry } from '../feature/feature-entry.js'
 import type { QueueTimers } from '../feature/queue-timers.js'
 import { Marking } from '../marking/marking.js'
+import { isSame, type Thresholds } from '../marking/wred.js'
 import { Pfc } from '../pfc/pfc.js'
 import type { EgressPort } from '../queueing/egress-port.js'
 import { PRIORITIES } from '../queueing/shared-buffer.js'
@@ -141,13 +142,27 @@ class AiEcn implements SwitchFeature {
     }
     const before = wred.thresholds
     const why = queue.onPeriod(meter.read(at, wred.marks), this.#roomBytes(queue))
-    if (why !== null) {
-      const { model, utility } = queue
-      const atNs = at - this.#windowNs
-      this.#logs[port]!.add({ atNs, priority, why, model, before, after: wred.thresholds, utility })
-    }
+    if (why !== null) this.#log(at, queue, why, before)
     meter.begin(at, wred.marks)
     this.#timers.set(port, priority, at + this.#periodNs[port]!)
+  }
+
+  /** The queues of a port whose link goes down are emptied at once. */
+  link(now: Nanos, port: number): void {
+    for (const { meter } of this.#queuesOf(port)) meter.changed(now)
+  }
+
+  restart(now: Nanos): void {
+    this.#flows.clear()
+    for (const queue of this.#queues) {
+      if (queue === null) continue
+      const { port, priority, meter, wred } = queue
+      const before = wred.thresholds
+      queue.restart()
+      meter.changed(now)
+      this.#timers.set(port.index, priority, NEVER)
+      if (!isSame(before, wred.thresholds)) this.#log(now, queue, 'restart', before)
+    }
   }
 
   reset(now: Nanos): void {
@@ -180,6 +195,12 @@ class AiEcn implements SwitchFeature {
       decisions: [...list],
     }
     return { aiEcn }
+  }
+
+  #log(at: Nanos, queue: TunedQueue, why: DecisionReason, before: Thresholds): void {
+    const { port, priority, wred, model, utility } = queue
+    const atNs = at - this.#windowNs
+    this.#logs[port.index]!.add({ atNs, priority, why, model, before, after: wred.thresholds, utility })
   }
 
   #queuesOf(port: number): TunedQueue[] {

@@ -2,10 +2,10 @@ import type { Nanos } from '../../../lib/time/nanos.js'
 import type { Thresholds } from '../marking/wred.js'
 
 /**
- * Why thresholds changed: a model was recognised, the tuner tried a step, the tuner went back from one, or the room below PFC's threshold
- * has changed.
+ * Why thresholds changed: a model was recognised, the tuner tried a step, the tuner went back from one, the room below PFC's threshold
+ * has changed, or the switch has restarted.
  */
-export type DecisionReason = 'model' | 'try' | 'back' | 'room'
+export type DecisionReason = 'model' | 'try' | 'back' | 'room' | 'restart'
 
 export interface Decision {
   /** From the start of the window. */
@@ -26,7 +26,13 @@ const DECISIONS_MAX = 1_000
 /** Decisions about the queues of one port since the window began: all counted, the first ones listed. */
 export class DecisionLog {
   readonly #list: Decision[] = []
-  readonly #counts: Record<DecisionReason, number> = { model: 0, try: 0, back: 0, room: 0 }
+  readonly #counts: Record<DecisionReason, number> = {
+    model: 0,
+    try: 0,
+    back: 0,
+    room: 0,
+    restart: 0,
+  }
 
   get list(): readonly Decision[] {
     return this.#list
@@ -37,8 +43,7 @@ export class DecisionLog {
   }
 
   get total(): number {
-    const { model, try: tried, back, room } = this.#counts
-    return model + tried + back + room
+    return Object.values(this.#counts).reduce((sum, count) => sum + count, 0)
   }
 
   add(decision: Decision): void {

@@ -77,6 +77,11 @@ export class FlowBytes {
     return this.#table.missed
   }
 
+  /** Forgets all flows. */
+  clear(): void {
+    this.#table.clear()
+  }
+
   /** Returns the number of a period that begins. */
   nextPeriod(): number {
     this.#periods += 1

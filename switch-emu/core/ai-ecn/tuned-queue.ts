@@ -1,5 +1,5 @@
 import type { Nanos } from '../../../lib/time/nanos.js'
-import type { Thresholds, Wred } from '../marking/wred.js'
+import { isSame, type Thresholds, type Wred } from '../marking/wred.js'
 import type { EgressPort } from '../queueing/egress-port.js'
 import type { DecisionReason } from './decision-log.js'
 import { type QueueFeatures, type QueueMeter, scaleBps } from './queue-features.js'
@@ -46,7 +46,9 @@ export class TunedQueue {
   readonly meter: QueueMeter
   readonly wred: Wred
   readonly #options: TunedQueueOptions
-  readonly #matcher: TrafficMatcher
+  /** As configured. */
+  readonly #thresholds: Thresholds
+  #matcher: TrafficMatcher
   /** Null: the traffic is known, or is not tuned. */
   #tuner: Tuner | null = null
   /** Its timer runs. */
@@ -61,7 +63,8 @@ export class TunedQueue {
     this.meter = meter
     this.wred = wred
     this.#options = options
-    this.#matcher = new TrafficMatcher(options.mode === 'tune' ? [] : options.models, options.hold)
+    this.#thresholds = wred.thresholds
+    this.#matcher = matcherOf(options)
   }
 
   /** The model in force. */
@@ -90,6 +93,14 @@ export class TunedQueue {
   /** No traffic: nothing changes, and what comes next is looked at afresh. */
   rest(): void {
     this.#matcher.forget()
+  }
+
+  /** Forgets what the traffic was. Thresholds are as configured. */
+  restart(): void {
+    this.active = false
+    this.#matcher = matcherOf(this.#options)
+    this.#tuner = null
+    this.wred.thresholds = this.#thresholds
   }
 
   /**
@@ -137,11 +148,7 @@ export class TunedQueue {
       kmaxBytes: this.#toBytes(to.kmaxNs),
       pmax: to.pmax,
     }
-    const isTheSame =
-      before.kminBytes === after.kminBytes &&
-      before.kmaxBytes === after.kmaxBytes &&
-      before.pmax === after.pmax
-    if (isTheSame) return null
+    if (isSame(before, after)) return null
     this.wred.thresholds = after
     return why
   }
@@ -160,4 +167,8 @@ export class TunedQueue {
   #toBytes(ns: Nanos): number {
     return Math.round((ns * scaleBps(this.port.rateBps)) / 8e9)
   }
+}
+
+function matcherOf({ mode, models, hold }: TunedQueueOptions): TrafficMatcher {
+  return new TrafficMatcher(mode === 'tune' ? [] : models, hold)
 }

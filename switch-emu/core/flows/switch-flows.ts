@@ -135,6 +135,16 @@ export class SwitchFlows {
     this.#free[this.capacity - 1 - this.#count] = row
   }
 
+  /** Forgets all flows. Counts remain. */
+  clear(): void {
+    this.#states.fill(FREE)
+    this.#index.fill(NONE)
+    this.#ofPort.fill(0)
+    this.#count = 0
+    this.#hand = 0
+    for (let i = 0; i < this.capacity; i++) this.#free[i] = this.capacity - 1 - i
+  }
+
   #holds(row: number, { words }: FlowKey): boolean {
     const at = row * KEY_WORDS
     for (let i = 0; i < KEY_WORDS; i++) if (this.#keys[at + i] !== words[i]) return false

@@ -13,6 +13,11 @@ export interface Thresholds {
   pmax: number
 }
 
+/** Returns true if both mark alike. */
+export function isSame(a: Thresholds, b: Thresholds): boolean {
+  return a.kminBytes === b.kminBytes && a.kmaxBytes === b.kmaxBytes && a.pmax === b.pmax
+}
+
 /** Options of marking. */
 export interface EcnOptions extends Thresholds {
   /**

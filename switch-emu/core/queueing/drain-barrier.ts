@@ -23,6 +23,11 @@ export class DrainBarrier {
     this.#positions[priority] = Math.max(this.#positions[priority]!, position)
   }
 
+  /** Holds nothing any more. */
+  release(): void {
+    this.#waits = 0
+  }
+
   /** The held queue as a bit, or 0. */
   heldMask(queues: readonly EgressQueue[]): number {
     for (let left = this.#waits; left !== 0; left &= left - 1) {

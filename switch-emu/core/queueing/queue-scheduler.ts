@@ -1,4 +1,4 @@
-import { WeirError } from '../../../lib/errors.js'
+import { assert, WeirError } from '../../../lib/errors.js'
 import type { EgressQueue } from './egress-queue.js'
 import { PRIORITIES } from './shared-buffer.js'
 
@@ -41,8 +41,9 @@ export class QueueScheduler {
     this.#strictMask = strictMask
   }
 
-  /** Returns the priority to serve. `eligible` has at least one queue, and no empty one. */
+  /** Returns the priority to serve. `eligible` has at least one queue, else WEIR_INTERNAL, and no empty one. */
   pick(eligible: number, queues: readonly EgressQueue[]): number {
+    assert(eligible !== 0, 'a port was to send, and none of its queues may')
     const strict = eligible & this.#strictMask
     if (strict !== 0) return 31 - Math.clz32(strict)
     for (;;) {

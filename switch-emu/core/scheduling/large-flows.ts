@@ -138,6 +138,11 @@ class LargeFlows implements SwitchFeature, SwitchFlowsOwner {
     return this.#queue[row] === this.#own[row] || this.#hasDrained(row, this.#port[row]!)
   }
 
+  restart(): void {
+    this.#table.clear()
+    for (const barrier of this.#barriers) barrier?.release()
+  }
+
   reset(): void {
     for (const counts of [this.#grown, this.#shrunk, this.#stayed, this.#missed]) counts.fill(0)
   }

@@ -5,7 +5,6 @@ import type { Pipe } from '../../../lib/sim/pipe.js'
 import type { Nanos } from '../../../lib/time/nanos.js'
 import * as bth from '../../../lib/wire/ib/bth.js'
 import * as deth from '../../../lib/wire/ib/deth.js'
-import { FAULTS_END_NS } from '../limits.js'
 import type { LinkPlan } from '../plan.js'
 import type { Attacker } from './attacker.js'
 
@@ -40,7 +39,7 @@ export class SwarmFaults extends LinkFaults {
   }
 
   override apply(frame: Frame, arrivalNs: Nanos, pipe: Pipe, pool: FramePool): void {
-    const faulty = arrivalNs <= FAULTS_END_NS
+    const faulty = arrivalNs <= this.#plan.faultsEndNs
     if (this.down || (faulty && this.#takes(frame, arrivalNs))) {
       this.taken++
       pool.give(frame)

@@ -6,7 +6,7 @@ import { ccOptions } from '../../../lib/cc/catalogue.js'
 import { WorkOpcode } from '../../../lib/qp/queues/work.js'
 import type { Random } from '../../../lib/sim/random.js'
 import { MICROSECOND, type Nanos } from '../../../lib/time/nanos.js'
-import { MESSAGE_MAX } from '../limits.js'
+import { FAULTS_END_NS, MESSAGE_MAX } from '../limits.js'
 import type { HostPlan, SwarmPlan, WorkPlan } from '../plan.js'
 
 /** A race. */
@@ -59,7 +59,15 @@ export function asRace(plan: SwarmPlan, random: Random): SwarmPlan {
     hosts: hosts.map(({ name }) => racer(hosts[0]!, name, flows)),
     links: links.map(link => {
       const sends = hosts.some(({ name }, i) => i < receiver && name === link.a)
-      return { a: link.a, b: sends ? 's1' : link.b, delayNs, rates: {}, managementLoss: 0, outage: null }
+      return {
+        a: link.a,
+        b: sends ? 's1' : link.b,
+        delayNs,
+        rates: {},
+        managementLoss: 0,
+        outage: null,
+        faultsEndNs: FAULTS_END_NS,
+      }
     }),
     connections: Array.from({ length: flows }, (_, flow) => ({
       from: receiver === 1 ? 0 : flow,
