@@ -12,10 +12,11 @@ import type { CommandOption } from '../../lib/options/option.js'
 import { parseValue } from '../../lib/options/parse-options.js'
 import { offer } from '../../lib/scenario/model/names.js'
 import { Problems } from '../../lib/scenario/model/problems.js'
+import { configPath } from '../../lib/secure/identity-file.js'
 import { BY_COMMANDER, defaultTextOf, rowOf } from './value-options.js'
 
-/** It is read if it is there and the command line names no other. */
-export const USUAL_CONFIG = '/etc/weir.yaml'
+/** It is read if it is there, the user has none of their own, and the command line names no other. */
+export const SYSTEM_CONFIG = '/etc/weir.yaml'
 export const CONFIG_SCHEMA_FILE = 'schema/daemon.schema.json'
 
 /** They are about the file, so they are not in it. */
@@ -29,11 +30,11 @@ type Value = boolean | Scalar | readonly Scalar[] | Readonly<Record<string, Scal
  * Sets the options of the command that the file has and nobody else. Returns the file that was read, null if there is none. Throws
  * WEIR_NO_FILE, and WEIR_BAD_ARGUMENT with the place of everything that is wrong.
  *
- * @param given a path, false for no file, undefined for the usual one
+ * @param given a path, false for no file, undefined for the user's own or else the system's
  */
 export function applyConfig(command: Command, given: string | false | undefined): string | null {
-  if (given === false || (given === undefined && !existsSync(USUAL_CONFIG))) return null
-  const file = given ?? USUAL_CONFIG
+  const file = given ?? [configPath('daemon.yaml'), SYSTEM_CONFIG].find(path => existsSync(path))
+  if (file === undefined || file === false) return null
   const { values, problems } = readConfig(command, file)
   for (const option of optionsInFile(command)) {
     const key = keyOf(option)

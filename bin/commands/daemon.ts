@@ -37,7 +37,7 @@ import { HostAddress } from '../../lib/wire/net/address.js'
 import { INT_FORMAT, INT_HOPS } from '../../lib/wire/telemetry/int-options.js'
 import { FORMAT_NAMES, type IntFormat } from '../../lib/wire/telemetry/telemetry.js'
 import { addCongestionFlags, ccOption } from './congestion-flags.js'
-import { applyConfig, configText, USUAL_CONFIG, withConfigFile } from './daemon-config.js'
+import { applyConfig, configText, SYSTEM_CONFIG, withConfigFile } from './daemon-config.js'
 import { commandOf } from './names.js'
 import { addValueOptions, commandOptions, valuesOf } from './value-options.js'
 
@@ -216,7 +216,7 @@ function withProcess(command: Command): Command {
     .option('--no-worker', 'send and receive on the thread of the control socket, not on one of its own')
     .option(
       '--config <path>',
-      `YAML file with these options by their names; options of the command line have precedence (default: ${USUAL_CONFIG}, if it is there)`,
+      `YAML file with these options by their names; options of the command line have precedence (default: ${HOME_CONFIG}/daemon.yaml, else ${SYSTEM_CONFIG}, if it is there)`,
     )
     .option('--no-config', 'read no such file')
     .option('--print-config', 'print the settings and where each comes from, and end')

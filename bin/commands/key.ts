@@ -3,6 +3,7 @@ import { WeirError } from '../../lib/errors.js'
 import {
   configPath,
   HOME_CONFIG,
+  identityAt,
   makeIdentityFile,
   readIdentityFile,
 } from '../../lib/secure/identity-file.js'
@@ -16,7 +17,10 @@ export function keyCommand(): Command {
     .command('new')
     .argument('[file]', `where the key goes (default: ${HOME_CONFIG}/key)`)
     .description('make a key for this host, in a file that only you may read; print its public key')
-    .action((file = defaultIdentity()) => print(keyText(makeIdentityFile(file).publicKey)))
+    .option('--if-missing', 'a key that is there stays, and its public key is printed')
+    .action((file = defaultIdentity(), { ifMissing }: { ifMissing?: boolean }) =>
+      print(keyText((ifMissing ? identityAt(file) : makeIdentityFile(file)).publicKey)),
+    )
   command
     .command('show')
     .argument('[file]', `the key file (default: ${HOME_CONFIG}/key)`)

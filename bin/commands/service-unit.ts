@@ -1,6 +1,9 @@
 /** Units of systemd for the daemon. docs/service.md says what each part is for. */
 import { SERVICE_SOCKET } from '../../lib/control/socket-path.js'
 
+/** The service's own key: of its user, who exists while it runs. */
+const SERVICE_KEY = '/var/lib/weir/key'
+
 /** The daemon ends transfers within 2 s and measurements within 2 s more; its thread within 7 s. */
 const STOP_SECONDS = 15
 /** The NIC's thread may be silent for this long. */
@@ -50,6 +53,8 @@ export function systemUnit(program: readonly string[], group?: string): string {
   return `${head('network-online.target')}
 [Service]
 # Settings are in /etc/weir.yaml, if there is such a file; those of this line have precedence.
+# Beyond loopback they have to name keys, as in: identity: ${SERVICE_KEY}
+ExecStartPre=${commandLine([...program, 'key', 'new', '--if-missing', SERVICE_KEY])}
 ExecStart=${commandLine([...program, ...words])}
 ${SERVICE}
 ${groups}

@@ -167,8 +167,13 @@ export function summary(item: Item, done: FileReport): string {
   return (
     `${printable(item.describe(done.path))}  ${countsOf(done)}${formatBytes(done.bytes)} in ${formatDuration(Math.round(done.seconds * 1e9))}, ` +
     `${formatRate(Math.round(done.goodputBps))}, retransmitted ${formatBytes(done.retransmittedBytes)}${again}${resumed}, ` +
-    `${done.digest.kind} ${done.digest.hex} at both ends${attemptsOf(done)}${controllerOf(done)}`
+    `${done.digest.kind} ${done.digest.hex} at both ends, ${sealOf(done)}${attemptsOf(done)}${controllerOf(done)}`
   )
+}
+
+/** `sealed with NAME`, or `in the clear`. */
+function sealOf({ sealedWith }: FileReport): string {
+  return sealedWith ? `sealed with ${printable(sealedWith)}` : 'in the clear'
 }
 
 /** A line a file that would move, and what all of it comes to. */

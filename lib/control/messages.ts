@@ -347,6 +347,8 @@ export interface TransferReply {
   /** The controller at the end, and why it was chosen. */
   controller: string
   controllerReason: string
+  /** Who was at the other end of the last connection, if it was sealed; '' in the clear. */
+  sealedWith: string
   /** What files and folders that were sent together are. null: it was one file. */
   tree: TreeTotals | null
 }

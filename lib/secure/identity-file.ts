@@ -41,6 +41,16 @@ export function makeIdentityFile(path: string): KeyPair {
   return pair
 }
 
+/** The key pair of the file, which is made if there is none. Throws as `makeIdentityFile` and `readIdentityFile`. */
+export function identityAt(path: string): KeyPair {
+  try {
+    return makeIdentityFile(path)
+  } catch (error) {
+    if ((error as WeirError).code === 'WEIR_FILE_EXISTS') return readIdentityFile(path)
+    throw error
+  }
+}
+
 /** Throws WEIR_NO_FILE; WEIR_BAD_ARGUMENT if others may use the file, or it has no key. */
 export function readIdentityFile(path: string): KeyPair {
   let text = ''

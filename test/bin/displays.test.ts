@@ -266,15 +266,17 @@ t.test('a transfer: what it took', async t => {
     restarts: 0,
     damagedChunks: 0,
     controller: '',
+    sealedWith: '',
     digest: { kind: 'xxh64', hex: '00' },
   } as FileReport
   const item = { file: 'a', host: 'h', describe: () => 'a to h' } as unknown as Parameters<typeof summary>[0]
-  t.match(summary(item, done), /xxh64 00 at both ends$/)
+  t.match(summary(item, done), /xxh64 00 at both ends, in the clear$/)
+  t.match(summary(item, { ...done, sealedWith: 'b\u001b' }), /xxh64 00 at both ends, sealed with b\?$/)
   t.match(
     summary(item, { ...done, damagedChunks: 1 }),
     /retransmitted 0B, 1 damaged chunk moved again, xxh64/,
   )
-  t.match(summary(item, { ...done, attempts: 3 }), /xxh64 00 at both ends, 3 attempts$/)
+  t.match(summary(item, { ...done, attempts: 3 }), /xxh64 00 at both ends, in the clear, 3 attempts$/)
   t.match(summary(item, { ...done, attempts: 2, restarts: 1 }), /, 2 attempts, started again from byte 0: /)
 })
 

@@ -59,7 +59,7 @@ usual('files arrive, and the report says so', { buffered: true }, async t => {
   t.match(replaced, { code: 0, stderr: '' }, 'in a pipe: one line that says what was delivered')
   t.match(
     replaced.stdout,
-    /^a\.bin → \S+:some\/where\/a\.bin {2}3MB in \S+, \S+bps, retransmitted \S+, xxh64 [0-9a-f]{16} at both ends, cubic \(no switch on the path has written telemetry\)\n$/,
+    /^a\.bin → \S+:some\/where\/a\.bin {2}3MB in \S+, \S+bps, retransmitted \S+, xxh64 [0-9a-f]{16} at both ends, in the clear, cubic \(no switch on the path has written telemetry\)\n$/,
   )
 
   const outside = await sent(from, ['a.bin', `${to.address}:../..`, '--json'], folder)

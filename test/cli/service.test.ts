@@ -192,6 +192,50 @@ worker: false
   t.equal((await run.ended).code, 0)
 })
 
+t.test('keys in a config file: paths are printed, no secrets, and the user has a file too', async t => {
+  const folder = await scratch(t)
+  const [key, peers, secret] = ['key', 'known', 'secret'].map(name => join(folder, name)) as [
+    string,
+    string,
+    string,
+  ]
+  const made = await lines.run(['key', 'new', '--if-missing', key])
+  t.match(made.stdout, /^x25519:\S{43}\n$/)
+  const hidden = readFileSync(key, 'utf8').split('private-x25519:')[1]!.trim()
+  t.same(await lines.run(['key', 'new', '--if-missing', key]), made, 'it stays')
+  t.match((await lines.run(['key', 'new', key])).stderr, /WEIR_FILE_EXISTS/)
+  writeFileSync(secret, 'a secret of many bytes', { mode: 0o600 })
+  mkdirSync(join(folder, 'weir'))
+  const address = loopbackAddress()
+  const keys = `identity: ${key}\npeers: ${peers}\naccept-new: true\nkey-file: ${secret}\nallow-clear: [127.0.0.7, 127.1.0.0/16]\n`
+  const file = join(folder, 'weir', 'daemon.yaml')
+  writeFileSync(file, `address: ${address}\nsocket: ${folder}/s\ninbox: ${folder}/in\n${keys}`)
+  const env = { XDG_CONFIG_HOME: folder }
+  const print = await new Run(t, ['daemon', '--config', file, '--print-config'], undefined, [], env).ended
+  for (const line of [
+    `identity: "${key}"  # ${file}:4:11`,
+    `peers: "${peers}"`,
+    'accept-new: true',
+    `key-file: "${secret}"`,
+    'allow-clear: ["127.0.0.7","127.1.0.0/16"]',
+  ])
+    t.ok(print.stdout.includes(line), `${line}\n${print.stdout}`)
+  // The user's own file is the usual one.
+  const run = new Run(t, ['daemon'], undefined, [], env)
+  await run.until(() => run.stderr.includes('"ready"'), 'it was ready')
+  t.match(run.stderr, `"config":"${file}"`)
+  const client = await connectDaemon(join(folder, 's'))
+  t.match(await client.status(), { sealsBy: 'key and secret', publicKey: made.stdout.trim() })
+  await client.stop()
+  client.close()
+  await run.ended
+  for (const text of [print.stdout, run.stderr])
+    t.notOk(text.includes(hidden) || text.includes('a secret of'), 'no secrets')
+  writeFileSync(file, 'address: 198.51.100.1\n')
+  const bare = await new Run(t, ['daemon', '--config', file, '--socket', `${folder}/s`]).ended
+  t.match(bare.stderr, /--address 198\.51\.100\.1: other hosts may reach it.*weir key new.*WEIR_BAD_ARGUMENT/)
+})
+
 t.test('what is wrong in a config file: its place, and the nearest name', async t => {
   const folder = await scratch(t)
   const file = join(folder, 'weir.yaml')

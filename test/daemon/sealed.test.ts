@@ -1,10 +1,14 @@
 /** Daemons whose connections are sealed: files, trees and tunnels between them; who is refused, and how. */
+import crypto from 'node:crypto'
 import { once } from 'node:events'
-import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, utimes, writeFile } from 'node:fs/promises'
+import { syncBuiltinESMExports } from 'node:module'
 import { connect as connectTcp, createServer } from 'node:net'
 import { join } from 'node:path'
+import { Readable, Writable } from 'node:stream'
 import t, { type Test } from 'tap'
 import type { DaemonOptions } from '../../lib/daemon/daemon.js'
+import { ChunkSeal } from '../../lib/secure/chunk-seal.js'
 import { keyText } from '../../lib/secure/key-text.js'
 import { newKeyPair, rawPrivate } from '../../lib/secure/x25519.js'
 import { scratch } from '../support/daemon-process.js'
@@ -37,7 +41,7 @@ async function pair(t: Test, more: Partial<DaemonOptions> = {}): Promise<[Keyed,
 /** Bytes that no other test has, so that finding them on the wire means something. */
 function content(bytes: number): Buffer {
   const text = Buffer.alloc(bytes, 'this must not be readable on the path ')
-  for (let i = 0; i < bytes; i += 4096) text.writeUInt32BE(i, i)
+  for (let i = 0; i + 4 <= bytes; i += 4096) text.writeUInt32BE(i, i)
   return text
 }
 
@@ -72,7 +76,7 @@ t.test('sent as a tree, got as a file, measured', async t => {
   await writeFile(join(shared, 'one'), bytes)
   await a.client.get(b.options.address, 'one', { directory: a.folder })
   t.ok(bytes.equals(await readFile(join(a.folder, 'one'))))
-  const what = { test: 'bw', size: 65_536, qps: 1, depth: 8, durationNs: 200e6 }
+  const what = { test: 'bw', size: 65_536, qps: 1, depth: 8, durationNs: 1e9 }
   for (const op of ['send', 'write', 'read']) {
     const reply = await a.client.perf({ host: b.options.address, op, ...what })
     t.ok(reply.bytes > 0, op)
@@ -88,6 +92,118 @@ t.test('sent as a tree, got as a file, measured', async t => {
     durationNs: 200e6,
   }
   t.ok((await a.client.perf(lat)).messages > 0)
+})
+
+/** Calls `act` before each chunk is opened, until the test ends. */
+function beforeOpening(t: Test, act: (index: number, bytes: Uint8Array) => void): void {
+  const { openPiece } = ChunkSeal.prototype
+  ChunkSeal.prototype.openPiece = function (bytes, trailer, index, position) {
+    act(index, bytes)
+    return openPiece.call(this, bytes, trailer, index, position)
+  }
+  t.teardown(() => {
+    ChunkSeal.prototype.openPiece = openPiece
+  })
+}
+
+t.test('pipes, both ways, with an end on the border of a chunk and beside it', async t => {
+  const shared = await scratch(t)
+  const chunk = 64 * 1024
+  const [a, b] = await pair(t, { share: shared, chunkBytes: chunk })
+  for (const size of [0, 1, chunk - 25, chunk - 1, chunk, chunk + 1, 3 * chunk, 5_000_003]) {
+    const bytes = content(size)
+    const name = `${size}.bin`
+    const sent = await a.client.sendStream(Readable.from([bytes]), b.options.address, name)
+    t.equal(sent.bytes, size)
+    t.ok(bytes.equals(await readFile(join(b.options.inbox, name))), `sent: ${size} bytes`)
+    await writeFile(join(shared, name), bytes)
+    const pieces: Buffer[] = []
+    const into = new Writable({
+      write(piece: Buffer, _encoding, done) {
+        pieces.push(Buffer.from(piece))
+        done()
+      },
+    })
+    await a.client.getStream(b.options.address, name, into)
+    t.ok(bytes.equals(Buffer.concat(pieces)), `got: ${size} bytes`)
+  }
+})
+
+t.test('a chunk out of a pipe that was damaged comes again: the same record, not another one', async t => {
+  const chunk = 64 * 1024
+  const [a, b] = await pair(t, { chunkBytes: chunk })
+  const bytes = content(4 * chunk + 5)
+  const opened: number[] = []
+  const first = new Map<number, Buffer>()
+  beforeOpening(t, (index, text) => {
+    const isAgain = opened.includes(index)
+    opened.push(index)
+    if (isAgain) t.ok(first.get(index)!.equals(text), `record of chunk ${index}`)
+    else first.set(index, Buffer.from(text))
+    if ((index === 1 || index === 4) && !isAgain) text[3]! ^= 1
+  })
+  const sent = await a.client.sendStream(Readable.from([bytes]), b.options.address, 'p')
+  t.equal(sent.damagedChunks, 2)
+  t.same(opened, [0, 1, 1, 2, 3, 4, 4])
+  t.ok(bytes.equals(await readFile(join(b.options.inbox, 'p'))))
+})
+
+t.test('chunks that come again and attempts that go on use no nonce twice', async t => {
+  const chunk = 64 * 1024
+  const [a, b] = await pair(t, { chunkBytes: chunk })
+  const used: string[] = []
+  const { createCipheriv } = crypto
+  crypto.createCipheriv = ((kind: string, key: Buffer, nonce: Buffer, ...more: never[]) => {
+    used.push(`${kind} ${key.toString('hex')} ${nonce.toString('hex')}`)
+    return (createCipheriv as (...all: unknown[]) => unknown)(kind, key, nonce, ...more)
+  }) as never
+  syncBuiltinESMExports()
+  t.teardown(() => {
+    crypto.createCipheriv = createCipheriv
+    syncBuiltinESMExports()
+  })
+  let damages = 4
+  beforeOpening(t, (index, text) => {
+    if (index === 5 && damages > 0) {
+      damages--
+      text[0]! ^= 1
+    }
+  })
+  const bytes = content(10 * chunk)
+  await writeFile(join(a.folder, 'file'), bytes)
+  const sent = await a.client.send(join(a.folder, 'file'), b.options.address, { retries: 3 })
+  t.match(sent, { attempts: 2, restarts: 0, damagedChunks: 3, sealedWith: b.options.address })
+  t.ok(bytes.equals(await readFile(join(b.options.inbox, 'file'))))
+  t.ok(used.length > 18, `${used.length} records and messages of handshakes`)
+  t.equal(new Set(used).size, used.length, 'each key and nonce once')
+})
+
+t.test('trees by digests, and dry runs', async t => {
+  const shared = await scratch(t)
+  const [a, b] = await pair(t, { share: shared })
+  const roots = [{ path: join(shared, 'tree'), name: 'tree' }]
+  await mkdir(join(shared, 'tree'))
+  for (let i = 0; i < 5; i++) await writeFile(join(shared, 'tree', `f${i}`), content(8 + i * 90_000))
+  const to = b.options.address
+  const dry = await a.client.sendTree(roots, to, { dryRun: true })
+  t.match(dry.tree, { movedFiles: 5, movedBytes: 5 * 8 + 10 * 90_000 })
+  t.same(await readdir(b.options.inbox), [])
+  t.equal((await a.client.sendTree(roots, to)).tree?.movedFiles, 5)
+  const inbox = join(b.options.inbox, 'tree')
+  for (const folder of [inbox, join(shared, 'tree')]) {
+    await utimes(join(folder, 'f1'), 1e9, 1e9)
+    await writeFile(join(folder, 'f2'), folder === inbox ? 'this' : 'that')
+    await utimes(join(folder, 'f2'), 1e9, 1e9)
+  }
+  await utimes(join(inbox, 'f3'), 1e9, 1e9)
+  const how = { checksum: true, overwrite: true }
+  t.same((await a.client.sendTree(roots, to, { ...how, dryRun: true })).tree?.wouldMove, ['tree/f2'])
+  t.equal((await a.client.sendTree(roots, to, how)).tree?.movedFiles, 1)
+  t.equal(await readFile(join(inbox, 'f2'), 'utf8'), 'that')
+  const there = { directory: a.folder, checksum: true }
+  t.equal((await a.client.getTree(to, ['tree'], { ...there, dryRun: true })).tree?.movedFiles, 5)
+  t.equal((await a.client.getTree(to, ['tree'], there)).tree?.movedFiles, 5)
+  t.equal((await a.client.getTree(to, ['tree'], there)).tree?.movedFiles, 0)
 })
 
 t.test('a TCP connection through a tunnel', async t => {

@@ -47,6 +47,9 @@ export class Run {
     weir: string = WEIR,
   ) {
     const [program, ...words] = [...within, process.execPath, weir, ...args]
+    // What this machine and this user have set for their daemons is none of the test's.
+    const hasOwn = args.includes('--config') || env.XDG_CONFIG_HOME !== undefined
+    if (args[0] === 'daemon' && !hasOwn) words.push('--no-config')
     this.child = spawn(program!, words, {
       cwd,
       env: { ...process.env, ...env },

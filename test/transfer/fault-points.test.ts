@@ -4,6 +4,8 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Test } from 'tap'
 import { connectDaemon, type DaemonClient } from '../../lib/client/daemon-client.js'
+import { makeIdentityFile } from '../../lib/secure/identity-file.js'
+import { keyText } from '../../lib/secure/key-text.js'
 import { FAULT_POINTS, type FaultPoint } from '../../lib/transfer/fault-points.js'
 import { isPartialName } from '../../lib/transfer/protocol/names.js'
 import { Run, scratch } from '../support/daemon-process.js'
@@ -42,6 +44,7 @@ class Killable {
     const at = (name: string) => join(this.folder, name)
     const files = ['--inbox', at('inbox'), '--share', at('share'), '--socket', at('s'), '--chunk', '16KiB']
     const env = { WEIR_FAULT_POINT: faultPoint }
+    if (existsSync(at('key'))) files.push('--identity', at('key'), '--peers', at('peers'))
     this.#run = new Run(this.#t, ['daemon', '--address', this.address, ...files], undefined, [], env)
     await this.#run.until(() => this.run.stderr.includes('"ready"'), 'it was ready')
   }
@@ -121,11 +124,20 @@ const WAYS: readonly Way[] = [
   },
 ]
 
-async function placed(t: Test, way: Way): Promise<[local: Killable, remote: Killable]> {
+/** @param isSealed they have keys, and know each other's */
+async function placed(t: Test, way: Way, isSealed = false): Promise<[local: Killable, remote: Killable]> {
   const folder = await scratch(t)
   const local = new Killable(t, join(folder, 'l'))
   const remote = new Killable(t, join(folder, 'r'))
   way.prepare(local, remote)
+  if (isSealed)
+    for (const [own, other] of [
+      [local, remote],
+      [remote, local],
+    ] as const) {
+      const key = keyText(makeIdentityFile(join(own.folder, 'key')).publicKey)
+      writeFileSync(join(other.folder, 'peers'), `${own.address} ${key}\n`)
+    }
   return [local, remote]
 }
 
@@ -155,9 +167,9 @@ async function pointsOf(t: Test, way: Way): Promise<FaultPoint[][]> {
 }
 
 /** Kills one end at a point, starts it again, and has the transfer go on. */
-async function killAt(t: Test, way: Way, victim: 0 | 1, point: FaultPoint): Promise<void> {
+async function killAt(t: Test, way: Way, victim: 0 | 1, point: FaultPoint, isSealed = false): Promise<void> {
   const what = `${way.name}: the ${victim === 0 ? 'local' : 'other'} end ${point}`
-  const ends = await placed(t, way)
+  const ends = await placed(t, way, isSealed)
   await ends[1 - victim]!.start()
   await ends[victim]!.start(point)
   const client = await ends[0].client()
@@ -194,6 +206,23 @@ usual('a few points', async t => {
   await killAt(t, WAYS[0]!, 0, 'sends commit')
   await killAt(t, WAYS[3]!, 1, 'takes wish')
 })
+
+const SEALED = [
+  [0, 1, 'sends credit'],
+  [0, 0, 'takes credit'],
+  [2, 1, 'sends filled'],
+  [2, 0, 'takes filled'],
+  [1, 1, 'named file'],
+  [3, 0, 'named file'],
+] as const
+
+for (const [which, test] of [
+  [SEALED.slice(0, 3), usual],
+  [SEALED.slice(3), long],
+] as const)
+  test('the same on sealed connections', async t => {
+    await Promise.all(which.map(([way, victim, point]) => killAt(t, WAYS[way]!, victim, point, true)))
+  })
 
 long('every point, at either end, of files and trees, both ways', async t => {
   const reached = new Set<FaultPoint>()

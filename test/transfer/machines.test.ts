@@ -573,17 +573,26 @@ t.test('counts go on beyond 2^32', async t => {
 t.test('a file with an open end ends with the first chunk that is shorter than the others', async t => {
   const open = { ...offerOf(0), version: 2, chunkDigests: true, openEnd: true }
   const DIGEST = 8
-  for (const last of [0, 1, CHUNK - 1]) {
-    const receiver = new ReceiverMachine(CHUNK)
-    receiver.onMessage(message('offer', open))
-    receiver.onOpened(0, 4)
-    t.equal(receiver.onChunk(0, CHUNK + DIGEST), 0)
-    t.ok(receiver.chunks.plan!.isOpen)
-    t.equal(receiver.onChunk(1, last + DIGEST), 1)
-    t.match(receiver.chunks.plan, { sizeBytes: CHUNK + last, chunks: 2 })
-    t.equal(receiver.onChunk(2, DIGEST), -1, 'nothing follows')
-    t.equal(receiver.failure?.code, 'WEIR_PROTOCOL')
-  }
+  for (const sealBytes of [0, 22])
+    for (const last of [0, 1, CHUNK - sealBytes - 1, CHUNK - 1]) {
+      const behind = DIGEST + sealBytes
+      const receiver = new ReceiverMachine(CHUNK)
+      receiver.sealBytes = sealBytes
+      receiver.onMessage(message('offer', open))
+      receiver.onOpened(0, 4)
+      t.equal(receiver.onChunk(0, CHUNK + behind), 0)
+      t.ok(receiver.chunks.plan!.isOpen)
+      t.equal(receiver.onChunk(1, last + behind), 1)
+      t.match(receiver.chunks.plan, { sizeBytes: CHUNK + last, chunks: 2 })
+      t.equal(receiver.onChunk(2, behind), -1, 'nothing follows')
+      t.equal(receiver.failure?.code, 'WEIR_PROTOCOL')
+    }
+  const short = new ReceiverMachine(CHUNK)
+  short.sealBytes = 22
+  short.onMessage(message('offer', open))
+  short.onOpened(0, 4)
+  t.equal(short.onChunk(0, DIGEST + 21), -1, 'no room for digest and seal')
+  t.equal(short.failure?.code, 'WEIR_PROTOCOL')
   for (const wrong of [
     { ...open, version: 1 },
     { ...open, size: 1 },

@@ -123,14 +123,15 @@ export class FileFeed {
     const at = slot * plan.slotBytes
     chunks.onReloading()
     if (source.pipe) {
+      // With its digest and as it was sealed: the same record once more.
       const from = chunks.localSlotOf(chunk) * plan.slotBytes
-      ring.copyWithin(at, from, from + plan.lengthOf(chunk))
+      ring.copyWithin(at, from, from + plan.wholeBytesOf(chunk))
     } else {
       await source.read(ring.subarray(at, at + plan.lengthOf(chunk)), plan.positionOf(chunk))
       await source.verifyUnchanged()
+      this.#stateDigest(chunk, slot)
+      this.#seal(chunk, slot, false)
     }
-    this.#stateDigest(chunk, slot)
-    this.#seal(chunk, slot, false)
     chunks.onReloaded()
     onLoaded()
   }

@@ -113,8 +113,8 @@ export class ReceiverMachine implements SinkMachine {
     if (chunk - written === slots) return 'a chunk without credit'
     if (immediate !== wrapped(chunk)) return `chunk ${immediate} where ${chunk} is due`
     // The first chunk that is shorter than the others says where the file ends.
-    if (plan.isOpen && bytes >= plan.digestBytes && bytes < plan.movedBytesOf(chunk))
-      plan.endAt(plan.positionOf(chunk) + bytes - plan.digestBytes)
+    const length = bytes - plan.digestBytes - plan.sealBytes
+    if (plan.isOpen && length >= 0 && length < plan.chunkBytes) plan.endAt(plan.positionOf(chunk) + length)
     const due = plan.movedBytesOf(chunk)
     return bytes === due ? null : `chunk ${chunk} has ${bytes} bytes, ${due} are due`
   }

@@ -53,6 +53,8 @@ export interface TransferOutcome extends DeliveredFile {
   /** The controller that decided at the end, and why it was that one. */
   controller: string
   controllerReason: string
+  /** Who was at the other end of a sealed connection; '' in the clear. */
+  sealedWith: string
   /** Highest queue that telemetry has shown, as far as it was sampled. */
   maxPathQueueBytes: number
 }
@@ -272,6 +274,7 @@ export class ActiveSession implements ConnectionHandler, MoverHost, ExchangeEndi
       baseRttNs,
       controller,
       controllerReason,
+      sealedWith: this.sealedWith,
       maxPathQueueBytes: this.#maxPathQueueBytes,
     }
   }
