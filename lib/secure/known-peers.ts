@@ -29,6 +29,7 @@ interface KnownPeer {
 export class KnownPeers {
   readonly path: string
   #peers: KnownPeer[]
+  #endsInLine: boolean
 
   /** Throws WEIR_NO_FILE, and WEIR_BAD_ARGUMENT with the line. A file that does not exist knows nobody. */
   static read(path: string): KnownPeers {
@@ -41,17 +42,20 @@ export class KnownPeers {
     }
     if (text.length > FILE_BYTES_MAX)
       throw new WeirError('WEIR_BAD_ARGUMENT', `${path}: it has more than ${FILE_BYTES_MAX} bytes`)
-    return new KnownPeers(path, parse(path, text))
+    return new KnownPeers(path, parse(path, text), text !== '' && !text.endsWith('\n'))
   }
 
-  private constructor(path: string, peers: KnownPeer[]) {
+  private constructor(path: string, peers: KnownPeer[], endsInLine: boolean) {
     this.path = path
     this.#peers = peers
+    this.#endsInLine = endsInLine
   }
 
   /** Reads the file again, so that a running daemon goes by what a user has added or taken out. Throws as `read`. */
   refresh(): void {
-    this.#peers = KnownPeers.read(this.path).#peers
+    const read = KnownPeers.read(this.path)
+    this.#peers = read.#peers
+    this.#endsInLine = read.#endsInLine
   }
 
   /** What is known of a host that this one connects to: its key is right, or another one, or not known. */
@@ -79,7 +83,9 @@ export class KnownPeers {
     const line = `${name} ${keyText(publicKey)} ${MAY}none\n`
     try {
       mkdirSync(dirname(this.path), { recursive: true, mode: 0o700 })
-      appendFileSync(this.path, line, { mode: 0o600 })
+      // Who wrote the file may have left its last line without an end.
+      const start = this.#endsInLine ? '\n' : ''
+      appendFileSync(this.path, start + line, { mode: 0o600 })
     } catch (error) {
       throw new WeirError('WEIR_NO_FILE', `${this.path}: ${whyNotRead(error)}`, { cause: error })
     }
