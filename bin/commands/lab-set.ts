@@ -34,6 +34,12 @@ function readSettings(words: readonly string[]): { settings: LinkSettings; reset
     throw new WeirError('WEIR_BAD_ARGUMENT', text)
   }
   const texts = words.filter(word => word !== RESET).map(word => WORDS[word] ?? word)
+  const names = texts.map(text => text.split('=')[0]!)
+  const twice = names.find((name, i) => names.indexOf(name) < i)
+  if (twice !== undefined) {
+    const own = words.filter(word => (WORDS[word] ?? word).split('=')[0] === twice).join(' and ')
+    throw new WeirError('WEIR_BAD_ARGUMENT', `a link: ${twice} is set twice, by ${own}: leave one out`)
+  }
   return { settings: parseOptions('a link', LINK_OPTIONS, texts), reset: words.includes(RESET) }
 }
 

@@ -74,9 +74,10 @@ export function scenarioOfResult(result: RunResult, file: string): Scenario {
     sizes: settings.workloads.map(each => each.distribution),
   })
   const candidates = [plain, withSeed(plain, seed)]
-  const same = candidates.find(scenario => differences(settingsOf(scenario), settings).length === 0)
+  const then = withKinds(settings)
+  const same = candidates.find(scenario => differences(settingsOf(scenario), then).length === 0)
   if (same !== undefined) return same
-  const keys = differences(settingsOf(candidates[1]!), settings)
+  const keys = differences(settingsOf(candidates[1]!), then)
   throw new WeirError(
     'WEIR_BAD_ARGUMENT',
     `${file} was made by Weir ${result.version} with other settings than this one would use: ${keys.join(', ')}; ` +
@@ -84,18 +85,33 @@ export function scenarioOfResult(result: RunResult, file: string): Scenario {
   )
 }
 
+function withKinds<T extends { events?: readonly object[] }>(settings: T): object {
+  return settings.events === undefined ? settings : { ...settings, events: settings.events.map(eventOf) }
+}
+
+/** An event as this version writes it. Those of older versions had one kind, which they did not name. */
+function eventOf(event: object): object {
+  if ('kind' in event) return event
+  const { atNs, switch: name, ports, priority } = event as Record<string, unknown>
+  return { kind: 'pfcOn', atNs, switch: name, ports, ...(priority !== null && { priority }) }
+}
+
 /**
  * Returns the members in which two results of one scenario differ, except time, machine and command. Empty if
  * there are none. Events count only where both runs were captured or neither was: connections that packets have made
- * leave timers behind.
+ * leave timers behind. The timeline counts only where both have one, because older versions wrote none.
  */
 export function resultDifferences(a: RunResult, b: RunResult): string[] {
   const countsEvents = (a.captures === undefined) === (b.captures === undefined)
   const kept = (result: RunResult) => {
-    const { captures, command, machine, wallSeconds, scenario, events, ...rest } = JSON.parse(
-      resultJson(result),
-    )
-    return countsEvents ? { ...rest, events } : rest
+    const { captures, command, machine, wallSeconds, scenario, events, timeline, settings, ...rest } =
+      JSON.parse(resultJson(result))
+    return {
+      ...rest,
+      settings: withKinds(settings),
+      ...(countsEvents && { events }),
+      ...(a.timeline && b.timeline && { timeline }),
+    }
   }
   return differences(kept(a), kept(b))
 }

@@ -126,7 +126,7 @@ export class KeptLab {
       import('../../lib/scenario/read/events/link.js'),
     ])
     const { ends, bothWays } = linkEndsOf(this.#start.scenario, link)
-    const wrong = whyNotSet(settings, bothWays)
+    const wrong = whyNotSet(settings, link, bothWays)
     if (wrong !== null) throw new WeirError('WEIR_BAD_ARGUMENT', wrong.message)
     const reply = await this.askSwitch({ type: 'setLinks', ends, settings, reset })
     if (reply.type !== 'linksSet')

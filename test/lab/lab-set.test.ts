@@ -45,7 +45,9 @@ t.test(
       [['h1--s9', 'down'], /no host or switch is called 's9'.*WEIR_BAD_ARGUMENT/],
       [['h1--s1', 'los=1%'], /no option los.*WEIR_BAD_ARGUMENT/],
       [['h1--s1', 'donw'], /"donw" is no setting of a link.*WEIR_BAD_ARGUMENT/],
-      [['h1:s1', 'down'], /both ways.*WEIR_BAD_ARGUMENT/],
+      [['h1:s1', 'down'], /both ways: write h1--s1 and not h1:s1.*WEIR_BAD_ARGUMENT/],
+      [['h1--s1', 'down', 'up'], /down is set twice, by down and up.*WEIR_BAD_ARGUMENT/],
+      [['h1--s1', 'loss=1%', 'loss=2%'], /loss is set twice, by loss=1% and loss=2%.*WEIR_BAD_ARGUMENT/],
     ] as const) {
       const refused = await set(...words)
       t.equal(refused.code, 1)

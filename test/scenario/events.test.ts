@@ -2,6 +2,8 @@
 import t from 'tap'
 import { settingsOf } from '../../lib/scenario/model/settings.js'
 import { parseScenario } from '../../lib/scenario/read/load-scenario.js'
+import { resultDifferences, scenarioOfResult } from '../../lib/scenario/repeat.js'
+import type { RunResult } from '../../lib/scenario/result/result.js'
 import { checkProblems } from './problems-at.js'
 
 /** Ports of s1: h1 0, h2 1, s2 2 and 3; of s2: s1 0 and 1, h3 2. */
@@ -49,7 +51,8 @@ t.test('events that cannot be', async t => {
     ['events: [{link: ¦h1--s2, down: true}]', ['there is no link h1--s2', 'the neighbours of h1 are s1']],
     ['events: [{link: ¦s1--s2#2, down: true}]', ['s1 has 2 links to s2']],
     ['events: [{link: ¦s1, down: true}]', ['a link is written as s1--s2']],
-    ['events: [{link: s1:s2, ¦down: true}]', ['both ways']],
+    ['events: [{link: s1:s2, ¦down: true}]', ['both ways: write s1--s2 and not s1:s2']],
+    ['events: [{link: h3:s2, ¦down: true}]', ['both ways: write h3--s2 and not h3:s2']],
     ['events: [¦{link: s1--s2}]', ['says nothing about s1--s2']],
     ['events: [{link: s1--s2, loss: ¦2}]', ['from 0 to 1']],
     ['events: [{link: s1--s2, ¦los: 2%}]', ["unknown key 'los'", "did you mean 'loss'"]],
@@ -65,3 +68,39 @@ t.test('events that cannot be', async t => {
     ['reroute: ¦soon', ['a time is written as']],
   ])
 })
+
+t.test(
+  'a result that older versions wrote, whose events do not name their kind, can be repeated',
+  async t => {
+    const switches = '{s1: {pfc: {xoff: 100KB, watchdog: {limit: {deadlocks: 3, window: 100ms}}}}}'
+    const net = `hosts: [h1, h2]\nswitches: ${switches}\nlinks: [h1--s1, s1--h2]\n`
+    const resultOf = (events: string, then: object[]) => {
+      const text = `${net}events: ${events}\ntraffic: [{from: h1, to: h2, size: 1MB}]`
+      const scenario = parseScenario(text, 'x.yaml')
+      const settings = { ...settingsOf(scenario), events: then }
+      return {
+        version: '0.1.0',
+        scenario: { text, file: 'x.yaml' },
+        seed: 1,
+        settings,
+      } as unknown as RunResult
+    }
+    // As version 0.1.0 wrote them before there were other kinds.
+    const old = { atNs: 1_000_000, switch: 's1', ports: [1] }
+    for (const [priority, key] of [
+      [null, ''],
+      [3, ', priority: 3'],
+    ] as const) {
+      const result = resultOf(`[{at: 1ms, pfcOn: 's1:h2'${key}}]`, [{ ...old, priority }])
+      const [event] = scenarioOfResult(result, 'old.json').events!
+      t.match(event, { kind: 'pfcOn', ...old })
+    }
+    const text = "[{at: 1ms, pfcOn: 's1:h2'}]"
+    const before = resultOf(text, [{ ...old, priority: null }])
+    const now = { ...resultOf(text, [{ kind: 'pfcOn', ...old }]), timeline: [] }
+    t.same(resultDifferences(before, now), [], 'it had no timeline')
+    t.same(resultDifferences({ ...now, timeline: [{ atNs: 1, event: 'x' }] }, now), ['timeline'])
+    const other = resultOf("[{at: 2ms, pfcOn: 's1:h2'}]", [{ ...old, priority: null }])
+    t.throws(() => scenarioOfResult(other, 'old.json'), { message: /other settings .* events/ })
+  },
+)

@@ -26,7 +26,7 @@ export function resolveLinkEvent(
   const names = [...hostNames, ...switches.map(({ name }) => name)]
   const links = resolveLinkEnds(problems, [...path, 'link'], link, topology, names)
   if (links === null) return null
-  const wrong = whyNotSet(settings, links.bothWays)
+  const wrong = whyNotSet(settings, link, links.bothWays)
   if (wrong !== null) problems.atKey([...path, wrong.key], wrong.message)
   // A setting that is wrong has been reported.
   if (!reset && Object.keys(item as object).every(key => BESIDE_SETTINGS.includes(key))) {
@@ -38,14 +38,18 @@ export function resolveLinkEvent(
   return { kind: 'link', ...timesOf(context, path, given), links: link, ends: links.ends, settings, reset }
 }
 
-/** Returns which setting cannot be, and why; null if all can. */
+/** Returns which setting cannot be, and why; null if all can. @param link as it was named: `s1:s2` */
 export function whyNotSet(
   settings: LinkSettings,
+  link: string,
   bothWays: boolean,
 ): { key: keyof LinkSettings & string; message: string } | null {
   const { down, loss = 0, burst, burstLoss = 1 } = settings
   if (down !== undefined && !bothWays)
-    return { key: 'down', message: 'a link goes down both ways: write s1--s2 and not s1:s2' }
+    return {
+      key: 'down',
+      message: `a link goes down both ways: write ${link.replace(':', '--')} and not ${link}`,
+    }
   const wrong = burst === undefined || loss === 0 ? null : whyNoBursts(loss, burst, burstLoss)
   return wrong === null ? null : { key: 'burst', message: wrong }
 }
