@@ -6,7 +6,6 @@
 import type { InspectOptions, inspect } from 'node:util'
 import { asArgumentError, checkInstance, checkObject } from '../arguments.js'
 import type { DatagramService } from '../cm/sidr.js'
-import type { NicOptions } from '../daemon/open-nic.js'
 import { WeirError } from '../errors.js'
 import type { AddressOptions } from '../nic/paced/address-handle.js'
 import type { DatagramOptions } from '../nic/paced/datagram-pair.js'
@@ -24,6 +23,7 @@ import { HostConnection } from './host-connection.js'
 import { type HostAddressHandle, HostDatagrams } from './host-datagrams.js'
 import type { HostEnd, HostOfEnd } from './host-end.js'
 import { HostListener, type ListenOptions } from './host-listener.js'
+import { type HostOptions, knownOptions } from './host-options.js'
 import { HostQueuePair } from './host-queue-pair.js'
 import { HostSharedReceiveQueue } from './host-shared-receive-queue.js'
 import { HostUnreliable } from './host-unreliable.js'
@@ -44,15 +44,6 @@ import { Queues } from './queues.js'
 const CLOSE_MS_MAX = 5000
 const QUEUE_DEPTH = 128
 const SHARED_DEPTH = 1024
-
-/** Address and settings of the NIC. Only the address is required. */
-export interface HostOptions extends NicOptions {
-  /**
-   * Called once if a defect stops the NIC. All connections are closed then. Default: the error is thrown out
-   * of the event loop.
-   */
-  onDefect?: (error: unknown) => void
-}
 
 /** Options of a connection. The host's settings are the defaults. */
 export interface HostConnectOptions extends ConnectOptions {
@@ -124,7 +115,7 @@ export class Host {
    */
   static async open(options: HostOptions): Promise<Host> {
     checkOptions('Host.open', options)
-    const { onDefect, ...nicOptions } = options
+    const { onDefect, ...nicOptions } = knownOptions(options)
     const queueDepth = options.queueDepth ?? QUEUE_DEPTH
     Queues.make(queueDepth)
     const doorbell = new Doorbell()
