@@ -6,15 +6,17 @@ export {
   Host,
   type HostConnectOptions,
   type HostDatagramOptions,
-  type HostOptions,
   type HostQueuePairOptions,
   type HostRegion,
+  type HostSharedReceiveQueueOptions,
   type HostUnreliableOptions,
 } from './host/host.js'
 export type { HostConnection } from './host/host-connection.js'
 export type { HostAddressHandle, HostDatagrams } from './host/host-datagrams.js'
 export type { HostListener, ListenOptions } from './host/host-listener.js'
+export type { HostOptions } from './host/host-options.js'
 export type { HostQueuePair } from './host/host-queue-pair.js'
+export type { HostSharedReceiveQueue } from './host/host-shared-receive-queue.js'
 export type { HostUnreliable } from './host/host-unreliable.js'
 export { StreamSocket } from './interop/rsocket/stream-socket.js'
 export {

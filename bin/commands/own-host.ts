@@ -2,7 +2,8 @@
 
 import { IO } from '../../lib/daemon/port-options.js'
 import { WeirError } from '../../lib/errors.js'
-import { Host, type HostOptions } from '../../lib/host/host.js'
+import { Host } from '../../lib/host/host.js'
+import type { HostOptions } from '../../lib/host/host-options.js'
 import { addressTowards } from '../../lib/interop/address-towards.js'
 import { UDP_PORT } from '../../lib/nic/nic-options.js'
 import type { CommandOption } from '../../lib/options/option.js'

@@ -1,11 +1,12 @@
 import type { InspectOptions, inspect } from 'node:util'
-import { checkInstance, checkObject } from '../arguments.js'
+import { checkObject } from '../arguments.js'
 import { WeirError } from '../errors.js'
-import { type DomainId, type MemoryPiece, MemoryRegion } from '../qp/memory/memory.js'
+import type { DomainId, MemoryRegion } from '../qp/memory/memory.js'
 import type { Completion } from '../qp/queues/completion-queue.js'
 import { checkedReceive } from '../qp/queues/receive-queue.js'
 import type { ReceiveWork, SendWork } from '../qp/queues/work.js'
 import { INSPECT, shown } from '../shown.js'
+import { checkPieces } from './check-pieces.js'
 import { pollFlushed } from './hosted-work.js'
 import type { VerbsCalls } from './messages.js'
 import type { Queues, SharedQueues } from './queues.js'
@@ -36,6 +37,8 @@ export class HostEnd {
   readonly host: HostOfEnd
   readonly #queues: Queues
   readonly #headBytes: number
+  /** It has no receives of its own: its host sets this. */
+  sharesReceives = false
   #qpn = 0
   #bell = -1
   #isClosed = false
@@ -119,9 +122,14 @@ export class HostEnd {
   /**
    * Posts a receive: memory for the next SEND, or for the notification of the next WRITE with immediate. Returns false when the queue is
    * full (poll completions, then try again) or the queue pair has ended. Throws WEIR_BAD_ARGUMENT for memory outside its region, and
-   * for a region of another host or protection domain.
+   * for a region of another host or protection domain. Throws WEIR_BAD_STATE if the queue pair has a shared receive queue.
    */
   postReceive(work: ReceiveWork): boolean {
+    if (this.sharesReceives)
+      throw new WeirError(
+        'WEIR_BAD_STATE',
+        `queue pair ${this.#qpn}: post its receives to its shared receive queue`,
+      )
     this.checkPieces('receive work', work)
     checkedReceive(this.#qpn, work, this.#headBytes)
     return this.#posted(!this.#isClosed && this.#queues.receives.pushReceive(work))
@@ -129,26 +137,8 @@ export class HostEnd {
 
   /** Throws WEIR_BAD_ARGUMENT for what is no work, and for memory of another host or protection domain. */
   checkPieces(what: string, work: SendWork | ReceiveWork): void {
-    const of = `queue pair ${this.#qpn}, ${what}`
-    checkObject(of, 'the work request', work)
-    const { id, region, more } = work
-    if (typeof id !== 'number') throw new WeirError('WEIR_BAD_ARGUMENT', `${of}: id is a number, not ${id}`)
-    this.#checkRegion(region)
-    if (more === undefined) return
-    checkInstance(of, 'more', Array, more)
-    for (const piece of more as readonly MemoryPiece[]) {
-      checkObject(of, 'each of more', piece)
-      this.#checkRegion(piece.region)
-    }
-  }
-
-  #checkRegion(region: MemoryRegion): void {
-    const isKnown = region instanceof MemoryRegion && this.host.regionOf(region.key) === region
-    if (isKnown && region.domain === this.domain) return
-    const what = isKnown
-      ? `the region is of protection domain ${region.domain}, the connection of ${this.domain}; register the memory with connection.domain`
-      : 'the region is none of this host; register the memory first'
-    throw new WeirError('WEIR_BAD_ARGUMENT', `queue pair ${this.#qpn}: ${what}`)
+    const { domain } = this
+    checkPieces({ who: `queue pair ${this.#qpn}`, domain, regionOf: this.host.regionOf }, what, work)
   }
 
   /** Its host calls this: the NIC takes its work. */

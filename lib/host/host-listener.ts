@@ -5,6 +5,7 @@ import { WeirError } from '../errors.js'
 import { DEFAULT_DOMAIN, type DomainId } from '../qp/memory/memory.js'
 import { INSPECT, shown } from '../shown.js'
 import type { HostConnection } from './host-connection.js'
+import type { HostSharedReceiveQueue } from './host-shared-receive-queue.js'
 
 const BACKLOG = 16
 const BACKLOG_MAX = 1024
@@ -26,6 +27,8 @@ export interface ListenOptions {
    * that no peer reaches what is registered for another. Default: the host's, 0.
    */
   domain?: DomainId | 'own'
+  /** A queue of receives that the accepted connections share, of the same `domain`. Default: each has receives of its own. */
+  sharedReceiveQueue?: HostSharedReceiveQueue
 }
 
 /** What a listener needs from its host. */

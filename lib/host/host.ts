@@ -6,7 +6,6 @@
 import type { InspectOptions, inspect } from 'node:util'
 import { asArgumentError, checkInstance, checkObject } from '../arguments.js'
 import type { DatagramService } from '../cm/sidr.js'
-import type { NicOptions } from '../daemon/open-nic.js'
 import { WeirError } from '../errors.js'
 import type { AddressOptions } from '../nic/paced/address-handle.js'
 import type { DatagramOptions } from '../nic/paced/datagram-pair.js'
@@ -24,7 +23,9 @@ import { HostConnection } from './host-connection.js'
 import { type HostAddressHandle, HostDatagrams } from './host-datagrams.js'
 import type { HostEnd, HostOfEnd } from './host-end.js'
 import { HostListener, type ListenOptions } from './host-listener.js'
+import { type HostOptions, knownOptions } from './host-options.js'
 import { HostQueuePair } from './host-queue-pair.js'
+import { HostSharedReceiveQueue } from './host-shared-receive-queue.js'
 import { HostUnreliable } from './host-unreliable.js'
 import type {
   EstablishedConnection,
@@ -42,15 +43,7 @@ import { Queues } from './queues.js'
 /** The thread is terminated if its NIC has not closed within this time. */
 const CLOSE_MS_MAX = 5000
 const QUEUE_DEPTH = 128
-
-/** Address and settings of the NIC. Only the address is required. */
-export interface HostOptions extends NicOptions {
-  /**
-   * Called once if a defect stops the NIC. All connections are closed then. Default: the error is thrown out
-   * of the event loop.
-   */
-  onDefect?: (error: unknown) => void
-}
+const SHARED_DEPTH = 1024
 
 /** Options of a connection. The host's settings are the defaults. */
 export interface HostConnectOptions extends ConnectOptions {
@@ -58,6 +51,8 @@ export interface HostConnectOptions extends ConnectOptions {
   receives?: readonly ReceiveWork[]
   /** Protection domain of the connection, from `newDomain`. Default: the host's, 0. */
   domain?: DomainId
+  /** A queue of receives that it shares with others, of the same `domain`. Default: it has receives of its own. */
+  sharedReceiveQueue?: HostSharedReceiveQueue
   /** Ends the attempt with WEIR_CANCELLED. */
   signal?: AbortSignal
 }
@@ -76,11 +71,23 @@ export interface HostUnreliableOptions extends UnreliableOptions {
   receives?: readonly ReceiveWork[]
   /** Protection domain, from `newDomain`. Default: the host's, 0. */
   domain?: DomainId
+  /** A queue of receives that it shares with others, of the same `domain`. Default: it has receives of its own. */
+  sharedReceiveQueue?: HostSharedReceiveQueue
 }
 
 /** Options of a datagram queue pair. */
 export interface HostDatagramOptions extends DatagramOptions {
   /** Protection domain, from `newDomain`. Default: the host's, 0. */
+  domain?: DomainId
+  /** A queue of receives that it shares with others, of the same `domain`. Default: it has receives of its own. */
+  sharedReceiveQueue?: HostSharedReceiveQueue
+}
+
+/** Options of a shared receive queue. */
+export interface HostSharedReceiveQueueOptions {
+  /** Receives that it holds at least, a power of two from 2 to 32768. Default 1024. */
+  depth?: number
+  /** Protection domain of its memory and of its queue pairs, from `newDomain`. Default: the host's, 0. */
   domain?: DomainId
 }
 
@@ -108,7 +115,7 @@ export class Host {
    */
   static async open(options: HostOptions): Promise<Host> {
     checkOptions('Host.open', options)
-    const { onDefect, ...nicOptions } = options
+    const { onDefect, ...nicOptions } = knownOptions(options)
     const queueDepth = options.queueDepth ?? QUEUE_DEPTH
     Queues.make(queueDepth)
     const doorbell = new Doorbell()
@@ -217,12 +224,13 @@ export class Host {
    */
   async connect(remote: string, port: number, options: HostConnectOptions = {}): Promise<HostConnection> {
     checkOptions('connect', options)
-    const { receives = [], signal, domain = DEFAULT_DOMAIN, ...rest } = options
+    const { receives = [], signal, domain = DEFAULT_DOMAIN, sharedReceiveQueue, ...rest } = options
     if (signal !== undefined) checkInstance('connect', 'signal', AbortSignal, signal)
     if (rest.privateData !== undefined) checkInstance('connect', 'privateData', Uint8Array, rest.privateData)
-    const connection = this.#newConnection('connect', receives, domain)
+    const connection = this.#newConnection('connect', receives, domain, sharedReceiveQueue)
     try {
-      const body = { id: connection.id, remote, port, options: rest, queues: connection.shared, domain }
+      const shared = { queues: connection.shared, domain, sharedReceiveQueue: sharedReceiveQueue?.id ?? null }
+      const body = { id: connection.id, remote, port, options: rest, ...shared }
       const context = signal && { signal, progress: () => {} }
       connection.onEstablished((await this.#call('connect', body, context)) as EstablishedConnection)
       return connection
@@ -260,11 +268,12 @@ export class Host {
   }
 
   async #createReliable(remote: string, options: HostQueuePairOptions): Promise<HostQueuePair> {
-    const { receives = [], domain = DEFAULT_DOMAIN, type: _, ...rest } = options
-    const connection = this.#newConnection('createQueuePair', receives, domain)
+    const { receives = [], domain = DEFAULT_DOMAIN, sharedReceiveQueue, type: _, ...rest } = options
+    const connection = this.#newConnection('createQueuePair', receives, domain, sharedReceiveQueue)
     const { id } = connection
     try {
-      const body = { id, remote, options: rest, queues: connection.shared, domain }
+      const shared = { queues: connection.shared, domain, sharedReceiveQueue: sharedReceiveQueue?.id ?? null }
+      const body = { id, remote, options: rest, ...shared }
       const made = (await this.#call('createQueuePair', body)) as UnconnectedQueuePair
       return new HostQueuePair(made, connection, {
         connect: async peer => {
@@ -285,14 +294,16 @@ export class Host {
     remote: string,
     options: HostUnreliableOptions,
   ): Promise<HostQueuePair<HostUnreliable>> {
-    const { receives = [], domain = DEFAULT_DOMAIN, type: _, ...rest } = options
+    const { receives = [], domain = DEFAULT_DOMAIN, sharedReceiveQueue, type: _, ...rest } = options
     this.#checkDomain('createQueuePair', domain)
     const id = ++this.#lastId
     const end = new HostUnreliable(id, Queues.make(this.#queueDepth), this.#face, domain)
+    this.#share('createQueuePair', end, sharedReceiveQueue)
     this.#postReceives('createQueuePair', end, receives)
     this.#connections.set(id, end)
     try {
-      const body = { id, remote, options: rest, queues: end.shared, domain }
+      const shared = { queues: end.shared, domain, sharedReceiveQueue: sharedReceiveQueue?.id ?? null }
+      const body = { id, remote, options: rest, ...shared }
       const made = (await this.#call('createUnreliable', body)) as MadeUnreliable
       end.onMade(made)
       return new HostQueuePair(made, end, {
@@ -315,19 +326,42 @@ export class Host {
    */
   async createDatagramPair(options: HostDatagramOptions): Promise<HostDatagrams> {
     checkObject('createDatagramPair', 'options', options)
-    const { domain = DEFAULT_DOMAIN, ...rest } = options
+    const { domain = DEFAULT_DOMAIN, sharedReceiveQueue, ...rest } = options
     this.#checkDomain('createDatagramPair', domain)
     const id = ++this.#lastId
     const pair = new HostDatagrams(id, Queues.make(this.#queueDepth), this.#face, domain, grh.BYTES)
+    this.#share('createDatagramPair', pair, sharedReceiveQueue)
     this.#connections.set(id, pair)
     try {
-      const body = { id, options: rest, queues: pair.shared, domain }
+      const body = {
+        id,
+        options: rest,
+        queues: pair.shared,
+        domain,
+        sharedReceiveQueue: sharedReceiveQueue?.id ?? null,
+      }
       pair.onMade((await this.#call('createDatagramPair', body)) as MadeDatagramPair)
       return pair
     } catch (error) {
       this.#connections.delete(id)
       throw error
     }
+  }
+
+  /**
+   * Makes a queue of receives that queue pairs share (ibv_create_srq; IBA 10.2.9): give it as `sharedReceiveQueue` to `connect`, `listen`,
+   * `createQueuePair` and `createDatagramPair`. Throws WEIR_BAD_ARGUMENT unless `depth`, default 1024, is a power of two from 2 to 32768,
+   * and WEIR_FULL when the host has 256 of them.
+   */
+  async createSharedReceiveQueue(
+    options: HostSharedReceiveQueueOptions = {},
+  ): Promise<HostSharedReceiveQueue> {
+    checkObject('createSharedReceiveQueue', 'options', options)
+    const { depth = SHARED_DEPTH, domain = DEFAULT_DOMAIN } = options
+    this.#checkDomain('createSharedReceiveQueue', domain)
+    const made = new HostSharedReceiveQueue(++this.#lastId, depth, domain, this.#face)
+    await this.#call('createSharedReceiveQueue', { id: made.id, ring: made.ring.ring.memory, domain })
+    return made
   }
 
   /**
@@ -383,13 +417,34 @@ export class Host {
   }
 
   /** A connection that has its receives, and is known before the NIC is: it may end before the answer arrives. */
-  #newConnection(what: string, receives: readonly ReceiveWork[], domain: DomainId): HostConnection {
+  #newConnection(
+    what: string,
+    receives: readonly ReceiveWork[],
+    domain: DomainId,
+    shared: HostSharedReceiveQueue | undefined,
+  ): HostConnection {
     this.#checkDomain(what, domain)
     checkInstance(what, 'receives', Array, receives)
     const connection = new HostConnection(++this.#lastId, Queues.make(this.#queueDepth), this.#face, domain)
+    this.#share(what, connection, shared)
     this.#postReceives(what, connection, receives)
     this.#connections.set(connection.id, connection)
     return connection
+  }
+
+  #share(what: string, end: HostEnd, shared: HostSharedReceiveQueue | undefined): void {
+    if (shared === undefined) return
+    this.#checkShared(what, end.domain, shared)
+    end.sharesReceives = true
+  }
+
+  #checkShared(what: string, domain: DomainId | 'own', shared: HostSharedReceiveQueue): void {
+    checkInstance(what, 'sharedReceiveQueue', HostSharedReceiveQueue, shared)
+    if (shared.domain === domain) return
+    throw new WeirError(
+      'WEIR_BAD_ARGUMENT',
+      `${what}: sharedReceiveQueue is of protection domain ${shared.domain}, not ${domain}; make it with the same domain`,
+    )
   }
 
   #postReceives(what: string, end: HostConnection | HostUnreliable, receives: readonly ReceiveWork[]): void {
@@ -406,6 +461,9 @@ export class Host {
   async listen(port: number, options: ListenOptions = {}): Promise<HostListener> {
     checkObject('listen', 'options', options)
     if (options.domain !== 'own') this.#checkDomain('listen', options.domain ?? DEFAULT_DOMAIN)
+    const { sharedReceiveQueue } = options
+    if (sharedReceiveQueue !== undefined)
+      this.#checkShared('listen', options.domain ?? DEFAULT_DOMAIN, sharedReceiveQueue)
     const listener = new HostListener(port, options, {
       accepted: async id => {
         await this.#call('accept', { id })
@@ -419,7 +477,13 @@ export class Host {
     const before = this.#listeners.get(port)
     this.#listeners.set(port, listener)
     try {
-      await this.#call('listen', { port, backlog, privateData, domain })
+      await this.#call('listen', {
+        port,
+        backlog,
+        privateData,
+        domain,
+        sharedReceiveQueue: sharedReceiveQueue?.id ?? null,
+      })
     } catch (error) {
       if (before === undefined) this.#listeners.delete(port)
       else this.#listeners.set(port, before)
@@ -477,11 +541,17 @@ export class Host {
     for (const listener of this.#listeners.values()) listener.onHostClosed()
   }
 
-  #onIncoming({ port, connection: about, queues }: Extract<FromVerbs, { type: 'incoming' }>): void {
+  #onIncoming({
+    port,
+    connection: about,
+    queues,
+    sharesReceives,
+  }: Extract<FromVerbs, { type: 'incoming' }>): void {
     const listener = this.#listeners.get(port)
     // The listener was closed meanwhile. The NIC itself ends its connections.
     if (listener === undefined) return
     const connection = new HostConnection(about.id, new Queues(queues), this.#face, about.domain)
+    connection.sharesReceives = sharesReceives
     this.#connections.set(about.id, connection)
     connection.onEstablished(about)
     listener.onIncoming(connection)

@@ -2,6 +2,7 @@ import type { WeirError } from '../errors.js'
 import type { Connection, ConnectionHandler } from '../nic/types.js'
 import type { DomainId } from '../qp/memory/memory.js'
 import type { Completion } from '../qp/queues/completion-queue.js'
+import type { ReceiveSource } from '../qp/queues/receive-queue.js'
 import type { Nanos } from '../time/nanos.js'
 import { HostedWork } from './hosted-work.js'
 import type { EstablishedConnection } from './messages.js'
@@ -29,9 +30,10 @@ export class HostedConnection extends HostedWork<Connection> implements Connecti
     regionOf: RegionOfKey,
     events: HostedEvents,
     domain: DomainId,
+    sharedReceiveQueue: ReceiveSource | null = null,
     privateData: Uint8Array = new Uint8Array(0),
   ) {
-    super(id, regionOf, domain, () => events.completions(this))
+    super(id, regionOf, domain, sharedReceiveQueue, () => events.completions(this))
     this.#privateData = privateData
     this.#events = events
   }

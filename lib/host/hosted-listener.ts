@@ -1,5 +1,6 @@
 import { WeirError } from '../errors.js'
 import type { Connection, ConnectionHandler, Listener } from '../nic/types.js'
+import type { ReceiveSource } from '../qp/queues/receive-queue.js'
 import type { Nanos } from '../time/nanos.js'
 import type { HostedConnection } from './hosted-connection.js'
 
@@ -10,6 +11,8 @@ import type { HostedConnection } from './hosted-connection.js'
  */
 export class HostedListener implements Listener {
   readonly #backlog: number
+  /** What its connections share. */
+  readonly sharedReceiveQueue: ReceiveSource | null
   readonly #make: () => HostedConnection
   /** Ids of connections that peers have requested and not confirmed. */
   readonly #opening = new Set<number>()
@@ -17,7 +20,12 @@ export class HostedListener implements Listener {
   readonly #waiting = new Set<number>()
 
   /** @param backlog established connections that may wait, 1 or more */
-  constructor(backlog: number, make: () => HostedConnection) {
+  constructor(
+    backlog: number,
+    make: () => HostedConnection,
+    sharedReceiveQueue: ReceiveSource | null = null,
+  ) {
+    this.sharedReceiveQueue = sharedReceiveQueue
     this.#backlog = backlog
     this.#make = make
   }

@@ -1,6 +1,7 @@
 import type { PacedHandler, PacedPair } from '../nic/paced/paced-pair.js'
 import type { DomainId } from '../qp/memory/memory.js'
 import type { Completion } from '../qp/queues/completion-queue.js'
+import type { ReceiveSource } from '../qp/queues/receive-queue.js'
 import type { Nanos } from '../time/nanos.js'
 import { HostedWork } from './hosted-work.js'
 import type { RegionOfKey } from './work-ring.js'
@@ -15,8 +16,14 @@ interface HostedPacedEvents {
 export class HostedPaced extends HostedWork<PacedPair> implements PacedHandler {
   readonly #events: HostedPacedEvents
 
-  constructor(id: number, regionOf: RegionOfKey, events: HostedPacedEvents, domain: DomainId) {
-    super(id, regionOf, domain, () => events.completions(this))
+  constructor(
+    id: number,
+    regionOf: RegionOfKey,
+    events: HostedPacedEvents,
+    domain: DomainId,
+    sharedReceiveQueue: ReceiveSource | null,
+  ) {
+    super(id, regionOf, domain, sharedReceiveQueue, () => events.completions(this))
     this.#events = events
   }
 

@@ -1,6 +1,7 @@
 import { WeirError } from '../errors.js'
 import { type DomainId, MemoryRegion, REGION_LENGTH_MAX } from '../qp/memory/memory.js'
 import { type Completion, ReceiveOpcode } from '../qp/queues/completion-queue.js'
+import type { ReceiveSlot, ReceiveSource } from '../qp/queues/receive-queue.js'
 import { type ReceiveWork, type SendWork, WorkOpcode } from '../qp/queues/work.js'
 import { WorkStatus } from '../qp/queues/work-status.js'
 import type { Nanos } from '../time/nanos.js'
@@ -43,11 +44,20 @@ export class HostedWork<Taker extends WorkTaker> {
   #sendsCompleted = 0
   #receivesInFlight = 0
   isClosed = false
+  /** Takes receives from the shared `queue` as far as there are places for their completions. Null: it has its own. */
+  readonly receiveSource: (ReceiveSource & { readonly queue: ReceiveSource }) | null
   /** Why the shared queues are corrupt. Null: they are not. */
   fault: WeirError | null = null
 
   /** @param onWanted the application has asked to be woken, and a completion has come */
-  constructor(id: number, regionOf: RegionOfKey, domain: DomainId, onWanted: () => void) {
+  constructor(
+    id: number,
+    regionOf: RegionOfKey,
+    domain: DomainId,
+    queue: ReceiveSource | null,
+    onWanted: () => void,
+  ) {
+    this.receiveSource = queue && { queue, take: into => this.#takeShared(queue, into) }
     this.id = id
     this.domain = domain
     this.#regionOf = regionOf
@@ -114,7 +124,16 @@ export class HostedWork<Taker extends WorkTaker> {
 
   /** Returns true if there is work in the ring, and a place for its completion. */
   #hasWork({ ring }: WorkRing): boolean {
-    if (ring.pending === 0) return false
+    return ring.pending > 0 && this.#hasPlace()
+  }
+
+  #takeShared(queue: ReceiveSource, into: ReceiveSlot): boolean {
+    if (this.#queues === null || this.fault !== null || !this.#hasPlace() || !queue.take(into)) return false
+    this.#receivesInFlight++
+    return true
+  }
+
+  #hasPlace(): boolean {
     const { ring: completions } = this.queues.completions
     const inFlight = this.#sendsTaken - this.#sendsCompleted + this.#receivesInFlight
     return inFlight + completions.pending < completions.depth

@@ -26,13 +26,22 @@ export interface VerbsAbout {
   pathMtu: number
 }
 
+/** Id of the shared receive queue of a queue pair; null: it has receives of its own. */
+type SharedReceiveQueueId = number | null
+
 /** The calls, by kind. */
 export interface VerbsCalls {
   /** Views of shared memory cross to the other thread without a copy. */
   register: { bytes: Uint8Array; access: number; domain: DomainId }
   deregister: { key: number }
   /** Each connection of `'own'` has a domain of its own: minus its id. */
-  listen: { port: number; backlog: number; privateData: Uint8Array; domain: DomainId | 'own' }
+  listen: {
+    port: number
+    backlog: number
+    privateData: Uint8Array
+    domain: DomainId | 'own'
+    sharedReceiveQueue: SharedReceiveQueueId
+  }
   unlisten: { port: number }
   connect: {
     id: number
@@ -41,6 +50,7 @@ export interface VerbsCalls {
     options: ConnectOptions
     queues: SharedQueues
     domain: DomainId
+    sharedReceiveQueue: SharedReceiveQueueId
   }
   createQueuePair: {
     id: number
@@ -48,17 +58,28 @@ export interface VerbsCalls {
     options: ConnectOptions
     queues: SharedQueues
     domain: DomainId
+    sharedReceiveQueue: SharedReceiveQueueId
   }
   connectQueuePair: { id: number; peer: QueuePairPeer }
-  createDatagramPair: { id: number; options: DatagramOptions; queues: SharedQueues; domain: DomainId }
+  createDatagramPair: {
+    id: number
+    options: DatagramOptions
+    queues: SharedQueues
+    domain: DomainId
+    sharedReceiveQueue: SharedReceiveQueueId
+  }
   createUnreliable: {
     id: number
     remote: string
     options: UnreliableOptions
     queues: SharedQueues
     domain: DomainId
+    sharedReceiveQueue: SharedReceiveQueueId
   }
   connectUnreliable: { id: number; qpn: number }
+  createSharedReceiveQueue: { id: number; ring: SharedArrayBuffer; domain: DomainId }
+  awaitLimit: { id: number; limit: number }
+  closeSharedReceiveQueue: { id: number }
   /** Ends a datagram queue pair, or an unreliable connection. */
   closePaced: { id: number }
   /** Returns the number of the address handle. */
@@ -123,7 +144,13 @@ export type ToVerbs = { type: 'wake' }
 
 /** What the thread reports. */
 export type FromVerbs =
-  | { type: 'incoming'; port: number; connection: EstablishedConnection; queues: SharedQueues }
+  | {
+      type: 'incoming'
+      port: number
+      connection: EstablishedConnection
+      queues: SharedQueues
+      sharesReceives: boolean
+    }
   /** There are completions, and the application asked to be woken. */
   | { type: 'completions'; id: number }
   /** The last report of a connection. Work that the thread had not taken stays in the queues. */

@@ -17,6 +17,7 @@ import { HostedConnection, type HostedEvents } from './hosted-connection.js'
 
 import { HostedListener } from './hosted-listener.js'
 import { HostedPaced } from './hosted-paced.js'
+import { HostedSharedReceiveQueue } from './hosted-shared-receive-queue.js'
 import { GONE } from './hosted-work.js'
 import type {
   FromVerbs,
@@ -27,10 +28,12 @@ import type {
   VerbsStart,
 } from './messages.js'
 import { Queues } from './queues.js'
+import { WorkRing } from './work-ring.js'
 
 /** How long connections may take to end when the host is closed. */
 const GRACE_MS = 2000
 const LOOK_EVERY_MS = 5
+const SHARED_RECEIVE_QUEUES_MAX = 256
 
 type Answers = { [K in keyof VerbsCalls]: (body: VerbsCalls[K], context: CallContext) => unknown }
 
@@ -57,6 +60,7 @@ export class VerbsService implements Service, HostedEvents {
   readonly #byId = new Map<number, HostedConnection>()
   /** Datagram queue pairs and unreliable connections. */
   readonly #paced = new Map<number, HostedPaced>()
+  readonly #sharedReceiveQueues = new Map<number, HostedSharedReceiveQueue>()
   readonly #connecting = new Map<number, Waiting>()
   /** Ids of queue pairs that programs connect by means of their own. */
   readonly #pairs = new Set<number>()
@@ -112,6 +116,7 @@ export class VerbsService implements Service, HostedEvents {
     const { loop } = this.#opened
     for (const port of this.#listeners.keys()) this.#unlisten(port)
     for (const { connection } of this.#byId.values()) connection?.disconnect(loop.now())
+    for (const queue of this.#sharedReceiveQueues.values()) queue.close()
     for (const { connection } of [...this.#paced.values()]) connection?.disconnect(loop.now())
     loop.wake()
     for (let ms = 0; this.#byId.size > 0 && ms < GRACE_MS; ms += LOOK_EVERY_MS) await sleep(LOOK_EVERY_MS)
@@ -137,7 +142,9 @@ export class VerbsService implements Service, HostedEvents {
       if (!listener.isOpening(hosted.id)) continue
       if (!listener.onConfirmed(now, hosted.id, hosted.connection!)) return
       hosted.open(Queues.make(this.#opened.nic.settings.queueDepth))
-      this.#tell({ type: 'incoming', port, connection: hosted.about, queues: hosted.queues.shared })
+      const sharesReceives = hosted.receiveSource !== null
+      const { about, queues } = hosted
+      this.#tell({ type: 'incoming', port, connection: about, queues: queues.shared, sharesReceives })
       return
     }
     // The listener was closed.
@@ -179,8 +186,13 @@ export class VerbsService implements Service, HostedEvents {
       const region = this.#opened.nic.memory.find(key)
       if (region !== null) this.#opened.nic.memory.deregister(region)
     },
-    listen: ({ port, backlog, privateData, domain }) => {
-      const listener = new HostedListener(backlog, () => this.#makeIncoming(privateData, domain))
+    listen: ({ port, backlog, privateData, domain, sharedReceiveQueue }) => {
+      const shared = this.#sharedReceiveQueueOf(sharedReceiveQueue)
+      const listener = new HostedListener(
+        backlog,
+        () => this.#makeIncoming(privateData, domain, shared),
+        shared,
+      )
       this.#opened.nic.listen(port, listener)
       this.#listeners.set(port, listener)
     },
@@ -191,6 +203,19 @@ export class VerbsService implements Service, HostedEvents {
     createDatagramPair: body => this.#createDatagramPair(body),
     createUnreliable: body => this.#createUnreliable(body),
     connectUnreliable: ({ id, qpn }) => this.#connectUnreliable(id, qpn),
+    createSharedReceiveQueue: ({ id, ring, domain }) => {
+      if (this.#sharedReceiveQueues.size >= SHARED_RECEIVE_QUEUES_MAX)
+        throw new WeirError(
+          'WEIR_FULL',
+          `all ${SHARED_RECEIVE_QUEUES_MAX} shared receive queues of this host are in use`,
+        )
+      this.#sharedReceiveQueues.set(
+        id,
+        new HostedSharedReceiveQueue(new WorkRing(ring), domain, this.#regionOf),
+      )
+    },
+    awaitLimit: ({ id, limit }) => this.#sharedReceiveQueueOf(id)?.awaitLimit(limit),
+    closeSharedReceiveQueue: ({ id }) => this.#closeSharedReceiveQueue(id),
     closePaced: ({ id }) => this.#paced.get(id)?.connection?.disconnect(this.#opened.loop.now()),
     createAddress: ({ remote, options }) =>
       this.#opened.nic.createAddress(HostAddress.parse(remote), options).id,
@@ -215,14 +240,40 @@ export class VerbsService implements Service, HostedEvents {
     },
   }
 
+  #sharedReceiveQueueOf(id: number | null): HostedSharedReceiveQueue | null {
+    if (id === null) return null
+    const queue = this.#sharedReceiveQueues.get(id)
+    if (queue === undefined) throw new WeirError('WEIR_BAD_STATE', 'the shared receive queue is closed')
+    return queue
+  }
+
+  #closeSharedReceiveQueue(id: number): void {
+    const queue = this.#sharedReceiveQueueOf(id)
+    const hosted = [...this.#byId.values(), ...this.#paced.values()]
+    const isListening = [...this.#listeners.values()].some(each => each.sharedReceiveQueue === queue)
+    if (isListening || hosted.some(each => each.receiveSource?.queue === queue))
+      throw new WeirError(
+        'WEIR_BAD_STATE',
+        'the shared receive queue is in use: close its queue pairs and listeners first',
+      )
+    queue?.close()
+    this.#sharedReceiveQueues.delete(id)
+  }
+
   async #connect(
-    { id, remote, port, options, queues, domain }: VerbsCalls['connect'],
+    { id, remote, port, options, queues, domain, sharedReceiveQueue }: VerbsCalls['connect'],
     { signal }: CallContext,
   ): Promise<unknown> {
     const { nic, loop } = this.#opened
     const address = HostAddress.parse(remote)
     this.#freeBell()
-    const hosted = new HostedConnection(id, this.#regionOf, this, domain)
+    const hosted = new HostedConnection(
+      id,
+      this.#regionOf,
+      this,
+      domain,
+      this.#sharedReceiveQueueOf(sharedReceiveQueue),
+    )
     hosted.open(new Queues(queues))
     const cancel = () => {
       hosted.connection?.disconnect(loop.now())
@@ -242,10 +293,23 @@ export class VerbsService implements Service, HostedEvents {
     }
   }
 
-  #createQueuePair({ id, remote, options, queues, domain }: VerbsCalls['createQueuePair']): unknown {
+  #createQueuePair({
+    id,
+    remote,
+    options,
+    queues,
+    domain,
+    sharedReceiveQueue,
+  }: VerbsCalls['createQueuePair']): unknown {
     const { nic, loop } = this.#opened
     this.#freeBell()
-    const hosted = new HostedConnection(id, this.#regionOf, this, domain)
+    const hosted = new HostedConnection(
+      id,
+      this.#regionOf,
+      this,
+      domain,
+      this.#sharedReceiveQueueOf(sharedReceiveQueue),
+    )
     hosted.open(new Queues(queues))
     const made = nic.createQueuePair(loop.now(), HostAddress.parse(remote), hosted, options)
     this.#pairs.add(id)
@@ -266,18 +330,18 @@ export class VerbsService implements Service, HostedEvents {
     }
   }
 
-  #createDatagramPair({ id, options, queues, domain }: VerbsCalls['createDatagramPair']): MadeDatagramPair {
+  #createDatagramPair({ options, ...body }: VerbsCalls['createDatagramPair']): MadeDatagramPair {
     const { nic, loop } = this.#opened
-    const hosted = this.#makePaced(id, queues, domain)
+    const hosted = this.#makePaced(body)
     const pair = nic.createDatagramPair(loop.now(), hosted, options)
     this.#show(hosted, pair)
     const { qpn, qkey, pathMtu } = pair.qp
     return { bell: hosted.bell, qpn, qkey, pathMtu }
   }
 
-  #createUnreliable({ id, remote, options, queues, domain }: VerbsCalls['createUnreliable']): MadeUnreliable {
+  #createUnreliable({ remote, options, ...body }: VerbsCalls['createUnreliable']): MadeUnreliable {
     const { nic, loop } = this.#opened
-    const hosted = this.#makePaced(id, queues, domain)
+    const hosted = this.#makePaced(body)
     const pair = nic.createUnreliablePair(loop.now(), HostAddress.parse(remote), hosted, options)
     this.#show(hosted, pair)
     const { qpn, psn, pathMtu } = pair.qp
@@ -293,8 +357,19 @@ export class VerbsService implements Service, HostedEvents {
     hosted.take(this.#opened.loop.now())
   }
 
-  #makePaced(id: number, queues: VerbsCalls['createDatagramPair']['queues'], domain: DomainId): HostedPaced {
-    const hosted = new HostedPaced(id, this.#regionOf, this, domain)
+  #makePaced({
+    id,
+    queues,
+    domain,
+    sharedReceiveQueue,
+  }: Omit<VerbsCalls['createDatagramPair'], 'options'>): HostedPaced {
+    const hosted = new HostedPaced(
+      id,
+      this.#regionOf,
+      this,
+      domain,
+      this.#sharedReceiveQueueOf(sharedReceiveQueue),
+    )
     hosted.open(new Queues(queues))
     hosted.bell = this.#freeBell()
     return hosted
@@ -332,11 +407,15 @@ export class VerbsService implements Service, HostedEvents {
     for (const listener of this.#listeners.values()) listener.forget(id)
   }
 
-  #makeIncoming(privateData: Uint8Array, listening: DomainId | 'own'): HostedConnection {
+  #makeIncoming(
+    privateData: Uint8Array,
+    listening: DomainId | 'own',
+    sharedReceiveQueue: HostedSharedReceiveQueue | null,
+  ): HostedConnection {
     const id = --this.#lastIncoming
     // Ids of the application's own domains are positive, so these are negative.
     const domain = listening === 'own' ? id : listening
-    return new HostedConnection(id, this.#regionOf, this, domain, privateData)
+    return new HostedConnection(id, this.#regionOf, this, domain, sharedReceiveQueue, privateData)
   }
 
   readonly #regionOf = (key: number): MemoryRegion => this.#opened.nic.memory.find(key) ?? GONE

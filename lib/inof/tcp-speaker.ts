@@ -82,7 +82,10 @@ export class TcpSpeaker {
     await new Promise<void>((resolve, reject) => {
       server.once('error', error =>
         reject(
-          new WeirError('WEIR_BAD_ARGUMENT', `cannot listen for BGP on ${address}:${port}: ${error.message}`),
+          new WeirError(
+            'WEIR_BAD_ARGUMENT',
+            `cannot listen for BGP on ${address}, port ${port}: ${error.message}`,
+          ),
         ),
       )
       server.listen({ host: address, port }, resolve)

@@ -1,5 +1,6 @@
 import { WeirError } from '../errors.js'
-import { Host, type HostOptions } from '../host/host.js'
+import { Host } from '../host/host.js'
+import type { HostOptions } from '../host/host-options.js'
 import { CONTROL_RECEIVES, type StreamShape } from '../stream/stream-machine.js'
 
 /** The host of a stream: one of the program's, or one of its own, which is closed with it. */

@@ -4,6 +4,7 @@ import type { TelemetrySettings } from '../cc/telemetry-options.js'
 import type { WeirError } from '../errors.js'
 import type { DomainId, MemoryTable } from '../qp/memory/memory.js'
 import type { Completion } from '../qp/queues/completion-queue.js'
+import type { ReceiveSource } from '../qp/queues/receive-queue.js'
 import type { ReceiveWork, SendWork } from '../qp/queues/work.js'
 import type { Nanos } from '../time/nanos.js'
 import type { HostAddress } from '../wire/net/address.js'
@@ -108,6 +109,8 @@ export interface ConnectionHandler {
    * all regions that are registered without one. A server of peers that do not trust each other gives each a domain of its own.
    */
   readonly domain?: DomainId
+  /** Receives that the connection shares with others (IBA 10.2.9): it takes none by `postReceive`. Default: its own. */
+  readonly receiveSource?: ReceiveSource | null
   /** Passive side: at most 80 bytes for the connecting peer, in its `peerPrivateData`. Asked after `onCreated`. */
   acceptData?(): Uint8Array
   /** The queue pair may send. Receives may be posted earlier, from `onCreated`. */

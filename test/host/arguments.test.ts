@@ -128,3 +128,19 @@ t.test('mistakes that were taken for something else', async t => {
     await t.rejects(host.createQueuePair(nobody), { code })
   }
 })
+
+t.test('Host.open reads inherited options, and refuses names that nothing reads', async t => {
+  const address = loopbackAddress()
+  // queueDepth 100 is no power of two: whoever reads it throws.
+  const wrong: [object, RegExp][] = [
+    [{ address, linerateBps: 1e9 }, /no option 'linerateBps'.*did you mean 'lineRateBps'\?/],
+    [{ address, constructor: 5 }, /no option 'constructor'/],
+    [Object.create({ address, lineRateBp: 1e9 }), /no option 'lineRateBp'.*did you mean 'lineRateBps'\?/],
+    [Object.create({ address, queueDepth: 100 }), /queueDepth|power of two/],
+  ]
+  for (const [options, message] of wrong)
+    await t.rejects(Host.open(options as never), { code: 'WEIR_BAD_ARGUMENT', message })
+  const host = await Host.open(Object.create({ address, cc: undefined }))
+  t.teardown(() => host.close())
+  t.equal(host.about.address, address)
+})

@@ -114,6 +114,7 @@ export function makeFlow(
       domain: handler.domain,
       sendQueueDepth: settings.queueDepth,
       receiveQueueDepth: settings.queueDepth,
+      receiveSource: handler.receiveSource,
       ackEveryPackets: settings.ackEveryPackets,
       maxPacketsInFlight: settings.packetsInFlightMax,
       reorderPackets: Math.min(65_536, settings.reorderPackets >>> 1),

@@ -2,6 +2,7 @@ import type { WeirError } from '../../errors.js'
 import type { Frame } from '../../frame/frame.js'
 import type { DomainId } from '../../qp/memory/memory.js'
 import type { Completion, CompletionQueue } from '../../qp/queues/completion-queue.js'
+import type { ReceiveSource } from '../../qp/queues/receive-queue.js'
 import type { ReceiveWork, SendWork } from '../../qp/queues/work.js'
 import type { Nanos } from '../../time/nanos.js'
 
@@ -9,6 +10,8 @@ import type { Nanos } from '../../time/nanos.js'
 export interface PacedHandler {
   /** As of ConnectionHandler. */
   readonly domain?: DomainId
+  /** As of ConnectionHandler. */
+  readonly receiveSource?: ReceiveSource | null
   onCreated?(now: Nanos, pair: PacedPair): void
   /** A work request completed. `completion` is reused: keep nothing of it. */
   onCompletion(now: Nanos, pair: PacedPair, completion: Completion): void

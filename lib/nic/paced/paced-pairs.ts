@@ -104,6 +104,7 @@ export class PacedPairs {
       domain: handler.domain ?? DEFAULT_DOMAIN,
       pathMtu: Math.min(pathMtu ?? settings.pathMtu, settings.pathMtu),
       queueDepth: settings.queueDepth,
+      receiveSource: handler.receiveSource ?? null,
       completions: new CompletionQueue(2 * settings.queueDepth),
     }
   }

@@ -5,6 +5,7 @@ import { DEFAULT_DOMAIN, type DomainId, type MemoryTable } from '../memory/memor
 import type { CompletionQueue } from '../queues/completion-queue.js'
 import { PSN_HALF } from '../queues/psn.js'
 import { ReadRoom } from '../queues/read-room.js'
+import type { ReceiveSource } from '../queues/receive-queue.js'
 import { ReorderPool } from '../queues/reorder-buffer.js'
 
 /** What a queue pair is made with. Everything optional can also be settled later, by `modify` to RTR and RTS. */
@@ -20,6 +21,8 @@ export interface QpConfig {
   sendQueueDepth?: number
   /** Work requests, 1 to 65,536. Default 128. */
   receiveQueueDepth?: number
+  /** Where its receives come from, instead of `postReceive`. Default: null. */
+  receiveSource?: ReceiveSource | null
   /** One ACK per so many request packets, besides those asked for; 0 = only when asked for. Default 1. */
   ackEveryPackets?: number
   /** AckReq at least once in so many packets of a long message, 1 to 2^22. Default 64. */
@@ -114,6 +117,7 @@ export class QpSettings implements Required<QpConfig> {
   readonly domain: DomainId
   readonly sendQueueDepth: number
   readonly receiveQueueDepth: number
+  readonly receiveSource: ReceiveSource | null
   ackEveryPackets: number
   ackRequestEveryPackets: number
   readonly maxPacketsInFlight: number
@@ -143,6 +147,7 @@ export class QpSettings implements Required<QpConfig> {
     this.domain = config.domain ?? DEFAULT_DOMAIN
     this.sendQueueDepth = config.sendQueueDepth ?? 128
     this.receiveQueueDepth = config.receiveQueueDepth ?? 128
+    this.receiveSource = config.receiveSource ?? null
     this.ackEveryPackets = config.ackEveryPackets ?? 1
     this.ackRequestEveryPackets = config.ackRequestEveryPackets ?? 64
     this.maxPacketsInFlight = config.maxPacketsInFlight ?? 8192

@@ -33,7 +33,12 @@ export class QpContext {
     this.settings = settings
     this.observer = observer
     this.sendQueue = new SendQueue(settings.qpn, settings.sendQueueDepth, settings.sendCq)
-    this.receiveQueue = new ReceiveQueue(settings.qpn, settings.receiveQueueDepth, settings.receiveCq)
+    this.receiveQueue = new ReceiveQueue(
+      settings.qpn,
+      settings.receiveQueueDepth,
+      settings.receiveCq,
+      settings.receiveSource,
+    )
   }
 
   get state(): QpState {

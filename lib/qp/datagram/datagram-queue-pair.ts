@@ -9,7 +9,7 @@ import { Access, checkDomain, type DomainId, type MemoryRegion } from '../memory
 import { scatter } from '../memory/memory-list.js'
 import { readPayload, writePayload } from '../memory/payload.js'
 import { type CompletionQueue, ReceiveOpcode } from '../queues/completion-queue.js'
-import { checkedReceive, ReceiveQueue } from '../queues/receive-queue.js'
+import { checkedReceive, ReceiveQueue, type ReceiveSource } from '../queues/receive-queue.js'
 import { type ReceiveWork, type SendWork, WorkOpcode } from '../queues/work.js'
 import { WorkStatus } from '../queues/work-status.js'
 import { checkedDatagram, DatagramSendQueue, type DatagramSlot } from './datagram-send-queue.js'
@@ -27,6 +27,8 @@ interface DatagramConfig {
   pathMtu: number
   /** Work requests of either queue. */
   queueDepth: number
+  /** Where its receives come from, instead of `postReceive`. */
+  receiveSource: ReceiveSource | null
   completions: CompletionQueue
 }
 
@@ -65,7 +67,7 @@ export class DatagramQueuePair {
 
   /** Throws WEIR_BAD_ARGUMENT. @param counters of all of the host's */
   constructor(config: DatagramConfig, counters: DatagramCounters) {
-    const { qpn, qkey, pathMtu, queueDepth, completions } = config
+    const { qpn, qkey, pathMtu, queueDepth, receiveSource, completions } = config
     if (!Number.isInteger(qkey) || qkey < 0 || qkey >= QKEY_PRIVILEGED)
       throw new WeirError(
         'WEIR_BAD_ARGUMENT',
@@ -77,7 +79,7 @@ export class DatagramQueuePair {
     this.counters = counters
     this.#domain = config.domain
     this.#sends = new DatagramSendQueue(qpn, queueDepth, completions)
-    this.#receives = new ReceiveQueue(qpn, queueDepth, completions)
+    this.#receives = new ReceiveQueue(qpn, queueDepth, completions, receiveSource)
   }
 
   /** The datagram that is sent next, or null. */
@@ -148,12 +150,19 @@ export class DatagramQueuePair {
     else this.#receive(frame, opcode === Opcode.UD_SEND_ONLY_WITH_IMM)
   }
 
-  /** Receives whose memory may not be written any more have failed: those behind them are good for datagrams. */
+  /**
+   * Receives whose memory may not be written any more have failed: those behind them are good for datagrams. A shared one, which is for
+   * connections too, may be too short for the GRH.
+   */
   #hasReceive(): boolean {
     const receives = this.#receives
-    while (receives.count > 0 && !receives.head.region!.allows(Access.LOCAL_WRITE))
-      receives.failHead(WorkStatus.LOC_PROT_ERR)
-    return receives.count > 0
+    while (receives.isReady()) {
+      const { region, length } = receives.head
+      if (!region!.allows(Access.LOCAL_WRITE)) receives.failHead(WorkStatus.LOC_PROT_ERR)
+      else if (length < grh.BYTES) receives.failHead(WorkStatus.LOC_LEN_ERR)
+      else return true
+    }
+    return false
   }
 
   /** A datagram without room is dropped, as Linux does: whoever knows the Q_Key could otherwise use up the receives, or end the queue pair. */

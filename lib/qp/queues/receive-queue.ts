@@ -6,11 +6,24 @@ import type { ReceiveWork } from './work.js'
 import { WorkStatus } from './work-status.js'
 
 /** A posted receive: where the next SEND goes. */
-class ReceiveSlot {
+export class ReceiveSlot {
   id = 0
   region: MemoryRegion | null = null
   offset = 0
   length = 0
+
+  take(id: number, region: MemoryRegion, offset: number, length: number): void {
+    this.id = id
+    this.region = region
+    this.offset = offset
+    this.length = length
+  }
+}
+
+/** Where the receives of a queue pair come from that has none of its own. */
+export interface ReceiveSource {
+  /** Moves the oldest receive into the slot; false if there is none, or its completion would have no place. */
+  take(into: ReceiveSlot): boolean
 }
 
 /** The receive queue: a ring of preallocated slots. The head is the one that the running SEND fills. */
@@ -21,16 +34,33 @@ export class ReceiveQueue {
   readonly #qpn: number
   readonly #cq: CompletionQueue
   readonly #slots: ReceiveSlot[] = []
+  readonly #source: ReceiveSource | null
 
-  constructor(qpn: number, depth: number, cq: CompletionQueue) {
+  /** @param source a shared receive queue: one is taken from there as a message begins, and none is posted here */
+  constructor(qpn: number, depth: number, cq: CompletionQueue, source: ReceiveSource | null = null) {
     this.#qpn = qpn
-    this.depth = depth
+    this.depth = source === null ? depth : 1
     this.#cq = cq
+    this.#source = source
+    if (source !== null) this.#slots.push(new ReceiveSlot())
   }
 
   /** Receives that have not completed, the running one included. */
   get count(): number {
     return this.#tail - this.#head
+  }
+
+  /** There is a receive for a message that begins: the head, which is taken now if the receives are shared. */
+  isReady(): boolean {
+    if (this.#tail > this.#head) return true
+    return this.#source !== null && this.#fetch(this.#source)
+  }
+
+  #fetch(source: ReceiveSource): boolean {
+    if (!this.#cq.reserve()) return false
+    if (source.take(this.#slots[0]!)) this.#tail++
+    else this.#cq.release()
+    return this.#tail > this.#head
   }
 
   /** The oldest receive; there must be one. */
@@ -40,14 +70,16 @@ export class ReceiveQueue {
 
   /** Takes a checked receive; false when the queue or its completion queue is full. */
   post(work: ReceiveWork): boolean {
+    if (this.#source !== null)
+      throw new WeirError(
+        'WEIR_BAD_STATE',
+        `queue pair ${this.#qpn}: its receives are shared; post them to the shared receive queue`,
+      )
     if (this.count === this.depth || !this.#cq.reserve()) return false
     const at = this.#tail++ % this.depth
     if (this.#slots.length === at) this.#slots.push(new ReceiveSlot())
     const slot = this.#slots[at]!
-    slot.id = work.id
-    slot.region = work.region
-    slot.offset = work.offset
-    slot.length = work.length
+    slot.take(work.id, work.region, work.offset, work.length)
     return true
   }
 

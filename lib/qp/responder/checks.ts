@@ -105,13 +105,13 @@ export function checkMessage(inbound: Inbound, frame: Frame, opcode: number): Re
 export function checkResources(inbound: Inbound, opcode: number): RequestState {
   const { receiveQueue } = inbound.context
   if (isRcSend(opcode)) {
-    if (receiveQueue.count === 0) return RequestState.NAK_NOT_READY
+    if (!receiveQueue.isReady()) return RequestState.NAK_NOT_READY
     inbound.message = Message.SEND
     inbound.receivedBytes = 0
     return RequestState.CHECK_MEMORY
   }
   if (isRcWrite(opcode)) {
-    if (receiveQueue.count > 0) return RequestState.CHECK_MEMORY
+    if (receiveQueue.isReady()) return RequestState.CHECK_MEMORY
     // Nothing of this packet has been written. A WRITE that begins with it begins anew when it comes again.
     if (hasReth(opcode)) inbound.abandonMessage()
     return RequestState.NAK_NOT_READY

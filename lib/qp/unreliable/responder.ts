@@ -99,11 +99,11 @@ export class UnreliableResponder {
   #hasReceive(begins: boolean): boolean {
     const { receives, counters } = this.#config
     let isWhole = true
-    while (receives.count > 0 && !receives.head.region!.allows(Access.LOCAL_WRITE)) {
+    while (receives.isReady() && !receives.head.region!.allows(Access.LOCAL_WRITE)) {
       receives.failHead(WorkStatus.LOC_PROT_ERR)
       isWhole = begins
     }
-    if (isWhole && receives.count > 0) return true
+    if (isWhole && receives.isReady()) return true
     counters.droppedNoReceive++
     return false
   }
@@ -120,7 +120,7 @@ export class UnreliableResponder {
       counters.droppedLength++
       return false
     }
-    if (hasImmediate(opcode) && receives.count === 0) {
+    if (hasImmediate(opcode) && !receives.isReady()) {
       counters.droppedNoReceive++
       return false
     }

@@ -8,7 +8,7 @@ import { checkDomain, type DomainId, type MemoryTable } from '../memory/memory.j
 import { writePayload } from '../memory/payload.js'
 import type { CompletionQueue } from '../queues/completion-queue.js'
 import { messageOpcode } from '../queues/message-opcode.js'
-import { checkedReceive, ReceiveQueue } from '../queues/receive-queue.js'
+import { checkedReceive, ReceiveQueue, type ReceiveSource } from '../queues/receive-queue.js'
 import { checkedSend, SendQueue, type SendSlot } from '../queues/send-queue.js'
 import { type ReceiveWork, type SendWork, WorkOpcode } from '../queues/work.js'
 import { WorkStatus } from '../queues/work-status.js'
@@ -26,6 +26,8 @@ interface UnreliableConfig {
   pathMtu: number
   /** Work requests of either queue. */
   queueDepth: number
+  /** Where its receives come from, instead of `postReceive`. */
+  receiveSource: ReceiveSource | null
   completions: CompletionQueue
 }
 
@@ -47,7 +49,7 @@ export class UnreliableQueuePair {
 
   /** @param counters of all of the host's */
   constructor(config: UnreliableConfig, counters: UnreliableCounters) {
-    const { qpn, psn, memory, domain, pathMtu, queueDepth, completions } = config
+    const { qpn, psn, memory, domain, pathMtu, queueDepth, receiveSource, completions } = config
     this.qpn = qpn
     this.psn = psn
     this.pathMtu = pathMtu
@@ -56,7 +58,7 @@ export class UnreliableQueuePair {
     this.#sends = new SendQueue(qpn, queueDepth, completions)
     this.#sends.nextSeq = psn
     this.#seq = psn
-    this.#receives = new ReceiveQueue(qpn, queueDepth, completions)
+    this.#receives = new ReceiveQueue(qpn, queueDepth, completions, receiveSource)
     this.#responder = new UnreliableResponder({
       memory,
       domain,
