@@ -18,7 +18,10 @@ type StatusReport = StatusReply
 export function statusCommand(): Command {
   const command = commandOf('status')
     .option('--json', 'print everything as JSON, counters that are 0 too; with --watch, one line a second')
-    .option('--watch', 'print it again every second, until Ctrl-C; in a pipe, whenever it has changed')
+    .option(
+      '--watch',
+      'print it again every second, until Ctrl-C; in a pipe, whenever it has changed, or after 10 seconds',
+    )
   return withSocketOption(command).action(runStatus)
 }
 

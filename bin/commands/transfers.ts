@@ -15,7 +15,10 @@ interface TransfersFlags {
 export function transfersCommand(): Command {
   const command = commandOf('transfers')
     .option('--json', 'print them as JSON; with --watch, one line a second')
-    .option('--watch', 'print them again every second, until Ctrl-C; in a pipe, whenever they have changed')
+    .option(
+      '--watch',
+      'print them again every second, until Ctrl-C; in a pipe, whenever they have changed, or after 10 seconds',
+    )
   return withSocketOption(command).action(runTransfers)
 }
 

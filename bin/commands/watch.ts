@@ -9,6 +9,7 @@ import { untilAborted } from '../until-aborted.js'
 import { columnsOf } from './fit.js'
 
 const EVERY_MS = 1000
+const QUIET_LOOKS_MAX = 10
 /** Rows of a terminal that does not report them. */
 const ROWS_USUAL = 24
 
@@ -23,8 +24,8 @@ interface Watching<Report extends object> {
 }
 
 /**
- * Prints a report every second until a signal. A terminal shows one block that changes in place. A pipe gets a block whenever something
- * has changed, and an empty line behind it.
+ * Prints a report every second until a signal. A terminal shows one block that changes in place. A pipe gets a block, and an empty line
+ * behind it, whenever something has changed, and after QUIET_LOOKS_MAX looks: only who writes notices that nobody reads any more.
  */
 export async function watch<Report extends object>(watching: Watching<Report>): Promise<void> {
   const { ask, json, text, changing = report => report } = watching
@@ -34,6 +35,7 @@ export async function watch<Report extends object>(watching: Watching<Report>): 
   const stream = process.stdout
   const lines = json ? null : liveLines(stream)
   let before = ''
+  let quiet = 0
   try {
     for (;;) {
       const report = await untilAborted(ask(), signal)
@@ -43,7 +45,8 @@ export async function watch<Report extends object>(watching: Watching<Report>): 
       else {
         const columns = columnsOf(stream)
         const key = text(changing(report), columns)
-        if (key !== before) stream.write(`${text(report, columns)}\n`)
+        quiet = key === before ? quiet + 1 : 0
+        if (quiet % QUIET_LOOKS_MAX === 0) stream.write(`${text(report, columns)}\n`)
         before = key
       }
       await sleep(EVERY_MS, undefined, { signal }).catch(() => {})
