@@ -163,22 +163,23 @@ long('1,000 hosts on 20 switches: arrival, and a reflector dies', async t => {
   dies(t, net, 999)
 })
 
+/**
+ * Runs until each of the hosts knows the others, and nobody else. Returns false if that takes more than 20 s. Where frames are lost three
+ * announcements in a row are too now and then: then a host counts as gone until the next one.
+ */
+function comeToKnow(net: InofNet, hosts: readonly number[]): boolean {
+  const know = () =>
+    hosts.every(host => `${net.peersOf(host)}` === `${hosts.filter(other => other !== host)}`)
+  for (let looks = 0; looks < 200 && !know(); looks++) net.runFor(100 * MS)
+  return know()
+}
+
 t.test('a fifth of the frames is lost: nothing of what they say is', async t => {
   const net = new InofNet({ switches: 2, hostsASwitch: 4, loss: 0.2, seed: drawnSeed(t) })
   settled(net)
-  for (const host of range(8))
-    t.same(
-      net.peersOf(host),
-      range(8).filter(other => other !== host),
-    )
+  t.ok(comeToKnow(net, range(8)), 'all know all')
   net.leave(0)
   net.linkDown(1)
   // The switch may not hear of the departure before the announcement expires.
-  net.runFor(1500 * MS)
-  for (const host of range(8).slice(2)) {
-    t.same(
-      net.peersOf(host),
-      range(8).filter(other => other > 1 && other !== host),
-    )
-  }
+  t.ok(comeToKnow(net, range(8).slice(2)), 'those that stay know each other, and nobody else')
 })

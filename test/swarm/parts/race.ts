@@ -56,6 +56,7 @@ export function asRace(plan: SwarmPlan, random: Random): SwarmPlan {
     rateBps: RATE_BPS,
     bufferBytes: 2e6,
     frames: 4000,
+    switchRestarts: [],
     hosts: hosts.map(({ name }) => racer(hosts[0]!, name, flows)),
     links: links.map(link => {
       const sends = hosts.some(({ name }, i) => i < receiver && name === link.a)
