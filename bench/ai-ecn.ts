@@ -20,6 +20,7 @@ const SCENARIO = {
   aiEcn: 'aiEcn: {}',
   cc: 'cc: dctcp',
   transport: 'pathMtu: 4096',
+  xoff: '300KB',
 } as const
 
 interface SettingFigures {
@@ -34,15 +35,25 @@ interface SettingFigures {
   changes: number
 }
 
-/** Arguments: `--cc dcqcn` instead of DCTCP. */
+/** Arguments: `--cc dcqcn` instead of DCTCP, `--start careful` for flows that do not begin at line rate, `--xoff 250KB` of PFC. */
 export function run(args: string[]): { benchmark: 'ai-ecn'; figures: SettingFigures[] } {
   const { values } = parseArgs({
     args,
-    options: { cc: { type: 'string', default: 'dctcp' }, json: { type: 'boolean' } },
+    options: {
+      cc: { type: 'string', default: 'dctcp' },
+      start: { type: 'string', default: 'line-rate' },
+      xoff: { type: 'string', default: SCENARIO.xoff },
+      json: { type: 'boolean' },
+    },
   })
   const text = withController(
-    readFileSync(packageFile('bench', 'scenarios', 'ai-ecn.yaml'), 'utf8'),
+    replaced(
+      readFileSync(packageFile('bench', 'scenarios', 'ai-ecn.yaml'), 'utf8'),
+      `xoff: ${SCENARIO.xoff}`,
+      `xoff: ${values.xoff}`,
+    ),
     values.cc,
+    values.start,
   )
   const statics = STATIC_KB.map(kb => ({
     setting: `${kb}KB`,
@@ -58,12 +69,12 @@ export function run(args: string[]): { benchmark: 'ai-ecn'; figures: SettingFigu
   return { benchmark: 'ai-ecn', figures }
 }
 
-function withController(text: string, cc: string): string {
-  if (cc === 'dctcp') return text
+function withController(text: string, cc: string, start: string): string {
+  const more = `${cc === 'dcqcn' ? ', cnpPriority: 6' : ''}${start === 'line-rate' ? '' : `, start: ${start}`}`
   return replaced(
     replaced(text, SCENARIO.cc, `cc: ${cc}`),
     SCENARIO.transport,
-    cc === 'dcqcn' ? `${SCENARIO.transport}, cnpPriority: 6` : SCENARIO.transport,
+    `${SCENARIO.transport}${more}`,
   )
 }
 

@@ -34,7 +34,7 @@ const BENCHMARKS: Record<string, Benchmark> = {
     load: () => bundledOr('cc', () => import('./cc.js')),
   },
   'compare-ns3': {
-    what: 'RESULT.json…: results of weir run beside those of an independent simulator',
+    what: '[RESULT.json…]: scenarios in virtual time, or results of weir run, beside those of an independent simulator',
     load: () => import('./compare-ns3.js'),
   },
   controllers: {
@@ -69,6 +69,10 @@ const BENCHMARKS: Record<string, Benchmark> = {
     what: '[--seconds 60] [--connections 100] [--io NAME] [--against DIR]: CPU time and memory of daemons that have nothing to do, by each port',
     load: () => import('./idle.js'),
   },
+  ipcc: {
+    what: '[near|far]: CNPs of the switch beside those of receivers, DCQCN in virtual time: first slow-down, queue, use of the link',
+    load: () => import('./ipcc.js'),
+  },
   micro: {
     what: '[PART OF A NAME] [--against DIR] [--slices 60]: nanoseconds of codecs, checksums, containers, and of two NICs joined in memory',
     load: () => bundledOr('micro', () => import('./micro.js')),
@@ -94,7 +98,7 @@ const BENCHMARKS: Record<string, Benchmark> = {
     load: () => import('./paths.js'),
   },
   sim: {
-    what: '[CASE…] [--against DIR] [--rounds 3]: CPU time, packets x hops per CPU-second and memory of virtual runs, cold and warm; beside those of another checkout, in turn',
+    what: '[CASE…] [--against DIR] [--rounds 3]: CPU time, packets x hops per CPU-second and memory of virtual runs, cold and warm; beside those of another checkout, in turn. fat-tree-8 takes minutes, and runs only by its name',
     load: () => import('./sim.js'),
   },
   'silent-paths': {

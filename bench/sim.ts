@@ -19,9 +19,6 @@ import { type Checkout, checkouts } from './support/checkouts.js'
 import { alternate } from './support/rounds.js'
 import { wholeNumber } from './support/whole-number.js'
 
-/** Runs of a round: the compiler is done after the second. */
-const RUNS = 3
-
 const execute = promisify(execFile)
 
 /** What one checkout took for one case: medians over the rounds. */
@@ -73,14 +70,14 @@ export async function run(args: string[]): Promise<SimComparison[]> {
 
 /** Alternates the checkouts. */
 async function compare(
-  { name, text }: SimCase,
+  { name, text, runs }: SimCase,
   both: readonly Checkout[],
   rounds: number,
   folder: string,
 ): Promise<SimComparison> {
   const file = join(folder, 'scenario.yaml')
   writeFileSync(file, text)
-  const subjects = both.map(checkout => ({ name: checkout.name, measure: () => runIn(checkout, file) }))
+  const subjects = both.map(checkout => ({ name: checkout.name, measure: () => runIn(checkout, file, runs) }))
   const taken = await alternate(subjects, rounds)
   const runsOf = (checkout: 0 | 1) => taken.rounds.map(round => round[checkout]!)
   const one = { name, here: figuresOf(runsOf(0)), stealShare: taken.stealShare }
@@ -90,9 +87,9 @@ async function compare(
   return { ...one, other: figuresOf(runsOf(1)), coldRatio: ratio(coldSeconds), warmRatio: ratio(warmSeconds) }
 }
 
-async function runIn({ folder }: Checkout, file: string): Promise<SimRun[]> {
+async function runIn({ folder }: Checkout, file: string, runs: number): Promise<SimRun[]> {
   const program = fileURLToPath(new URL('./sim/run-case.js', import.meta.url))
-  const { stdout } = await execute(process.execPath, [program, folder, file, String(RUNS)])
+  const { stdout } = await execute(process.execPath, [program, folder, file, String(runs)])
   return JSON.parse(stdout)
 }
 

@@ -9,6 +9,7 @@ import { FramePool, HEADER_SLOT_BYTES } from '../lib/frame/frame-pool.js'
 import { HostAddress } from '../lib/wire/net/address.js'
 import * as ipv4 from '../lib/wire/net/ipv4.js'
 import * as intShim from '../lib/wire/telemetry/int-shim.js'
+import type { IpccOptions } from '../switch-emu/core/ipcc/ipcc.js'
 import type { LargeFlowsOptions } from '../switch-emu/core/scheduling/large-flows.js'
 import { Switch } from '../switch-emu/core/switch.js'
 import { buildFrame } from '../test/switch-emu/build-frame.js'
@@ -27,6 +28,8 @@ interface Figure {
   congested: boolean
   /** Large flows are recognised, and have a queue of their own. */
   largeFlows: boolean
+  /** The switch keeps a table of RoCEv2 flows, and looks at its queues to send CNPs. */
+  ipcc: boolean
   framesPerSecond: number
   nsPerFrame: number
 }
@@ -53,7 +56,9 @@ export async function run(args: string[]): Promise<SwitchCoreResult> {
     { wireBytes: 4096, ports: 4, congested: true },
     { wireBytes: 64, ports: 4, congested: false, largeFlows: true },
     { wireBytes: 4096, ports: 4, congested: true, largeFlows: true },
-  ].map(c => ({ largeFlows: false, ...c }))
+    { wireBytes: 64, ports: 4, congested: false, ipcc: true },
+    { wireBytes: 4096, ports: 4, congested: true, ipcc: true },
+  ].map(c => ({ largeFlows: false, ipcc: false, ...c }))
   // The cases alternate, so that a noisy neighbour affects all of them. The median of the rounds counts.
   const seconds = cases.map(() => [] as number[])
   for (let round = 0; round < ROUNDS; round++) {
@@ -87,10 +92,23 @@ export function comparedFigures({ figures }: SwitchCoreResult): NamedFigure[] {
   }))
 }
 
-type Case = Pick<Figure, 'wireBytes' | 'ports' | 'congested' | 'largeFlows'>
+type Case = Pick<Figure, 'wireBytes' | 'ports' | 'congested' | 'largeFlows' | 'ipcc'>
 
-function loadOf({ congested, largeFlows }: Case): string {
-  return `${congested ? 'congested' : 'uncongested'}${largeFlows ? ', large flows' : ''}`
+function loadOf({ congested, largeFlows, ipcc }: Case): string {
+  return `${congested ? 'congested' : 'uncongested'}${largeFlows ? ', large flows' : ''}${ipcc ? ', IPCC' : ''}`
+}
+
+const IPCC: IpccOptions = {
+  few: 0.25,
+  more: 1,
+  high: 0.4,
+  least: 0.1,
+  flowIntervalNs: 50_000,
+  most: 64,
+  dscp: 48,
+  priorities: [0],
+  flows: 4096,
+  ageNs: 1e9,
 }
 
 const LARGE_FLOWS: LargeFlowsOptions = {
@@ -104,7 +122,7 @@ const LARGE_FLOWS: LargeFlowsOptions = {
 }
 
 /** CPU seconds in which one switch forwards `frames` frames. */
-function forward({ wireBytes, ports, congested, largeFlows }: Case, frames: number): number {
+function forward({ wireBytes, ports, congested, largeFlows, ipcc }: Case, frames: number): number {
   const pool = new FramePool(8192, HEADER_SLOT_BYTES)
   const node = new Switch({
     id: 1,
@@ -116,6 +134,7 @@ function forward({ wireBytes, ports, congested, largeFlows }: Case, frames: numb
     features: {
       ecn: { kminBytes: 20 * wireBytes, kmaxBytes: 200 * wireBytes, pmax: 0.2 },
       ...(largeFlows && { largeFlows: LARGE_FLOWS }),
+      ...(ipcc && { ipcc: IPCC }),
     },
     bufferBytes: 32 << 20,
     pool,

@@ -4,7 +4,7 @@
  * processes.
  */
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { dirname, join, relative } from 'node:path'
 import { build, type Plugin } from 'esbuild'
 import { packageFile } from '../lib/package-file.js'
 import { makeNamesConstant } from './constant-names.js'
@@ -57,6 +57,23 @@ const plainNames: Plugin = {
   },
 }
 
+/**
+ * Where all is one file, a module that is loaded when it is needed stays outside: inside, esbuild would make every module a function
+ * that runs later, and every constant a variable.
+ */
+function loadedLater(outdir: string): Plugin {
+  return {
+    name: 'loaded-later',
+    setup({ onResolve }) {
+      onResolve({ filter: /^\./ }, ({ kind, path, resolveDir }) => {
+        if (kind !== 'dynamic-import') return undefined
+        const compiled = join(root, 'dist', relative(root, resolveDir), path)
+        return { path: `./${relative(outdir, compiled)}`, external: true }
+      })
+    },
+  }
+}
+
 /** CommonJS packages load Node's own modules by `require`, which an ES module does not have. */
 const REQUIRE = `import { createRequire as requireFrom } from 'node:module'
 const require = requireFrom(import.meta.url)`
@@ -84,7 +101,7 @@ async function bundled(
     format: 'esm',
     platform: 'node',
     target: 'node20.15',
-    plugins: [plainNames],
+    plugins: splitting ? [plainNames] : [plainNames, loadedLater(outdir)],
     banner: { js: REQUIRE },
     legalComments: 'none',
     sourcemap: 'linked',

@@ -21,6 +21,7 @@ const LOADERS: Record<CommandName | 'internal', () => Promise<Command>> = {
   perf: async () => (await import('./commands/perf.js')).perfCommand(),
   ping: async () => (await import('./commands/ping.js')).pingCommand(),
   run: async () => (await import('./commands/run.js')).runCommand(),
+  inof: async () => (await import('./commands/inof.js')).inofCommand(),
   lab: async () => (await import('./commands/lab.js')).labCommand(),
   cc: async () => (await import('./commands/cc.js')).ccCommand(),
   doctor: async () => (await import('./commands/doctor.js')).doctorCommand(),

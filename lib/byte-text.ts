@@ -31,6 +31,11 @@ export function bytesOf(text: string): Buffer {
   return Buffer.concat(pieces)
 }
 
+/** How many bytes a name has. */
+export function byteLengthOf(text: string): number {
+  return ESCAPED.test(text) ? bytesOf(text).length : Buffer.byteLength(text)
+}
+
 /** A path as the functions of node:fs want it. */
 export function fsPath(path: string): string | Buffer {
   return ESCAPED.test(path) ? bytesOf(path) : path

@@ -18,7 +18,9 @@ export function workloads(random: Random): Workload[] {
     mice(random, 24, 0.45, 3),
     elephants(2),
     elephants(4),
+    incast(10, 1000),
     incast(12, 400),
+    incast(14, 300),
     incast(20, 600),
   ]
 }

@@ -9,12 +9,11 @@ import { parseTelemetrySettings, type TelemetrySettings } from '../../lib/cc/tel
 import { defaultSocketPath } from '../../lib/control/socket-path.js'
 import { Daemon } from '../../lib/daemon/daemon.js'
 import { readKeyFile } from '../../lib/daemon/key-file.js'
-import type { OverlayLink } from '../../lib/daemon/open-port.js'
-import { IO, PORT_OPTIONS } from '../../lib/daemon/port-options.js'
 import { ServiceManager } from '../../lib/daemon/service-manager.js'
 import { tuneGarbageCollection } from '../../lib/daemon/tune-gc.js'
 import { onEndSignal } from '../../lib/end-signals.js'
 import { WeirError } from '../../lib/errors.js'
+import { PERFTEST_PORT } from '../../lib/interop/perftest/tests.js'
 import { createLog, LOG_LEVELS, type Logger } from '../../lib/log.js'
 import {
   CLASS_SELECTORS,
@@ -24,6 +23,8 @@ import {
   PAYLOAD,
   UDP_PORT,
 } from '../../lib/nic/nic-options.js'
+import type { OverlayLink } from '../../lib/open-nic/open-port.js'
+import { IO, PORT_OPTIONS } from '../../lib/open-nic/port-options.js'
 import { readDecimal } from '../../lib/options/decimal.js'
 import type { CommandOption, SettingsOf, ValueOption } from '../../lib/options/option.js'
 import { parseNumber, parseValue } from '../../lib/options/parse-options.js'
@@ -46,6 +47,7 @@ interface DaemonFlags {
   address: string
   inbox: string
   share?: string
+  allowDelete?: boolean
   socket: string
   group?: string
   ccOption?: string[]
@@ -61,10 +63,12 @@ interface DaemonFlags {
   hostHop: boolean
   perf: boolean
   allowTunnel?: string[]
+  perftest?: string
   worker: boolean
   busyPoll?: boolean
   overlay?: string
   anyCc?: boolean
+  inof?: string
   untilStdinEnds?: boolean
   /** False: no file is read. */
   config?: string | false
@@ -101,6 +105,15 @@ const OPTIONS = [
   CONNECTIONS,
   UNTAGGED_CNPS,
 ] as const
+
+const PERFTEST = {
+  name: 'perftest',
+  kind: 'count',
+  min: 1,
+  max: 65_535,
+  doc: `answer clients of perftest (ib_write_bw, ib_send_lat and the others) of every host that reaches this port, of TCP and of the connection manager; theirs is ${PERFTEST_PORT}`,
+  command: { flag: '--perftest <port>', usual: 'none are answered' },
+} as const satisfies CommandOption
 
 /** Parts of `--overlay`. */
 const VNI = {
@@ -149,6 +162,10 @@ function withFiles(command: Command): Command {
       defaultInbox(),
     )
     .option('--share <dir>', 'folder whose files every host that reaches the address may get (default: none)')
+    .option(
+      '--allow-delete',
+      'let hosts that send folders delete what else is in these, in the inbox (weir send --delete)',
+    )
   return addValueOptions(command, [CHUNK])
 }
 
@@ -203,11 +220,23 @@ function withTelemetryForms(command: Command): Command {
   )
 }
 
+/** Reads how a lab has its hosts announce themselves, as `daemonArguments` writes it. */
+function parseInof(text: string) {
+  const [name = '', kind, silence, failover] = text.split(':')
+  const silenceSeconds = Number(silence)
+  if (name === '' || !Number.isInteger(silenceSeconds) || silenceSeconds < 1)
+    throw new WeirError(
+      'WEIR_BAD_ARGUMENT',
+      `--inof ${text}: it is NAME:KIND:SILENCE:FAILOVER, as in h1:0:1:1`,
+    )
+  return { name, storage: kind === '1', silenceSeconds, failover: failover === '1' }
+}
+
 /** Adds the options for what it does for other hosts, and for its use of this machine. */
 function withProcess(command: Command): Command {
+  command.optionsGroup('Process:').option('--no-perf', 'refuse measurements by other hosts (weir perf)')
+  addValueOptions(command, [PERFTEST])
   command
-    .optionsGroup('Process:')
-    .option('--no-perf', 'refuse measurements by other hosts (weir perf)')
     .option(
       '--allow-tunnel <host:port...>',
       'TCP targets that this daemon dials for every host that reaches it (weir tunnel): HOST is a name, an address, ADDRESS/BITS or *, PORT a number or * (default: none)',
@@ -222,6 +251,7 @@ function withProcess(command: Command): Command {
     .option('--print-config', 'print the settings and where each comes from, and end')
   return addValueOptions(command, [CONNECTIONS, LOG_LEVEL])
     .addOption(new Option('--overlay <link>', 'vni=N,local=ADDRESS:PORT,peer=ADDRESS:PORT').hideHelp())
+    .addOption(new Option('--inof <announcement>', 'for labs: NAME:KIND:SILENCE:FAILOVER').hideHelp())
     .addOption(new Option('--any-cc', 'telemetry is for connections that name their own --cc').hideHelp())
     .addOption(new Option('--until-stdin-ends', 'stop when standard input ends').hideHelp())
 }
@@ -271,6 +301,7 @@ async function started(flags: DaemonFlags, command: Command, log: Logger): Promi
     address: flags.address,
     inbox: flags.inbox,
     share: flags.share,
+    allowDelete: flags.allowDelete,
     socketPath: flags.socket,
     group: flags.group,
     ...values,
@@ -281,6 +312,7 @@ async function started(flags: DaemonFlags, command: Command, log: Logger): Promi
     int: flags.int === undefined ? undefined : parseTelemetry(flags.int),
     telemetry: telemetryOf(flags),
     anyCc: flags.anyCc,
+    inof: flags.inof === undefined ? undefined : parseInof(flags.inof),
     paths: parsePathSettings(flags.paths ?? []),
     identity: flags.identity === undefined ? undefined : rawPrivate(readIdentityFile(flags.identity)),
     peers: flags.peers,
@@ -289,6 +321,7 @@ async function started(flags: DaemonFlags, command: Command, log: Logger): Promi
     secret: flags.keyFile === undefined ? undefined : readKeyFile(flags.keyFile),
     perf: flags.perf,
     allowTunnel: flags.allowTunnel,
+    perftestPort: valuesOf([PERFTEST], flags, command).perftest,
     busyPoll: flags.busyPoll,
     worker: flags.worker,
     overlay: flags.overlay === undefined ? undefined : parseOverlay(flags.overlay),

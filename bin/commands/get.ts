@@ -5,11 +5,13 @@ import { absolutePath } from '../../lib/fs-by-text.js'
 import { isGlob } from '../../lib/transfer/protocol/glob.js'
 import { isContents } from '../../lib/transfer/protocol/wishes.js'
 import { termList } from '../help-style.js'
+import { Deletion } from './deletion.js'
 import { destinationOf } from './destination.js'
 import { type HostPath, namesHost, parseHostPath, portOption } from './host-path.js'
 import { commandOf } from './names.js'
 import { checkPipe, PIPE } from './pipe.js'
-import { type Item, isTooOld, runTransfers, withTransferOptions } from './transfer.js'
+import { isTooOld, runTransfers, withTransferOptions } from './transfer.js'
+import type { Item } from './transfer-item.js'
 import { hasTreeOptions, type TreeFlags, whichOf, withTreeOptions } from './tree-flags.js'
 
 const WHERE = [
@@ -55,7 +57,13 @@ async function runGet(args: string[], flags: TreeFlags): Promise<void> {
     await runTransfers([pipeItem(sources, flags)], flags, process.stderr)
     return
   }
-  const items = byHost(sources).map(group => itemOf(group, target, sources.length, flags))
+  const groups = byHost(sources)
+  if (flags.delete && groups.length > 1)
+    throw new WeirError(
+      'WEIR_BAD_ARGUMENT',
+      '--delete is for what one host has: get from the hosts one by one',
+    )
+  const items = groups.map(group => itemOf(group, target, sources.length, flags))
   await runTransfers(items, flags)
 }
 
@@ -145,13 +153,19 @@ function treeItem(sources: readonly HostPath[], target: string, flags: TreeFlags
   const paths = sources.map(source => source.path)
   const isDryRun = flags.dryRun === true
   const what = paths.length === 1 ? path : `${paths.length} files and folders`
-  const which = whichOf(flags)
-  const directory = absolutePath(target)
+  const which = { directory: absolutePath(target), port, ...whichOf(flags) }
+  const deletion = new Deletion(flags, which.directory)
   return {
     file: what,
     host,
     isDryRun,
-    start: (client, options) => client.getTree(host, paths, { ...options, directory, port, ...which }),
+    confirm: (client, options) =>
+      deletion.confirm(
+        () => client.getTree(host, paths, { ...options, ...which, dryRun: true }),
+        options.signal,
+      ),
+    start: (client, options) =>
+      client.getTree(host, paths, { ...options, ...which, deleteMost: deletion.deleteMost }),
     describe: to => `${host}:${what} → ${to}`,
   }
 }

@@ -14,6 +14,7 @@
  */
 import { isIPv6 } from 'node:net'
 import { WeirError } from '../../lib/errors.js'
+import { splitHost } from '../../lib/host-port.js'
 import { UDP_PORT } from '../../lib/nic/nic-options.js'
 import type { CommandOption } from '../../lib/options/option.js'
 import { parseNumber } from '../../lib/options/parse-options.js'
@@ -72,9 +73,9 @@ export function portOption(text: string | undefined): number {
 
 function parsePlain(text: string): HostPath | null {
   if (isIPv6(text)) return { host: text, port: 0, path: '' }
-  const match = /^(?:\[([^\]]+)\]|([^:[\]/]+))(?::(.*))?$/s.exec(text)
-  const host = match?.[1] ?? match?.[2]
-  return host ? { host, ...portAndPath(match?.[3] ?? '', text) } : null
+  const split = splitHost(text)
+  if (split === null || (!split.hasBrackets && split.host.includes('/'))) return null
+  return { host: split.host, ...portAndPath(split.rest ?? '', text) }
 }
 
 /** What stands behind `HOST:`. */
@@ -91,11 +92,12 @@ function portAndPath(rest: string, text: string): { port: number; path: string }
 }
 
 function parseUrl(text: string): HostPath | null {
-  const match = /^weir:\/\/(?:\[([^\]]+)\]|([^:[\]/?#]+))(?::([^/?#]*))?(?:\/([^?#]*))?$/is.exec(text)
-  const host = match?.[1] ?? match?.[2]
-  if (!host) return null
-  const port = match?.[3] === undefined ? 0 : parseNumber(`the port of "${text}"`, PEER_PORT, match[3])
-  return { host, port, path: decoded(match?.[4] ?? '', text) }
+  const [, authority = '', path = ''] = /^weir:\/\/([^/?#]*)(?:\/([^?#]*))?$/is.exec(text) ?? []
+  const split = splitHost(authority)
+  if (split === null) return null
+  const { host, rest } = split
+  const port = rest === null ? 0 : parseNumber(`the port of "${text}"`, PEER_PORT, rest)
+  return { host, port, path: decoded(path, text) }
 }
 
 function decoded(path: string, text: string): string {

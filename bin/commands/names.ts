@@ -59,6 +59,10 @@ export const COMMANDS = {
       "send pings by RDMA to rping's server, or to weir ping --listen, and print round-trip times; needs no daemon",
   },
   run: { usage: '[options] SCENARIO', description: 'run a scenario file and report what happened' },
+  inof: {
+    usage: 'show WHAT LAB',
+    description: 'print which hosts of a lab have announced themselves, their zones, and BGP sessions (iNOF)',
+  },
   lab: {
     usage: 'up|down|status|exec|pfc|list …',
     description: 'give any program an emulated network: namespaces, veth pairs, software switches',

@@ -1,11 +1,11 @@
 /** Options and the NIC of commands that talk to programs which are no daemons: they are hosts of their own. */
 
-import { IO } from '../../lib/daemon/port-options.js'
 import { WeirError } from '../../lib/errors.js'
 import { Host } from '../../lib/host/host.js'
 import type { HostOptions } from '../../lib/host/host-options.js'
 import { addressTowards } from '../../lib/interop/address-towards.js'
 import { UDP_PORT } from '../../lib/nic/nic-options.js'
+import { IO } from '../../lib/open-nic/port-options.js'
 import type { CommandOption } from '../../lib/options/option.js'
 import { resolveHost } from '../../lib/transfer/task/resolve.js'
 import { HostAddress } from '../../lib/wire/net/address.js'

@@ -115,8 +115,15 @@ function remarks(reports: readonly PerfReport[]): string {
     reports.map(unmeasured).join('') +
     ` ${what}; io ${io}, MTU ${mtu}: packets of ${pathMtu} bytes, base RTT ${baseRttUs === null ? 'unknown' : formatDuration(baseRttUs * 1000)}; ` +
     `CPU ${cpuText(last)}${reports.length > 1 ? ` at ${last.size} bytes` : ''}; retransmitted ${formatBytes(retransmitted)}\n` +
-    ` controlled by ${controller}: ${controllerReason}\n`
+    ` controlled by ${controller}: ${controllerReason}\n` +
+    ` ${sealText(last)}\n`
   )
+}
+
+function sealText({ op, sealedWith, payload }: PerfReport): string {
+  if (sealedWith === '') return 'in the clear'
+  if (payload === 'sealed') return `sealed with ${sealedWith}`
+  return `connections sealed with ${sealedWith}, payload in the clear: nothing seals what --op ${op} moves, --op send is sealed`
 }
 
 /** Returns why a row has no figures. Empty if it has some. */
@@ -136,7 +143,7 @@ function cpuText({ test, size, cpuSecondsPerGB }: PerfReport): string {
 }
 
 function halfOrWhole(op: string): string {
-  return op === 'read' ? 'the whole round trip' : 'half of the round trip'
+  return op === 'read' || op === 'atomic' ? 'the whole round trip' : 'half of the round trip'
 }
 
 /** Returns a line with the progress of a measurement on a terminal. Elsewhere null. */

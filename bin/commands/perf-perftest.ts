@@ -88,6 +88,29 @@ export const PERFTEST_OPTIONS = [
   },
 ] as const satisfies readonly CommandOption[]
 
+const NOTHING_TAKES: Omit<IdleRule, 'while'> = {
+  why: 'no other operation takes receives',
+  mend: '--op send',
+}
+/** By test: a listening end of bw serves the clients of every operation. */
+const SHARES_IDLE: Readonly<Record<Test, readonly IdleRule[]>> = {
+  bw: [
+    { ...NOTHING_TAKES, while: { op: { not: 'send' }, listen: { given: false } } },
+    { ...NOTHING_TAKES, while: { op: { not: 'send' }, bidirectional: true } },
+  ],
+  lat: [{ ...NOTHING_TAKES, while: { op: { not: 'send' } } }],
+}
+
+export function sharesReceives(test: Test): CommandOption {
+  return {
+    name: 'sharesReceives',
+    kind: 'flag',
+    doc: "this end's queue pairs take their receives from one queue; at a listening end clients with -R have their own",
+    idle: [PERFTEST_ONLY, ...SHARES_IDLE[test]],
+    command: { flag: '--use-srq' },
+  }
+}
+
 export interface PerftestValues {
   op: string
   sizeBytes?: number
@@ -101,6 +124,7 @@ export interface PerftestValues {
   cc?: string
   port?: number
   rdmaCm?: boolean
+  sharesReceives?: boolean
   listen?: boolean
   address?: string
   io?: string
@@ -182,6 +206,7 @@ async function measure(
     perftestPort = PERFTEST_PORT,
     connection = 'RC',
     bidirectional = false,
+    sharesReceives = false,
   } = values
   const size = sizeOf(test, values)
   const usual = durationNs > 0 ? 0 : TESTS[test][op as PerftestOp].iterations
@@ -193,6 +218,7 @@ async function measure(
     byManager: rdmaCm,
     service: connection as PerftestService,
     bidirectional,
+    sharesReceives,
     size,
     iterations,
     durationNs: iterations > 0 ? 0 : durationNs,
@@ -239,6 +265,8 @@ function reportOf(
     controller: stats?.controller ?? 'none',
     controllerReason: stats?.controllerReason ?? 'nothing is acknowledged on an unreliable connection',
     io,
+    sealedWith: '',
+    payload: 'clear',
   }
 }
 
@@ -260,6 +288,7 @@ function show(test: Test, { json, histogram }: PerftestValues, report: PerfRepor
 
 async function serve(host: OwnHost, test: Test, values: PerftestValues, signal: AbortSignal): Promise<void> {
   const { op, json, perftestPort: port = PERFTEST_PORT, bidirectional, connection = 'RC' } = values
+  const { sharesReceives = false } = values
   if (test === 'lat' && (op === 'read' || op === 'atomic'))
     throw bad(`--op ${op} has no effect on a listening end: without --op it serves send, read and atomic`)
   const exact = sizeOf(test, values)
@@ -279,6 +308,7 @@ async function serve(host: OwnHost, test: Test, values: PerftestValues, signal: 
       size,
       port,
       service: connection as PerftestService,
+      sharesReceives,
       ...(bidirectional && { sends: { iterations, size } }),
     },
     onLeft,

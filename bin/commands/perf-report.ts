@@ -27,7 +27,7 @@ export interface PerfReport {
   /** Goodput of the best 100 ms. If bidirectional, the sum of each direction's best. */
   peakBps: number | null
   messagesPerSecond: number | null
-  /** bw: from post to completion. lat: half of the round trip; for read all of it. */
+  /** bw: from post to completion. lat: half of the round trip; for read and atomic all of it. */
   latencyUs: LatencyUs | null
   /** Counts of times from `fromUs` to below the next entry's. */
   histogram: { fromUs: number; count: number }[]
@@ -47,6 +47,9 @@ export interface PerfReport {
   controller: string
   controllerReason: string
   io: string
+  /** Who is at the other end of sealed connections, '' in the clear; and whether the payload is sealed. */
+  sealedWith: string
+  payload: 'sealed' | 'clear'
 }
 
 interface LatencyUs {
@@ -105,6 +108,9 @@ export function reportOf(request: PerfRequest, reply: PerfReply): PerfReport {
     controller: reply.controller,
     controllerReason: reply.controllerReason,
     io,
+    sealedWith: reply.sealedWith,
+    // Nothing seals memory that WRITEs and READs move.
+    payload: reply.sealedWith !== '' && op === 'send' ? 'sealed' : 'clear',
   }
 }
 

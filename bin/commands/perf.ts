@@ -24,6 +24,7 @@ import {
   PERFTEST_OPTIONS,
   type PerftestValues,
   runPerftest,
+  sharesReceives,
 } from './perf-perftest.js'
 import { type PerfReport, reportOf, type Test } from './perf-report.js'
 import { withSocketOption } from './socket-option.js'
@@ -134,6 +135,7 @@ function optionsOf(test: Test) {
     },
     PEER_PORT,
     ...PERFTEST_OPTIONS,
+    sharesReceives(test),
     flag('histogram', 'print the distribution of the times', {
       idle: [{ while: { json: true }, why: '--json prints it anyway', mend: 'no --json' }, HISTOGRAM_IDLE],
     }),

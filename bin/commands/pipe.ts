@@ -10,7 +10,7 @@ export function checkPipe(files: readonly unknown[], flags: TreeFlags): void {
   if (files.length > 1)
     throw bad('- moves one file alone: name nothing beside it, or ./- for a file of that name')
   if (hasTreeOptions(flags))
-    throw bad('--exclude, --include, --links, --checksum and --dry-run are for folders, not for -')
+    throw bad('--exclude, --include, --links, --checksum, --delete and --dry-run are for folders, not for -')
   if (flags.retries !== undefined && flags.retries !== '0')
     throw bad('--retries: a pipe cannot be read again, so that a lost connection is the end')
 }

@@ -3,6 +3,7 @@ import { formatBytes, formatDuration, formatRate } from '../../lib/units/units.j
 import type { RunView } from '../../switch-emu/results/run-view.js'
 import { type LiveLines, liveLines } from '../progress/live-lines.js'
 import { percentOf, type Status, StatusLine } from '../progress/status-line.js'
+import { timeLeft } from '../progress/time-left.js'
 
 /** Shows the progress of a run on stderr. */
 interface RunProgress {
@@ -84,7 +85,7 @@ class Shown implements RunProgress {
           ? [{ text: `${Number(rates.speed.toPrecision(2))}x real time`, rank: 7 }]
           : []),
         { text: `${done}/${flows} flows`, rank: 5 },
-        { text: leftMs === null ? '- left' : `${Math.ceil(leftMs / 1000)}s left`, rank: 1 },
+        { text: timeLeft(leftMs === null ? null : leftMs / 1000), rank: 1 },
       ],
     }
   }

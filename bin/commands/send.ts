@@ -6,11 +6,13 @@ import { WeirError } from '../../lib/errors.js'
 import { absolutePath } from '../../lib/fs-by-text.js'
 import { isContents } from '../../lib/transfer/protocol/wishes.js'
 import { termList } from '../help-style.js'
+import { Deletion } from './deletion.js'
 import { destinationOf } from './destination.js'
 import { type HostPath, parseHostPath, portOption } from './host-path.js'
 import { commandOf } from './names.js'
 import { checkPipe, PIPE } from './pipe.js'
-import { type Item, isTooOld, runTransfers, withTransferOptions } from './transfer.js'
+import { isTooOld, runTransfers, withTransferOptions } from './transfer.js'
+import type { Item } from './transfer-item.js'
 import { hasFolderOptions, hasTreeOptions, type TreeFlags, whichOf, withTreeOptions } from './tree-flags.js'
 
 const WHERE = [
@@ -58,7 +60,7 @@ async function runSend(args: string[], flags: TreeFlags): Promise<void> {
   const tree = treeItem(args, where, flags)
   if (args.some(isFolder)) await runTransfers([tree], flags)
   else if (hasFolderOptions(flags)) {
-    throw new WeirError('WEIR_BAD_ARGUMENT', '--exclude, --include and --links are for folders')
+    throw new WeirError('WEIR_BAD_ARGUMENT', '--exclude, --include, --links and --delete are for folders')
   } else if (hasTreeOptions(flags) && args.length === 1) {
     throw new WeirError(
       'WEIR_BAD_ARGUMENT',
@@ -110,12 +112,19 @@ function treeItem(files: readonly string[], { host, port, path }: HostPath, flag
   }))
   const isDryRun = flags.dryRun === true
   const what = files.length === 1 ? files[0]! : `${files.length} files and folders`
-  const which = whichOf(flags)
+  const which = { directory: path, port, ...whichOf(flags) }
+  const deletion = new Deletion(flags, `${host}:${path}`)
   return {
     file: what,
     host,
     isDryRun,
-    start: (client, options) => client.sendTree(roots, host, { ...options, directory: path, port, ...which }),
+    confirm: (client, options) =>
+      deletion.confirm(
+        () => client.sendTree(roots, host, { ...options, ...which, dryRun: true }),
+        options.signal,
+      ),
+    start: (client, options) =>
+      client.sendTree(roots, host, { ...options, ...which, deleteMost: deletion.deleteMost }),
     describe: there => `${what} → ${host}:${there}`,
   }
 }

@@ -1,6 +1,6 @@
 /** Output of `weir status` for people. */
-import { isIPv6 } from 'node:net'
 import type { ConnectionInfo, StatusReply } from '../../lib/client/daemon-client.js'
+import { hostPort } from '../../lib/host-port.js'
 import { printable } from '../../lib/printable.js'
 import { fold } from '../../lib/scenario/result/fold.js'
 import { table } from '../../lib/scenario/result/table.js'
@@ -47,6 +47,8 @@ function headText(status: StatusReply, columns: number): string {
     ...(allowTunnel.length === 0
       ? []
       : [['dials', allowTunnel.map(printable).join(', ')] as [string, string]]),
+    ...(status.perftestPort > 0 ? [['perftest', perftestText(status)] as [string, string]] : []),
+    ...inofLines(status),
     ['share', share === '' ? 'nothing' : printable(share)],
     [
       'transfers',
@@ -56,6 +58,30 @@ function headText(status: StatusReply, columns: number): string {
   return lines
     .map(([name, text]) => `${fold(name.padEnd(NAME_COLUMNS) + text, columns, NAME_COLUMNS)}\n`)
     .join('')
+}
+
+/** Formats what iNOF has reported: `3 peers known; since the start 1 notices of failed links, 2 flows moved`. */
+function inofLines({ inof }: StatusReply): [string, string][] {
+  if (inof === null) return []
+  const { peers, linkFailures, moves } = inof
+  return [
+    [
+      'inof',
+      `${peers.length} peers known; since the start ${linkFailures} notices of failed links, ${moves} flows moved`,
+    ],
+  ]
+}
+
+/** Formats what it does for perftest: `port 18515, 1 client here; since the start 3 served, 0 left early, 0 turned away`. */
+function perftestText({
+  perftestPort,
+  perftestClients,
+  perftestServed,
+  perftestLeftEarly,
+  perftestTurnedAway,
+}: StatusReply): string {
+  const here = `${perftestClients} ${perftestClients === 1 ? 'client' : 'clients'} here`
+  return `port ${perftestPort}, ${here}; since the start ${perftestServed} served, ${perftestLeftEarly} left early, ${perftestTurnedAway} turned away`
 }
 
 /** Formats how connections are sealed: `by key x25519:…; 3 connections, 1 handshake refused`. */
@@ -84,7 +110,11 @@ function connectionsText({ connections, connectionCount, port }: StatusReply, co
   const rows = figures.map((row, i) => [...row, fit(peers[i]!, left)])
   const more = connectionCount - connections.length
   const text =
-    connectionTable(head, rows, columns) + refusalsText(connections, columns) + icrcText(connections, columns)
+    connectionTable(head, rows, columns) +
+    reasonsText(connections, columns) +
+    refusalsText(connections, columns) +
+    icrcText(connections, columns) +
+    movesText(connections, columns)
   return more > 0 ? `${text}and ${more} more connections\n` : text
 }
 
@@ -107,6 +137,20 @@ function tunnelsText({ tunnels, tunnelCount }: StatusReply, columns: number): st
   return more > 0 ? `${text}and ${more} more TCP connections\n` : text
 }
 
+/** Formats a line for each controller in force and the reason: `cubic: no switch on the path has written telemetry (3 connections)`. */
+function reasonsText(connections: readonly ConnectionInfo[], columns: number): string {
+  const alike = new Map<string, number>()
+  for (const { congestionControl: control, controllerReason: reason } of connections) {
+    if (control === '' || reason === '') continue
+    const why = `${control}: ${reason}`
+    alike.set(why, (alike.get(why) ?? 0) + 1)
+  }
+  return [...alike]
+    .map(([why, count]) => (count === 1 ? why : `${why} (${count} connections)`))
+    .map(line => `${fold(line, columns, GAP_COLUMNS)}\n`)
+    .join('')
+}
+
 /** Formats a line for each peer and controller with the needs that the peer refuses. */
 function refusalsText(connections: readonly ConnectionInfo[], columns: number): string {
   const lines = connections.flatMap(({ peer, feedbackRefused: refused, congestionControl: control }) =>
@@ -122,6 +166,17 @@ function icrcText(connections: readonly ConnectionInfo[], columns: number): stri
   const without = connections.filter(({ withoutIcrc }) => withoutIcrc).map(({ peer }) => peer)
   return [...new Set(without)]
     .map(peer => `${fold(`${peer}: packets have no ICRC, as both hosts say`, columns, GAP_COLUMNS)}\n`)
+    .join('')
+}
+
+/** Formats a line for each connection that has taken other paths. */
+function movesText(connections: readonly ConnectionInfo[], columns: number): string {
+  return connections
+    .filter(({ pathMoves }) => pathMoves > 0)
+    .map(({ peer, pathMoves, sourcePort }) => {
+      const moves = `moved to another path ${pathMoves === 1 ? 'once' : `${pathMoves} times`}`
+      return `${fold(`${peer}: ${moves}, now by source port ${sourcePort}`, columns, GAP_COLUMNS)}\n`
+    })
     .join('')
 }
 
@@ -150,7 +205,7 @@ function figuresOf(connection: ConnectionInfo): string[] {
 /** Formats the peer, with its UDP port if that is not the daemon's own. */
 function peerOf({ peer, port }: ConnectionInfo, ownPort: number): string {
   if (port === ownPort) return peer
-  return isIPv6(peer) ? `[${peer}]:${port}` : `${peer}:${port}`
+  return hostPort(peer, port)
 }
 
 function time(ns: number): string {

@@ -4,6 +4,7 @@ import { printable } from '../../lib/printable.js'
 import { formatBytes, formatDuration, formatRate } from '../../lib/units/units.js'
 import { liveLines } from '../progress/live-lines.js'
 import { type Part, percentOf, StatusLine } from '../progress/status-line.js'
+import { timeLeft } from '../progress/time-left.js'
 
 /** Shows the progress of a transfer. */
 interface TransferDisplay {
@@ -54,13 +55,13 @@ export function howItGoes(progress: Progress): Part[] {
     return [{ text: `connection lost; trying again now ${which}`, rank: 1, message: true }]
   const rate = goodputBps > 0 ? formatRate(Math.round(goodputBps)) : state
   const isOpen = totalBytes === 0 && bytes > 0
-  const left = goodputBps > 0 ? `${Math.ceil(((totalBytes - bytes) * 8) / goodputBps)}s` : '-'
+  const left = goodputBps > 0 ? ((totalBytes - bytes) * 8) / goodputBps : null
   const { files, totalFiles, rttNs, sealedWith } = progress
   const count = `${files.toLocaleString('en')} of ${totalFiles.toLocaleString('en')} files`
   const queue = pathHops > 0 ? formatBytes(pathQueueBytes) : '-'
   return [
     { text: rate, rank: 2 },
-    ...(isOpen ? [] : [{ text: `${left} left`, rank: 1 }]),
+    ...(isOpen ? [] : [{ text: timeLeft(left), rank: 1 }]),
     ...(totalFiles > 0 ? [{ text: count, rank: 2 }] : []),
     isOpen
       ? { text: formatBytes(bytes), rank: 1 }

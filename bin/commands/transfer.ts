@@ -5,18 +5,20 @@ import {
   connectDaemon,
   type DaemonClient,
   type TransferOptions,
-  type TransferReply,
   type TreeTotals,
 } from '../../lib/client/daemon-client.js'
 import { WeirError } from '../../lib/errors.js'
 import type { CommandOption } from '../../lib/options/option.js'
 import { printable } from '../../lib/printable.js'
-import { DIGEST, RETRIES } from '../../lib/transfer/transfer-options.js'
+import { DIGEST, RETRIES, STREAMS } from '../../lib/transfer/transfer-options.js'
 import { formatBytes, formatDuration, formatRate } from '../../lib/units/units.js'
 import { cancelOnSignal } from '../cancel-on-signal.js'
+import { countsOfDeleted } from './deletion.js'
 import { PEER_PORT } from './host-path.js'
 import { withSocketOption } from './socket-option.js'
 import { transferDisplay } from './transfer-display.js'
+import { TransferEvents } from './transfer-events.js'
+import type { FileReport, Item, TransferReport } from './transfer-item.js'
 import { addValueOptions, valuesOf } from './value-options.js'
 
 export interface TransferFlags {
@@ -25,51 +27,18 @@ export interface TransferFlags {
   overwrite?: boolean
   digest?: string
   retries?: string
+  streams?: string
   json?: boolean
   quiet?: boolean
 }
 
-const OPTIONS = [PEER_PORT, DIGEST, RETRIES] as const satisfies readonly CommandOption[]
-
-/** What `--json` prints. */
-export interface TransferReport {
-  files: FileReport[]
-  /** Sum over all files that were delivered. */
-  bytes: number
-  seconds: number
-  /** Present when not everything was delivered. */
-  error?: { code: string; message: string; file: string }
-}
-
-export interface FileReport extends Omit<TransferReply, 'transferId' | 'digest' | 'digestKind' | 'tree'> {
-  /** The file as the command line names it. For `weir get` without the host. */
-  file: string
-  host: string
-  /** The whole file's digest, in hexadecimal. Both ends have computed it. */
-  digest: { kind: string; hex: string }
-  /** Present when files and folders moved together. */
-  tree?: TreeTotals
-}
-
-/** One file of the command line. */
-export interface Item {
-  file: string
-  host: string
-  /** Asks the daemon to move the file. */
-  start(client: DaemonClient, options: TransferOptions): Promise<TransferReply>
-  /** What to do in its place after such a failure; null = nothing. Default: nothing. */
-  instead?(error: unknown): readonly Item[] | null
-  /** Nothing moves. */
-  isDryRun?: boolean
-  /** Describes source and destination for people. */
-  describe(path: string): string
-}
+const OPTIONS = [PEER_PORT, DIGEST, RETRIES, STREAMS] as const satisfies readonly CommandOption[]
 
 /** Adds the options of both commands. */
 export function withTransferOptions(command: Command): Command {
   return addValueOptions(withSocketOption(command), OPTIONS)
     .option('--overwrite', 'replace existing files')
-    .option('--json', 'print the outcome as JSON')
+    .option('--json', 'print a line of JSON for each event: start, progress, retry, file, done, failed')
     .option('-q, --quiet', 'print nothing but errors')
 }
 
@@ -85,12 +54,19 @@ export async function runTransfers(
   if (flags.json && flags.quiet)
     throw new WeirError(
       'WEIR_BAD_ARGUMENT',
-      '--quiet prints nothing, --json the outcome: leave one of them out',
+      '--quiet prints nothing, --json all that happens: leave one of them out',
     )
   const isSilent = (flags.json ?? flags.quiet) === true
   const values = valuesOf(OPTIONS, flags)
-  const asked = { overwrite: flags.overwrite ?? false, digest: values.digest!, retries: values.retries! }
+  const { digest, retries, streams } = values
+  const asked = {
+    overwrite: flags.overwrite ?? false,
+    digest: digest!,
+    retries: retries!,
+    streams: streams!,
+  }
   const report: TransferReport = { files: [], bytes: 0, seconds: 0 }
+  const events = flags.json ? new TransferEvents(output) : null
   const cancelled = new AbortController()
   const client = await connectDaemon(flags.socket)
   const removeHandlers = cancelOnSignal(cancelled)
@@ -98,8 +74,9 @@ export async function runTransfers(
   try {
     // What comes to a terminal is not mixed with a line that moves.
     const isMixed = output !== process.stdout && process.stdout.isTTY
-    const run = { client, asked, isSilent: isSilent || isMixed, signal: cancelled.signal }
+    const run = { client, asked, isSilent: isSilent || isMixed, events, signal: cancelled.signal }
     const toDo = [...items]
+    events?.start(items)
     while (toDo.length > 0) {
       const item = toDo.shift()!
       file = item.file
@@ -111,6 +88,7 @@ export async function runTransfers(
       })
       if (done === null) continue
       report.files.push(done)
+      events?.file(done)
       report.bytes += done.bytes
       report.seconds += done.seconds
       if (!isSilent) output.write(`${summary(item, done)}\n`)
@@ -121,7 +99,7 @@ export async function runTransfers(
     if (code !== 'WEIR_CANCELLED' || !cancelled.signal.aborted) throw error
     throw new WeirError(code, message, { cause: cancelled.signal.reason })
   } finally {
-    if (flags.json) output.write(`${JSON.stringify(report, null, 2)}\n`)
+    events?.end(report)
     client.close()
     removeHandlers()
   }
@@ -135,19 +113,25 @@ export function isTooOld(error: unknown): boolean {
 
 interface Run {
   client: DaemonClient
-  asked: Pick<TransferOptions, 'overwrite' | 'digest' | 'retries'>
+  asked: Pick<TransferOptions, 'overwrite' | 'digest' | 'retries' | 'streams'>
   /** Nothing is shown meanwhile. */
   isSilent: boolean
+  /** Null: nobody hears of them. */
+  events: TransferEvents | null
   signal: AbortSignal
 }
 
-async function runOne(item: Item, { client, asked, isSilent, signal }: Run): Promise<FileReport> {
+async function runOne(item: Item, { client, asked, isSilent, events, signal }: Run): Promise<FileReport> {
+  await item.confirm?.(client, { ...asked, signal })
   const display = isSilent ? null : transferDisplay(basename(item.file))
   try {
     const outcome = await item.start(client, {
       ...asked,
       signal,
-      onProgress: progress => display?.show(progress),
+      onProgress: progress => {
+        display?.show(progress)
+        events?.progress(item, progress)
+      },
     })
     const { transferId: _id, digestKind, digest, tree, ...figures } = outcome
     const hex = Buffer.from(digest).toString('hex')
@@ -166,9 +150,15 @@ export function summary(item: Item, done: FileReport): string {
   const resumed = done.resumedBytes > 0 ? `, resumed at ${formatBytes(done.resumedBytes)}` : ''
   return (
     `${printable(item.describe(done.path))}  ${countsOf(done)}${formatBytes(done.bytes)} in ${formatDuration(Math.round(done.seconds * 1e9))}, ` +
-    `${formatRate(Math.round(done.goodputBps))}, retransmitted ${formatBytes(done.retransmittedBytes)}${again}${resumed}, ` +
-    `${done.digest.kind} ${done.digest.hex} at both ends, ${sealOf(done)}${attemptsOf(done)}${controllerOf(done)}`
+    `${formatRate(Math.round(done.goodputBps))}, retransmitted ${formatBytes(done.retransmittedBytes)}${movesOf(done)}${again}${resumed}, ` +
+    `${done.digest.kind} ${done.digest.hex} at both ends, ${sealOf(done)}${streamsOf(done)}${attemptsOf(done)}${controllerOf(done)}`
   )
+}
+
+/** `, moved to another path once`, or nothing. */
+function movesOf({ pathMoves }: FileReport): string {
+  if (pathMoves === 0) return ''
+  return `, moved to another path ${pathMoves === 1 ? 'once' : `${pathMoves} times`}`
 }
 
 /** `sealed with NAME`, or `in the clear`. */
@@ -176,18 +166,24 @@ function sealOf({ sealedWith }: FileReport): string {
   return sealedWith ? `sealed with ${printable(sealedWith)}` : 'in the clear'
 }
 
+function streamsOf({ streams }: FileReport): string {
+  return streams > 1 ? `, ${streams} streams` : ''
+}
+
 /** A line a file that would move, and what all of it comes to. */
-function wouldBe(
-  { file, host }: Item,
-  { files, movedFiles, movedBytes, skipped, wouldMove }: TreeTotals,
-): string {
+function wouldBe({ file, host }: Item, tree: TreeTotals): string {
+  const { files, movedFiles, movedBytes, skipped, wouldMove, wouldDelete } = tree
   const count = (number: number) => number.toLocaleString('en')
   const more = movedFiles - wouldMove.length
   const lines = wouldMove.map(path => `would move ${printable(path)}`)
   if (more > 0) lines.push(`and ${count(more)} more`)
+  lines.push(...wouldDelete.map(path => `would delete ${printable(path)}`))
+  const deletions = tree.deletedFiles + tree.deletedFolders
+  if (deletions > wouldDelete.length) lines.push(`and ${count(deletions - wouldDelete.length)} more`)
   const left = skipped === 0 ? '' : `, ${count(skipped)} left out`
   const what = `${printable(file)}, ${host}: ${count(movedFiles)} of ${count(files)} files would move`
-  return [...lines, `${what}, ${formatBytes(movedBytes)}${left}. Nothing was changed`].join('\n')
+  const gone = deletions === 0 ? '' : `, ${countsOfDeleted(tree)} would be deleted`
+  return [...lines, `${what}, ${formatBytes(movedBytes)}${left}${gone}. Nothing was changed`].join('\n')
 }
 
 /** As in "2,000 files, 12 of them new or changed, ". */
@@ -196,7 +192,8 @@ function countsOf({ tree }: FileReport): string {
   const { files, movedFiles, skipped } = tree
   const moved = movedFiles === files ? '' : `${movedFiles.toLocaleString('en')} of them new or changed, `
   const left = skipped === 0 ? '' : `${skipped.toLocaleString('en')} left out, `
-  return `${files.toLocaleString('en')} file${files === 1 ? '' : 's'}, ${moved}${left}`
+  const gone = tree.deletedFiles + tree.deletedFolders === 0 ? '' : `${countsOfDeleted(tree)} deleted, `
+  return `${files.toLocaleString('en')} file${files === 1 ? '' : 's'}, ${moved}${left}${gone}`
 }
 
 function controllerOf({ controller, controllerReason }: FileReport): string {

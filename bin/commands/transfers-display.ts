@@ -44,8 +44,10 @@ function cellsOf({ transferId, progress }: TransferInfo): string[] {
   ]
 }
 
-function stateOf({ state, retry, retries }: Progress): string {
-  return retry > 0 ? `${state} ${retry}/${retries}` : state
+/** `streaming`, `waiting 1/5`, `streaming, 1 move`. */
+function stateOf({ state, retry, retries, pathMoves }: Progress): string {
+  const tried = retry > 0 ? ` ${retry}/${retries}` : ''
+  return `${state}${tried}${pathMoves > 0 ? `, ${pathMoves} ${pathMoves === 1 ? 'move' : 'moves'}` : ''}`
 }
 
 /** Formats `big.iso to 10.0.0.7`. The peer is never cut; the file gets the remaining columns. */

@@ -1,5 +1,6 @@
 /** Options of `weir send` and `weir get` for folders. */
 import type { Command } from 'commander'
+import { WeirError } from '../../lib/errors.js'
 import { EXCLUDE, INCLUDE, LINKS } from '../../lib/transfer/transfer-options.js'
 import type { TransferFlags } from './transfer.js'
 import { addValueOptions, valuesOf } from './value-options.js'
@@ -10,6 +11,8 @@ export interface TreeFlags extends TransferFlags {
   include?: string[]
   dryRun?: boolean
   checksum?: boolean
+  delete?: boolean
+  yes?: boolean
 }
 
 export function withTreeOptions(command: Command): Command {
@@ -17,11 +20,16 @@ export function withTreeOptions(command: Command): Command {
   return addValueOptions(command, [EXCLUDE, INCLUDE, LINKS])
     .option('-c, --checksum', checksum)
     .option('-n, --dry-run', 'of folders, or several files: say what would move, and change nothing')
+    .option(
+      '--delete',
+      'of folders: delete there what the source does not have, after asking; what --exclude leaves out stays',
+    )
+    .option('-y, --yes', 'with --delete: do not ask')
 }
 
 /** Options that mean something for what is in a folder. */
-export function hasFolderOptions({ links, exclude, include }: TreeFlags): boolean {
-  return (links ?? exclude ?? include) !== undefined
+export function hasFolderOptions({ links, exclude, include, ...flags }: TreeFlags): boolean {
+  return (links ?? exclude ?? include) !== undefined || flags.delete === true
 }
 
 /** Options that mean something where several files move together. */
@@ -33,5 +41,6 @@ export function hasTreeOptions(flags: TreeFlags): boolean {
 export function whichOf(flags: TreeFlags) {
   const { links } = valuesOf([LINKS], flags)
   const { exclude = [], include = [], dryRun = false, checksum = false } = flags
-  return { skipLinks: links === 'skip', exclude, include, dryRun, checksum }
+  if (flags.yes && !flags.delete) throw new WeirError('WEIR_BAD_ARGUMENT', '--yes is for --delete')
+  return { skipLinks: links === 'skip', exclude, include, dryRun, checksum, delete: flags.delete === true }
 }

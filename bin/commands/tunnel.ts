@@ -3,6 +3,7 @@ import { isIP, isIPv6 } from 'node:net'
 import type { Command } from 'commander'
 import { connectDaemon, type Progress, type TunnelRequest } from '../../lib/client/daemon-client.js'
 import { WeirError } from '../../lib/errors.js'
+import { type HostAndRest, splitHost } from '../../lib/host-port.js'
 import { printable } from '../../lib/printable.js'
 import { parseTarget, showTarget } from '../../lib/tunnel/targets.js'
 import { cancelOnSignal } from '../cancel-on-signal.js'
@@ -111,10 +112,17 @@ export function tunnelRequestOf(
   }
 }
 
+const NOWHERE: HostAndRest = { host: '', hasBrackets: false, rest: null }
+
 function listenOf(text: string): { listenAddress: string; listenPort: number } {
-  const [, v6, plain = '127.0.0.1', port] = /^(?:(?:\[([^\]]+)\]|([^:[\]]+)):)?(\d{1,5})$/.exec(text) ?? []
-  const address = v6 ?? plain
-  if (port === undefined || isIP(address) === 0 || (v6 !== undefined && !isIPv6(v6)) || Number(port) > 65_535)
+  const hasPortAlone = /^\d+$/.test(text)
+  const {
+    host: address,
+    hasBrackets,
+    rest: port,
+  } = splitHost(hasPortAlone ? `127.0.0.1:${text}` : text) ?? NOWHERE
+  const isAddress = hasBrackets ? isIPv6(address) : isIP(address) !== 0
+  if (!isAddress || port === null || !/^\d{1,5}$/.test(port) || Number(port) > 65_535)
     throw bad(`LISTEN is PORT, ADDRESS:PORT or [IPv6]:PORT, not "${text}"`)
   return { listenAddress: address, listenPort: Number(port) }
 }

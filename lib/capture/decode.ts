@@ -1,5 +1,5 @@
 /** Decodes a captured packet for programs. It allocates, so it is not for the packet path. */
-import type { Frame } from '../frame/frame.js'
+import { Frame } from '../frame/frame.js'
 import * as bth from '../wire/ib/bth.js'
 import * as icrc from '../wire/ib/icrc.js'
 import { opcodeName } from '../wire/ib/opcode.js'
@@ -10,6 +10,7 @@ import * as ipv6 from '../wire/net/ipv6.js'
 import { formatMac } from '../wire/net/mac.js'
 import * as pfc from '../wire/net/pfc.js'
 import * as udp from '../wire/net/udp.js'
+import * as vxlan from '../wire/net/vxlan.js'
 import { isShort, parseFrame, WIRE_ERROR_NAMES, WireError } from '../wire/parse.js'
 import { printFrame } from '../wire/print.js'
 import { HopRecords } from '../wire/telemetry/hop-records.js'
@@ -30,12 +31,15 @@ import type {
 const ECN_NAMES = ['not-ect', 'ect1', 'ect0', 'ce'] as const
 const PRIORITIES = [0, 1, 2, 3, 4, 5, 6, 7]
 const NANOS = 1_000_000_000n
+/** Packets within packets that are decoded. */
+const NESTING_MAX = 4
 
 /**
  * @param frame the packet after `loadFrame`
  * @param number its place in the file, from 1
+ * @param depth how many packets it is in
  */
-export function decodePacket(captured: CapturedPacket, frame: Frame, number: number): Packet {
+export function decodePacket(captured: CapturedPacket, frame: Frame, number: number, depth = 0): Packet {
   const text = printFrame(frame)
   const error = parseFrame(frame)
   const bytes = new Uint8Array(frame.bytes.subarray(0, frame.length))
@@ -50,6 +54,7 @@ export function decodePacket(captured: CapturedPacket, frame: Frame, number: num
     pfcQuanta: decodePfc(frame),
     ip: frame.l3 < 0 ? null : decodeIp(frame),
     udp: frame.l4 < 0 ? null : decodeUdp(frame),
+    vxlan: decodeVxlan(captured, frame, { number, depth }),
     telemetry: frame.shim < 0 || frame.bth < 0 ? null : decodeTelemetry(frame),
     bth: frame.bth < 0 ? null : decodeBth(frame),
     extended: frame.payload < 0 ? {} : decodeExtended(frame.view, frame.bth),
@@ -120,6 +125,24 @@ function decodeUdp({ view, l4 }: Frame): UdpHeader {
     destinationPort: udp.destinationPort(view, l4),
     bytes: udp.length(view, l4) - udp.BYTES,
   }
+}
+
+function decodeVxlan(
+  captured: CapturedPacket,
+  frame: Frame,
+  { number, depth }: { number: number; depth: number },
+): Packet['vxlan'] {
+  const { view, l4 } = frame
+  if (l4 < 0 || depth === NESTING_MAX || udp.destinationPort(view, l4) !== udp.PORT_VXLAN) return null
+  const at = l4 + udp.BYTES
+  const wireEnd = l4 + udp.length(view, l4)
+  const end = Math.min(wireEnd, frame.length)
+  if (vxlan.check(view, at, end) !== WireError.OK) return null
+  const inner = new Frame(0, frame.bytes.subarray(at + vxlan.BYTES, end))
+  inner.ifaProtocol = frame.ifaProtocol
+  inner.length = inner.bytes.length
+  inner.wireLength = wireEnd - at - vxlan.BYTES
+  return { vni: vxlan.vni(view, at), inner: decodePacket(captured, inner, number, depth + 1) }
 }
 
 function decodeBth({ view, bth: at }: Frame): BaseTransportHeader {

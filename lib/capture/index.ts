@@ -27,7 +27,7 @@ export interface CaptureOptions {
  * Reads the packets of a capture file in order. Memory use does not grow with the file. The file is closed
  * when the loop ends, also by `break`.
  *
- * Packets in VXLAN are not decapsulated; `text` shows them. A malformed packet is no error: its `fault` says
+ * Packets in VXLAN are `vxlan.inner`, and `text` shows both. A malformed packet is no error: its `fault` says
  * what is wrong.
  *
  * @param path of a pcap or pcapng file, for example of tcpdump, tshark or `weir run --pcap`

@@ -28,6 +28,8 @@ export interface Packet {
   pfcQuanta: (number | null)[] | null
   ip: IpHeader | null
   udp: UdpHeader | null
+  /** VXLAN (RFC 7348), and the packet within. Null: it is none. Deeper than four packets nothing is decoded. */
+  vxlan: { vni: number; inner: Packet } | null
   /** Telemetry, stamped by switches or echoed by the receiver. */
   telemetry: Telemetry | null
   /** RoCEv2: the base transport header. */

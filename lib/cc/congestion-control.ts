@@ -48,6 +48,11 @@ export interface AckSample {
   heardNs: Nanos
   /** Time from that packet's departure to `heardNs`, or 0 when it is not known. */
   rttNs: Nanos
+  /**
+   * Since that packet left last, where it left more than once (`rttNs` is 0 then); 0 otherwise. The round trip, if this answers its last
+   * transmission; less than one, if an earlier one (RFC 8985, section 6.2, takes it from the least round trip on).
+   */
+  sinceRepeatNs: Nanos
   /** When that packet left this host, or UNKNOWN_NS. Of a probe's answer: when the probe left. */
   sentNs: Nanos
   /**
@@ -78,6 +83,15 @@ export interface AckSample {
   reverseHops: HopRecords
 }
 
+/**
+ * The round trip that an acknowledgement shows, 0 = none. A flow that has lost a whole window only retransmits for long, and a round trip from
+ * before it would hold its pace down: from T on, the answer to a retransmission counts.
+ */
+export function roundTripOf({ rttNs, sinceRepeatNs }: AckSample, baseRttNs: Nanos): Nanos {
+  if (rttNs > 0) return rttNs
+  return sinceRepeatNs >= baseRttNs ? sinceRepeatNs : 0
+}
+
 /** A sample that tells nothing. */
 export function newAckSample(): AckSample {
   return {
@@ -89,6 +103,7 @@ export function newAckSample(): AckSample {
     inFlightBytes: 0,
     heardNs: 0,
     rttNs: 0,
+    sinceRepeatNs: 0,
     sentNs: UNKNOWN_NS,
     arrivedNs: UNKNOWN_NS,
     leftNs: UNKNOWN_NS,

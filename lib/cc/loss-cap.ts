@@ -2,7 +2,8 @@
  * A bound on a window that telemetry alone decides, for paths that lose packets nevertheless: because a bottleneck behind
  * switches with telemetry writes none, or because other traffic fills buffers. It moves as Reno's window does (RFC 5681,
  * section 3.1): reduced at most once a round trip by losses that telemetry does not explain, to a packet by a timeout;
- * from there it doubles up to the threshold in each round trip, and then grows by a packet in each.
+ * from there it doubles up to the threshold in each round trip, and then grows by a packet in each. A reduction leaves `lossBeta` of what
+ * was in flight, and no more than came through: at the end of a start, half of it may have been lost, and 0.7 of it is still too much.
  */
 import type { AckSample, CongestionContext, LossSample } from './congestion-control.js'
 import { type OptionSpec, type OptionValues, optionFlag, optionNumber } from './options.js'
@@ -26,7 +27,7 @@ export function lossOptions(standard: boolean | null): readonly OptionSpec[] {
       min: 0.1,
       max: 0.95,
       default: 0.7,
-      doc: 'share of the window that is left after a loss (as CUBIC: RFC 9438, section 4.6)',
+      doc: 'share of the window that is left after a loss, if as much came through (as CUBIC: RFC 9438, section 4.6)',
       idle: [{ while: { lossReaction: false } }],
     },
   ]
@@ -43,6 +44,8 @@ export class LossCap {
   #cap = Number.POSITIVE_INFINITY
   /** What was in flight, or allowed, at the last loss. */
   #lostAtBytes = 0
+  /** What of it has not been lost, as far as is known. */
+  #cameThroughBytes = 0
   /** Up to here the bound doubles in a round trip. */
   #threshold = 0
   /** The first transmission after the last reduction. */
@@ -89,13 +92,28 @@ export class LossCap {
    * @param explained the telemetry shows a link that is full: the controller has reacted to that
    */
   onLoss(loss: LossSample, windowBytes: number, explained: boolean): void {
-    if (!this.#on || loss.newestSeq < this.#reducedSeq || (explained && !loss.byTimeout)) return
+    if (!this.#on || (explained && !loss.byTimeout)) return
+    if (loss.newestSeq >= this.#reducedSeq) this.#reduce(loss, windowBytes)
+    // Who goes back N takes everything in flight for lost, and does not know what came through.
+    if (loss.inFlightBytes > 0 && !loss.byTimeout) this.#leaveOut(loss.lostBytes)
+  }
+
+  #reduce(loss: LossSample, windowBytes: number): void {
     const before = loss.inFlightBytes + loss.lostBytes + loss.ackedBytes
     const used = Math.min(this.#cap, windowBytes, Math.max(before, this.#mtu))
     this.#lostAtBytes = used
+    this.#cameThroughBytes = Math.max(before, used)
     this.#threshold = Math.max(LEAST_PACKETS * this.#mtu, this.#beta * used)
     this.#cap = loss.byTimeout ? LOSS_WINDOW_PACKETS * this.#mtu : this.#threshold
     this.#reducedSeq = loss.sndNxt
+  }
+
+  /** These bytes of the flight that led to the last reduction were lost. */
+  #leaveOut(lostBytes: number): void {
+    this.#cameThroughBytes -= lostBytes
+    const most = Math.max(LEAST_PACKETS * this.#mtu, this.#cameThroughBytes)
+    this.#threshold = Math.min(this.#threshold, most)
+    this.#cap = Math.min(this.#cap, most)
   }
 
   /**

@@ -15,6 +15,7 @@ import {
   type CongestionContext,
   type LossSample,
   NO_WINDOW,
+  roundTripOf,
 } from './congestion-control.js'
 import { LossCap, lossOptions } from './loss-cap.js'
 import { type OptionSpec, type OptionValues, optionNumber } from './options.js'
@@ -127,7 +128,8 @@ export class RateGuard {
 
   onAck(sample: AckSample): void {
     this.#begins = false
-    if (sample.rttNs > 0) this.#roundTripNs = Math.max(this.#t, sample.rttNs)
+    const rttNs = roundTripOf(sample, this.#t)
+    if (rttNs > 0) this.#roundTripNs = Math.max(this.#t, rttNs)
     this.#cap.onAck(sample, this.#inFlightAt(this.#decidedBps), this.#inFlightAt(this.#lineRateBps))
     if (this.#starting) this.#double(sample)
   }
@@ -140,6 +142,8 @@ export class RateGuard {
 
   onLoss(loss: LossSample): void {
     this.#starting = false
+    // What queues there were have gone. Until another round trip shows, nothing may be paced by theirs.
+    if (loss.byTimeout) this.#roundTripNs = this.#t
     this.#cap.onLoss(loss, NO_WINDOW, false)
   }
 

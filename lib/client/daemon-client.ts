@@ -1,26 +1,28 @@
 /** The API of a running daemon: what the commands use, for programs too. */
 import { resolve } from 'node:path'
 import { Readable, Writable } from 'node:stream'
-import { checkInstance, checkObject, checkText } from '../arguments.js'
+import { checkInstance, checkObject, checkText, knownOptions, optionNames } from '../arguments.js'
 import { ANSWER_WITHIN_MS, ControlClient, type RequestOptions } from '../control/client.js'
-import type {
-  ConnectionInfo,
-  PerfReply,
-  PerfRequest,
-  Progress,
-  StatusReply,
-  TrafficReply,
-  TrafficRequest,
-  TransferInfo,
-  TransferReply,
-  TreeTotals,
-  TunnelFigures,
-  TunnelInfo,
-  TunnelRequest,
+import {
+  type ConnectionInfo,
+  type PerfReply,
+  type PerfRequest,
+  type Progress,
+  requestFields,
+  type StatusReply,
+  type TrafficReply,
+  type TrafficRequest,
+  type TransferInfo,
+  type TransferReply,
+  type TreeTotals,
+  type TunnelFigures,
+  type TunnelInfo,
+  type TunnelRequest,
 } from '../control/messages.js'
 import { socketPathOfClient } from '../control/socket-path.js'
 import type { WeirError } from '../errors.js'
 import { ClientPipe } from './pipe.js'
+import { ClientTransfer, type TransferHooks } from './transfer.js'
 
 export type {
   ConnectionInfo,
@@ -30,6 +32,7 @@ export type {
   StatusReply,
   TrafficReply,
   TrafficRequest,
+  TransferHooks,
   TransferInfo,
   TransferReply,
   TreeTotals,
@@ -37,6 +40,7 @@ export type {
   TunnelInfo,
   TunnelRequest,
 }
+export { ClientTransfer }
 
 /** Options of `send` and `get`. */
 export interface TransferOptions {
@@ -58,6 +62,8 @@ export interface TransferOptions {
    * 1000. Default 0: the loss is the end.
    */
   retries?: number
+  /** Connections that carry one file, 1 to 16: each takes the next chunk as it becomes free. Default 1. */
+  streams?: number
   /** Called a few times a second. */
   onProgress?: (progress: Progress) => void
   /** Cancels the transfer at both ends. */
@@ -95,6 +101,12 @@ interface SendTreeOptions extends Omit<SendFileOptions, 'name' | 'nameInFolder'>
   checksum?: boolean
   /** Moves nothing and changes nothing: `tree` of the reply says what would move. Default false. */
   dryRun?: boolean
+  /**
+   * Deletes, in the folders that move, what the source does not have, after all else has succeeded. What globs leave out stays. Default false.
+   */
+  delete?: boolean
+  /** Files and folders that `delete` may delete: more is WEIR_REJECTED before anything changes. Default 0, which is for dry runs. */
+  deleteMost?: number
 }
 
 /** Options of `get`. */
@@ -108,6 +120,40 @@ interface GetTreeOptions extends Omit<SendTreeOptions, 'directory'> {
   /** Folder that they go to; the daemon makes it if it is missing. Default: this process's. */
   directory?: string
 }
+
+const STREAM = { port: true, digest: true, streams: true, onProgress: true, signal: true } as const
+const TREE = {
+  ...STREAM,
+  overwrite: true,
+  retries: true,
+  directory: true,
+  skipLinks: true,
+  exclude: true,
+  include: true,
+  checksum: true,
+  dryRun: true,
+  delete: true,
+  deleteMost: true,
+} as const
+const FILE = {
+  ...STREAM,
+  name: true,
+  nameInFolder: true,
+  overwrite: true,
+  retries: true,
+  directory: true,
+} as const
+
+/** What the calls read of their options. */
+const NAMES = {
+  send: optionNames<SendFileOptions>(FILE),
+  get: optionNames<GetFileOptions>(FILE),
+  sendTree: optionNames<SendTreeOptions>(TREE),
+  getTree: optionNames<GetTreeOptions>(TREE),
+  sendStream: optionNames<SendStreamOptions>({ ...STREAM, directory: true, overwrite: true }),
+  getStream: optionNames<StreamOptions>(STREAM),
+  request: optionNames<RequestOptions>({ onProgress: true, signal: true, withinMs: true }),
+} as const
 
 /** Throws WEIR_DAEMON_UNREACHABLE when the daemon takes longer. */
 const AT_ONCE = { withinMs: ANSWER_WITHIN_MS }
@@ -136,8 +182,7 @@ export class DaemonClient {
    */
   async send(path: string, host: string, options: SendFileOptions = {}): Promise<TransferReply> {
     checkText('send', 'path', path)
-    checkTransfer('send', host, options)
-    const { onProgress, signal, ...rest } = options
+    const { onProgress, signal, ...rest } = checkedTransfer('send', host, options)
     const send = { path: resolve(path), host, ...rest }
     return await this.#control.request({ send }, 'transfer', { onProgress, signal })
   }
@@ -153,13 +198,12 @@ export class DaemonClient {
     host: string,
     options: SendTreeOptions = {},
   ): Promise<TransferReply> {
-    checkTransfer('sendTree', host, options)
+    const { onProgress, signal, ...rest } = checkedTransfer('sendTree', host, options)
     checkInstance('sendTree', 'roots', Array, roots)
     for (const root of roots) {
       checkObject('sendTree', 'each of roots', root)
       checkText('sendTree', 'path of each of roots', root.path)
     }
-    const { onProgress, signal, ...rest } = options
     const named = roots.map(({ path, name = '' }) => ({ path: resolve(path), name }))
     return await this.#control.request({ sendTree: { roots: named, host, ...rest } }, 'transfer', {
       onProgress,
@@ -175,8 +219,7 @@ export class DaemonClient {
    */
   async get(host: string, path: string, options: GetFileOptions = {}): Promise<TransferReply> {
     checkText('get', 'path', path)
-    checkTransfer('get', host, options)
-    const { onProgress, signal, directory = '.', ...rest } = options
+    const { onProgress, signal, directory = '.', ...rest } = checkedTransfer('get', host, options)
     checkText('get', 'directory', directory)
     const get = { host, path, directory: resolve(directory), ...rest }
     return await this.#control.request({ get }, 'transfer', { onProgress, signal })
@@ -195,7 +238,9 @@ export class DaemonClient {
     paths: readonly string[],
     options: GetTreeOptions = {},
   ): Promise<TransferReply> {
-    const { onProgress, signal, directory = '.', ...rest } = options
+    const { onProgress, signal, directory = '.', ...rest } = checkedTransfer('getTree', host, options)
+    checkText('getTree', 'directory', directory)
+    checkInstance('getTree', 'paths', Array, paths)
     const getTree = { host, paths: [...paths], directory: resolve(directory), ...rest }
     return await this.#control.request({ getTree }, 'transfer', { onProgress, signal })
   }
@@ -215,8 +260,7 @@ export class DaemonClient {
   ): Promise<TransferReply> {
     checkInstance('sendStream', 'from', Readable, from)
     checkText('sendStream', 'name', name)
-    checkTransfer('sendStream', host, options)
-    const { onProgress, signal, ...rest } = options
+    const { onProgress, signal, ...rest } = checkedTransfer('sendStream', host, options)
     return await this.#piped(
       signal,
       pipe => pipe.take(from),
@@ -241,8 +285,7 @@ export class DaemonClient {
   ): Promise<TransferReply> {
     checkText('getStream', 'path', path)
     checkInstance('getStream', 'into', Writable, into)
-    checkTransfer('getStream', host, options)
-    const { onProgress, signal, ...rest } = options
+    const { onProgress, signal, ...rest } = checkedTransfer('getStream', host, options)
     return await this.#piped(
       signal,
       pipe => pipe.give(into),
@@ -251,6 +294,16 @@ export class DaemonClient {
         return await this.#control.request({ get }, 'transfer', { onProgress, signal: ended })
       },
     )
+  }
+
+  /**
+   * Starts a transfer as an object, with events, a loop over its progress, and `cancel`.
+   *
+   * @param begin calls a method of this client, as in `hooks => client.send('data.csv', '10.0.0.2', { ...hooks, overwrite: true })`
+   */
+  start(begin: (hooks: TransferHooks) => Promise<TransferReply>): ClientTransfer {
+    checkInstance('start', 'begin', Function, begin)
+    return new ClientTransfer(begin)
   }
 
   /** A transfer whose bytes cross a pipe. What fails first ends both, and is thrown. */
@@ -286,7 +339,8 @@ export class DaemonClient {
 
   /** Laboratory use: a flow from memory. */
   async traffic(flow: Partial<TrafficRequest>, options: RequestOptions = {}): Promise<TrafficReply> {
-    return await this.#control.request({ traffic: flow }, 'traffic', options)
+    const traffic = knownOptions('traffic', requestFields('traffic'), flow)
+    return await this.#control.request({ traffic }, 'traffic', waiting('traffic', options))
   }
 
   /**
@@ -294,7 +348,8 @@ export class DaemonClient {
    * WEIR_REJECTED when the other daemon does not let itself be measured, WEIR_BAD_ARGUMENT for a setting out of range.
    */
   async perf(request: Partial<PerfRequest>, options: RequestOptions = {}): Promise<PerfReply> {
-    return await this.#control.request({ perf: request }, 'perf', options)
+    const perf = knownOptions('perf', requestFields('perf'), request)
+    return await this.#control.request({ perf }, 'perf', waiting('perf', options))
   }
 
   /**
@@ -303,7 +358,8 @@ export class DaemonClient {
    * daemon has 16 tunnels.
    */
   async tunnel(request: Partial<TunnelRequest>, options: RequestOptions = {}): Promise<void> {
-    await this.#control.request({ tunnel: request }, 'tunnel', options)
+    const tunnel = knownOptions('tunnel', requestFields('tunnel'), request)
+    await this.#control.request({ tunnel }, 'tunnel', waiting('tunnel', options))
   }
 
   /** Transfers that are under way, whoever asked for them, in both directions. */
@@ -332,10 +388,22 @@ export class DaemonClient {
   }
 }
 
-function checkTransfer(what: string, host: string, options: TransferOptions): void {
+function checkedTransfer<Options extends TransferOptions>(
+  what: keyof typeof NAMES,
+  host: string,
+  options: Options,
+): Options {
   checkText(what, 'host', host)
-  checkObject(what, 'options', options)
+  return withSignal(what, knownOptions(what, NAMES[what], options))
+}
+
+function waiting(what: string, options: RequestOptions): RequestOptions {
+  return withSignal(what, knownOptions(what, NAMES.request, options))
+}
+
+function withSignal<Options extends { signal?: AbortSignal }>(what: string, options: Options): Options {
   if (options.signal !== undefined) checkInstance(what, 'signal', AbortSignal, options.signal)
+  return options
 }
 
 /**

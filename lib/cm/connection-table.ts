@@ -25,6 +25,9 @@ export class ConnectionTable {
   /** In the order in which they entered timewait. */
   readonly #timewait = new Set<CmConnection>()
 
+  /** The peer that was named last, and its name: mostly it is the next one too. */
+  #named: { remote: HostAddress; caGuid: bigint; name: string } | null = null
+
   constructor(capacity: number) {
     this.capacity = capacity
   }
@@ -72,7 +75,7 @@ export class ConnectionTable {
   /** Adds the connection to the indices by peer, after `remoteId` and `peer` are set. */
   addRemote(connection: CmConnection): void {
     const peer = connection.peer!
-    const name = nameOf(connection.remote, peer.caGuid)
+    const name = this.#nameOf(connection.remote, peer.caGuid)
     let index = this.#peers.get(name)
     if (index === undefined) {
       index = new PeerIndex<CmConnection>(name)
@@ -118,11 +121,19 @@ export class ConnectionTable {
   }
 
   byRemoteId(remote: HostAddress, caGuid: bigint, remoteId: number): CmConnection | null {
-    return this.#peers.get(nameOf(remote, caGuid))?.byId.get(remoteId) ?? null
+    return this.#peers.get(this.#nameOf(remote, caGuid))?.byId.get(remoteId) ?? null
   }
 
   byRemoteQpn(remote: HostAddress, caGuid: bigint, qpn: number): CmConnection | null {
-    return this.#peers.get(nameOf(remote, caGuid))?.byQpn.get(qpn) ?? null
+    return this.#peers.get(this.#nameOf(remote, caGuid))?.byQpn.get(qpn) ?? null
+  }
+
+  #nameOf(remote: HostAddress, caGuid: bigint): string {
+    const last = this.#named
+    if (last?.remote === remote && last.caGuid === caGuid) return last.name
+    const name = nameOf(remote, caGuid)
+    this.#named = { remote, caGuid, name }
+    return name
   }
 
   byQpn(qpn: number): CmConnection | null {

@@ -12,6 +12,8 @@ import type { CmCounters } from './counters.js'
 import type { MadDatagram, Outbox } from './outbox.js'
 
 const NOTHING = new Uint8Array(0)
+/** Number of the connection manager's agent on Linux. */
+const AGENT = 2
 
 /** Puts messages into the outbox: those of a connection, and answers without a connection. */
 export class CmSender {
@@ -110,12 +112,12 @@ export function dreqBytes(connection: CmConnection, privateData: Uint8Array): Ui
 
 /**
  * Returns the transaction id of a message that answers none. It is Linux's: the number of its management
- * agent (2 for the connection manager) and the communication id with its bytes reversed.
+ * agent and the communication id with its bytes reversed.
  */
 export function transactionIdOf(commId: number): bigint {
-  const turned = new DataView(new ArrayBuffer(4))
-  turned.setUint32(0, commId, true)
-  return (2n << 32n) | BigInt(turned.getUint32(0))
+  const turned =
+    ((commId << 24) | ((commId & 0xff00) << 8) | ((commId >>> 8) & 0xff00) | (commId >>> 24)) >>> 0
+  return BigInt(AGENT * 2 ** 32 + turned)
 }
 
 function idsOf(connection: CmConnection): CommIds & { privateData: Uint8Array } {

@@ -193,6 +193,8 @@ export class Sidr {
   }
 
   nextTimeout(): Nanos {
+    // A NIC asks after each packet, and an iterator is an object.
+    if (this.#asked.size === 0) return NEVER
     let next = NEVER
     for (const { dueNs } of this.#asked.values()) next = Math.min(next, dueNs)
     return next

@@ -22,6 +22,8 @@ interface SendRequest {
   nameInFolder: string
   /** Unix socket of the client, in place of `path`. '' = none. */
   pipe: string
+  /** Connections that carry the file. 0 = 1. */
+  streams: number
 }
 
 /** Asks the daemon to send files and folders over one connection. */
@@ -43,6 +45,11 @@ interface SendTreeRequest {
   dryRun: boolean
   /** Files are compared by digests. */
   checksum: boolean
+  /** What the source does not have is deleted: so many files and folders at most. */
+  delete: boolean
+  deleteMost: number
+  /** Connections that carry the files. 0 = 1. */
+  streams: number
 }
 
 /** Asks the daemon to get a file of another host. */
@@ -61,6 +68,8 @@ interface GetRequest {
   nameInFolder: string
   /** Unix socket of the client, in place of `directory`. '' = none. */
   pipe: string
+  /** Connections that carry the file. 0 = 1. */
+  streams: number
 }
 
 /** Asks the daemon to get files and folders of another host over one connection. */
@@ -118,6 +127,15 @@ export interface TunnelRequest {
   /** Credentials of SOCKS5. Both '' = clients need none. */
   name: string
   password: string
+}
+
+/** A host that announces itself to its switch. */
+export interface InofInfo {
+  /** Addresses of hosts that share a zone with it, at most 1,000. */
+  peers: string[]
+  /** Links that were said to have failed, and flows that have taken another path because of that. */
+  linkFailures: number
+  moves: number
 }
 
 /** How a tunnel stands. */
@@ -196,6 +214,8 @@ export interface Progress {
   /** Retransmitted packets of which the original had arrived. */
   spuriousRetransmissions: number
   timeouts: number
+  /** Changes of path of a transfer, in all attempts. */
+  pathMoves: number
   /** Chunks whose digest was wrong, and which were moved again. */
   damagedChunks: number
   /**
@@ -218,6 +238,8 @@ export interface Progress {
   files: number
   totalFiles: number
   sealedWith: string
+  /** Connections that carry the transfer now or have carried it. */
+  streams: number
   /** Figures of a tunnel. */
   tunnel?: TunnelFigures | null
 }
@@ -273,6 +295,14 @@ export interface StatusReply {
   publicKey: string
   sealedConnections: number
   refusedHandshakes: number
+  /** Port at which it answers clients of perftest; 0: it does not. */
+  perftestPort: number
+  perftestClients: number
+  perftestServed: number
+  perftestLeftEarly: number
+  perftestTurnedAway: number
+  /** What iNOF has reported to this host. null: it does not announce itself. */
+  inof: InofInfo | null
 }
 
 /** A connection of the daemon's NIC. */
@@ -314,6 +344,8 @@ export interface ConnectionInfo {
   pathMtu: number
   /** Both ends leave out the ICRC of packets. */
   withoutIcrc: boolean
+  /** Changes of path while it ran. */
+  pathMoves: number
 }
 
 /** The result of a send or a get. */
@@ -332,6 +364,8 @@ export interface TransferReply {
   /** Retransmitted packets of which the original had arrived. */
   spuriousRetransmissions: number
   timeouts: number
+  /** Changes of path, in all attempts. */
+  pathMoves: number
   /** xxh64 or sha256. */
   digestKind: string
   digest: Uint8Array
@@ -349,6 +383,8 @@ export interface TransferReply {
   controllerReason: string
   /** Who was at the other end of the last connection, if it was sealed; '' in the clear. */
   sealedWith: string
+  /** Connections that carried the file in the last attempt. */
+  streams: number
   /** What files and folders that were sent together are. null: it was one file. */
   tree: TreeTotals | null
 }
@@ -367,6 +403,11 @@ export interface TreeTotals {
   movedBytes: number
   /** Paths of files that a dry run would move, the first of them if they are many. */
   wouldMove: string[]
+  /** What the source does not have, and was deleted or would be. */
+  deletedFiles: number
+  deletedFolders: number
+  /** Paths of what a dry run would delete, the first of them; those of folders end with a slash. */
+  wouldDelete: string[]
 }
 
 /** The result of a flow from memory. */
@@ -416,6 +457,8 @@ export interface PerfReply {
   controllerReason: string
   /** Bytes of the longest IP packet that this end's interface takes. */
   mtu: number
+  /** Who is at the other end of sealed connections; empty: they are in the clear. */
+  sealedWith: string
 }
 
 /** Times, ns. */
@@ -477,6 +520,7 @@ const REQUEST_NAMES = WITH_PATHS.flatMap(type => PATHS.map(field => `${type}.${f
 const RESPONSE_NAMES = [
   'TransferReply.path',
   'TreeCounts.wouldMove',
+  'TreeCounts.wouldDelete',
   'TransferInfo.name',
   'StatusReply.inbox',
   'StatusReply.share',
@@ -491,3 +535,8 @@ export const responses = new MessageCodec<ControlResponse>(
   CONTROL_MESSAGE_BYTES_MAX,
   RESPONSE_NAMES,
 )
+
+/** Names of what a request says. */
+export function requestFields(kind: RequestKind): readonly string[] {
+  return requests.fieldsOf(kind)
+}

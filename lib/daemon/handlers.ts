@@ -5,6 +5,7 @@ import type { RequestContext } from '../control/server.js'
 import { WeirError } from '../errors.js'
 import type { HostLoop } from '../io/loop/host-loop.js'
 import { MILLISECOND, SECOND } from '../time/nanos.js'
+import { STREAMS_MAX } from '../transfer/protocol/messages.js'
 import { Meter } from '../transfer/task/meter.js'
 import { RETRIES_MAX } from '../transfer/task/retries.js'
 import type { Transfer, TransferResult } from '../transfer/task/transfer.js'
@@ -31,6 +32,7 @@ export function transferHandlers(host: HostParts): Omit<HostHandlers, 'traffic' 
       checkAbsolute(request.pipe || request.path)
       checkHost(request)
       checkRetries(request.retries)
+      checkStreams(request.streams)
       const send = (onStarted: OnStarted) => transfers.send(request, context.signal, onStarted)
       return { transfer: await run(loop, context, send) }
     },
@@ -38,6 +40,7 @@ export function transferHandlers(host: HostParts): Omit<HostHandlers, 'traffic' 
       for (const { path } of request.roots) checkAbsolute(path)
       checkHost(request)
       checkRetries(request.retries)
+      checkStreams(request.streams)
       const send = (onStarted: OnStarted) => transfers.sendTree(request, context.signal, onStarted)
       return { transfer: await run(loop, context, send) }
     },
@@ -45,6 +48,7 @@ export function transferHandlers(host: HostParts): Omit<HostHandlers, 'traffic' 
       checkAbsolute(request.pipe || request.directory)
       checkHost(request)
       checkRetries(request.retries)
+      checkStreams(request.streams)
       const get = (onStarted: OnStarted) => transfers.get(request, context.signal, onStarted)
       return { transfer: await run(loop, context, get) }
     },
@@ -52,6 +56,7 @@ export function transferHandlers(host: HostParts): Omit<HostHandlers, 'traffic' 
       checkAbsolute(request.directory)
       checkHost(request)
       checkRetries(request.retries)
+      checkStreams(request.streams)
       const get = (onStarted: OnStarted) => transfers.getTree(request, context.signal, onStarted)
       return { transfer: await run(loop, context, get) }
     },
@@ -97,6 +102,11 @@ function checkHost({ host, port }: { host: string; port: number }): void {
 function checkRetries(retries: number): void {
   if (retries <= RETRIES_MAX) return
   throw new WeirError('WEIR_BAD_ARGUMENT', `${retries} retries are asked for, ${RETRIES_MAX} is the most`)
+}
+
+function checkStreams(streams: number): void {
+  if (streams <= STREAMS_MAX) return
+  throw new WeirError('WEIR_BAD_ARGUMENT', `${streams} streams are asked for, ${STREAMS_MAX} is the most`)
 }
 
 /** Runs a transfer for a client, and sends the client its progress. */
@@ -157,9 +167,11 @@ function progressOf(transfer: Transfer, goodputBps: number): Loose<Progress> {
     retransmittedBytes: figures?.retransmittedBytes ?? 0,
     spuriousRetransmissions: figures?.spuriousRetransmissions ?? 0,
     timeouts: figures?.timeouts ?? 0,
+    pathMoves: figures?.pathMoves ?? 0,
     damagedChunks: transfer.damagedChunks,
     state: transfer.state,
     sealedWith: session.sealedWith,
+    streams: session.streams,
     attempts: transfer.attempts,
     retry: retry?.number ?? 0,
     retries: retry?.most ?? 0,

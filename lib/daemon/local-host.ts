@@ -3,7 +3,9 @@ import type { RequestBodies, ResponseContent } from '../control/messages.js'
 import type { Handler, RequestContext } from '../control/server.js'
 import { WeirError } from '../errors.js'
 import type { Logger } from '../log.js'
+import { closeNic, type NicOptions, openNic } from '../open-nic/open-nic.js'
 import { checkValue } from '../options/check-options.js'
+import type { SealingOptions } from '../secure/seal-verbs.js'
 import { Arrivals } from '../transfer/file/arrivals.js'
 import { Inbox } from '../transfer/file/inbox.js'
 import { Share } from '../transfer/file/share.js'
@@ -13,6 +15,7 @@ import { CHUNK } from '../transfer/transfer-options.js'
 import { AllowedTargets } from '../tunnel/targets.js'
 import type { TunnelServer } from '../tunnel/tunnel-server.js'
 import { TunnelStreams } from '../tunnel/tunnel-streams.js'
+import type { HostAddress } from '../wire/net/address.js'
 import { DefectLog } from './defect-log.js'
 import { transferHandlers } from './handlers.js'
 import type { HostParts } from './host-parts.js'
@@ -23,9 +26,9 @@ import {
   type HostRequest,
   type HostService,
 } from './host-service.js'
-import { closeNic, type NicOptions, openNic } from './open-nic.js'
 import { perfHandler, type ServedPerf, servePerf } from './perf.js'
-import { type SealingOptions, sealVerbs } from './sealing.js'
+import { type RoundHook, servePerftest } from './perftest.js'
+import { sealDaemon } from './sealing.js'
 import { takeTraffic, trafficHandler } from './traffic.js'
 import { serveTunnels, tunnelHandler } from './tunnel.js'
 
@@ -41,12 +44,16 @@ export interface LocalHostOptions extends NicOptions, SealingOptions {
   inbox: string
   /** Folder whose files other hosts may get. Default: none. */
   share?: string
+  /** Other hosts may have deleted, in folders of the inbox that they send, what they do not have. Default false. */
+  allowDelete?: boolean
   /** Bytes of a chunk of a transfer, 4 KiB to 1600 KiB. Default 1 MiB. */
   chunkBytes?: number
   /** False: other hosts may not measure against this one. Default true. */
   perf?: boolean
   /** TCP targets that it dials for other hosts, as HOST:PORT. Default: none. */
   allowTunnel?: readonly string[]
+  /** Answers clients of perftest at that port, of TCP and of the connection manager. Default: no. */
+  perftestPort?: number
 }
 
 /** The data side of a daemon, on the event loop of this thread. */
@@ -79,22 +86,37 @@ export class LocalHost implements HostService {
     const removed = await sweepPartials(inbox.folder, Date.now() - PARTIALS_KEPT_MS)
     if (removed > 0) log.info({ removed, inbox: inbox.folder }, 'old unfinished files were removed')
     const contained = new DefectLog(log)
-    const opened = await openNic(options, { onStopped: onDefect, onContained: error => contained.add(error) })
+    const hook: RoundHook = { onRound: () => {} }
+    const arrival = { on: (_host: HostAddress) => {} }
+    const opened = await openNic(
+      options,
+      { onStopped: onDefect, onContained: error => contained.add(error) },
+      {
+        ...(options.perftestPort !== undefined && { onRound: now => hook.onRound(now) }),
+        onArrival: host => arrival.on(host),
+      },
+    )
     try {
-      const sealed = sealVerbs(opened.nic, options, options.secret)
+      const sealed = sealDaemon(opened.nic, options, options.secret)
       const verbs = sealed ?? opened.nic
       const transfers = new TransferService({
         verbs,
         time: opened.loop,
         store: inbox,
         trees: inbox,
+        allowsDeletion: options.allowDelete ?? false,
         arrivals,
         log,
         ...(share ? { share } : {}),
         ...(options.chunkBytes === undefined ? {} : { chunkBytes: options.chunkBytes }),
       })
+      arrival.on = host => transfers.onArrival(host)
       const tunnels = new TunnelStreams()
-      const parts = { ...opened, verbs, sealed, inbox, share, transfers, tunnels, allowedTargets, log }
+      const { perftestPort } = options
+      const perftest =
+        perftestPort === undefined ? null : await servePerftest(opened, hook, perftestPort, log)
+      const services = { transfers, tunnels, perftest }
+      const parts = { ...opened, ...services, verbs, sealed, inbox, share, allowedTargets, log }
       return new LocalHost(parts, options.perf ?? true)
     } catch (error) {
       await closeNic(opened)
@@ -149,11 +171,12 @@ export class LocalHost implements HostService {
   async close(): Promise<void> {
     this.#closing = true
     clearInterval(this.#handshakes)
-    const { transfers, tunnels, loop } = this.parts
+    const { transfers, tunnels, loop, perftest } = this.parts
     const carried = tunnels.live.size
     this.#tunnels.close()
     tunnels.close()
     if (carried > 0) await sleep(LAST_WORDS_MS)
+    await perftest?.close()
     const measured = this.#perf.endSessions()
     await transfers.close(GRACE_MS)
     await measured

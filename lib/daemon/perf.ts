@@ -9,13 +9,13 @@ import { WeirError } from '../errors.js'
 import type { HostLoop } from '../io/loop/host-loop.js'
 import type { Port } from '../io/port.js'
 import type { ConnectOptions } from '../nic/types.js'
+import { systemRandom } from '../open-nic/random.js'
 import { PerfRun } from '../perf/perf-run.js'
 import { PerfServer } from '../perf/server.js'
 import { isMode, isOp, type PerfSettings } from '../perf/settings.js'
 import { Meter } from '../transfer/task/meter.js'
 import { resolveHost } from '../transfer/task/resolve.js'
 import type { HostParts } from './host-parts.js'
-import { systemRandom } from './random.js'
 
 type PerfHost = Pick<HostParts, 'nic' | 'verbs' | 'loop' | 'port' | 'io'>
 
@@ -187,6 +187,7 @@ function replyOf(run: PerfRun, { mtu }: Port): Loose<PerfReply> {
     controller: run.path.controller,
     controllerReason: run.path.controllerReason,
     mtu,
+    sealedWith: run.path.sealedWith,
   }
 }
 

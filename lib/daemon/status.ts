@@ -1,8 +1,9 @@
 /** The status of a daemon. */
-import type { ConnectionInfo, Loose, StatusReply, TunnelInfo } from '../control/messages.js'
+import type { ConnectionInfo, InofInfo, Loose, StatusReply, TunnelInfo } from '../control/messages.js'
 import type { Flow } from '../nic/flow/flow.js'
 import { usualFilledPayload } from '../nic/flow/make-flow.js'
 import { bytesOf, type TunnelStream } from '../tunnel/tunnel-streams.js'
+import { formatIpv4 } from '../wire/net/address.js'
 import { dropCounts } from './drop-counts.js'
 import type { HostParts } from './host-parts.js'
 import { packageVersion } from './package-version.js'
@@ -11,10 +12,12 @@ const VERSION = packageVersion()
 /** Connections that one reply lists. A reply has at most 64 KiB. */
 const CONNECTIONS_MAX = 200
 const TUNNELS_MAX = 100
+const PEERS_MAX = 1000
 
 /** @param startedMs when the daemon started, ms since 1970 */
 export function statusOf(host: HostParts, startedMs: number): Loose<StatusReply> {
   const { address, udpPort, io, inbox, share, nic, port, transfers, tunnels, allowedTargets, sealed } = host
+  const { perftest } = host
   const { rx, feedback } = nic.counters
   return {
     version: VERSION,
@@ -49,7 +52,21 @@ export function statusOf(host: HostParts, startedMs: number): Loose<StatusReply>
     publicKey: sealed?.publicKey ?? '',
     sealedConnections: sealed?.counters.sealed ?? 0,
     refusedHandshakes: sealed?.counters.refused ?? 0,
+    perftestPort: perftest?.port ?? 0,
+    perftestClients: perftest?.clients ?? 0,
+    perftestServed: perftest?.counters.served ?? 0,
+    perftestLeftEarly: perftest?.counters.leftEarly ?? 0,
+    perftestTurnedAway: perftest?.counters.turnedAway ?? 0,
+    inof: inofInfo(host),
   }
+}
+
+/** Null: the host does not announce itself. */
+function inofInfo({ inof, nic }: HostParts): InofInfo | null {
+  if (inof === null) return null
+  const { notices, moves } = nic.counters.failover
+  const peers = inof.agent.peers().slice(0, PEERS_MAX)
+  return { peers: peers.map(({ address }) => formatIpv4(address)), linkFailures: notices, moves }
 }
 
 function tunnelInfo(carried: TunnelStream): TunnelInfo {
@@ -98,5 +115,6 @@ function connectionInfo(flow: Flow, ownPort: number): ConnectionInfo {
     implausibleTelemetry: stats.implausibleTelemetry,
     pathMtu: peer.payloadMax,
     withoutIcrc: peer.withoutIcrc,
+    pathMoves: stats.pathMoves,
   }
 }

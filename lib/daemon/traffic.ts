@@ -10,14 +10,14 @@ import { WeirError } from '../errors.js'
 import type { HostLoop } from '../io/loop/host-loop.js'
 import type { NicSettings } from '../nic/config.js'
 import type { ConnectOptions } from '../nic/types.js'
+import { checkController } from '../open-nic/check-controller.js'
+import type { OpenedNic } from '../open-nic/open-nic.js'
 import { SECOND } from '../time/nanos.js'
 import { pathFigures } from '../traffic/path-figures.js'
 import { TrafficFlow } from '../traffic/traffic-flow.js'
 import { TrafficSink } from '../traffic/traffic-sink.js'
 import { Meter } from '../transfer/task/meter.js'
 import { resolveHost } from '../transfer/task/resolve.js'
-import { checkController } from './check-controller.js'
-import type { OpenedNic } from './open-nic.js'
 
 /** Flows of one daemon at a time. */
 const FLOWS_MAX = 256

@@ -4,6 +4,9 @@ import { IFA_PROTOCOL } from './ifa-protocol.js'
 /** Earlier than any time. */
 export const UNKNOWN_ARRIVAL = -1
 
+/** In place of an ingress priority: the switch has made the frame itself. */
+export const OWN_PACKET = -1
+
 /**
  * One Ethernet frame in one pooled slot.
  *
@@ -20,48 +23,57 @@ export const UNKNOWN_ARRIVAL = -1
  * The offsets are filled in by `parseFrame` of lib/wire (receive) or by the tx pipeline (transmit); -1 = absent.
  */
 export class Frame {
-  readonly slot: number
-  readonly bytes: Buffer
+  // What each hop looks at comes first: the fields lie in memory in this order, and a frame is seldom in the cache when it arrives.
   readonly view: DataView
   /** Bytes present in `bytes`. */
   length = 0
   /** Bytes on the wire, without FCS; greater than `length` when the payload is not materialised. */
   wireLength = 0
-  /** Index of the port that the frame came in by, or is to leave by. */
-  port = 0
-  /**
-   * While it waits in a switch: the priority, 0 to 7, under which its memory is accounted at the port it came in by.
-   */
-  ingressPriority = 0
-  /**
-   * Within a switch: its drop precedence. 0, or 1: queues mark or drop it sooner. A switch that has no use for it leaves it as it is.
-   */
-  dropPrecedence = 0
-  /** When the last bit leaves the egress link, set by the node that transmits. */
-  departNs = 0
-  /** When the frame entered the queue it is in. */
-  enqueuedNs = 0
-  /** When the kernel received the frame, by the loop's clock. UNKNOWN_ARRIVAL: its port does not know; then it is the time of `onFrame`. */
-  arrivedNs = UNKNOWN_ARRIVAL
-  /**
-   * Hash of the frame's flow, which the first switch computes and the others take from here (`switch-emu/core/forwarding/ecmp.ts`).
-   * -1: not known. Whoever changes addresses or ports sets it to -1; `parseFrame` does.
-   */
-  flowHash = -1
   /** Offset of the IP header. */
   l3 = -1
   /** Offset of the UDP header. */
   l4 = -1
   /** Offset of the telemetry: the INT shim, or the header of another encapsulation. */
   shim = -1
-  /** Encapsulation of the telemetry, as lib/wire/telemetry/telemetry.ts numbers them; of no meaning without `shim`. */
-  intFormat = 0
+  /**
+   * Hash of the frame's flow, which the first switch computes and the others take from here (`switch-emu/core/forwarding/ecmp.ts`).
+   * -1: not known. Whoever changes addresses or ports sets it to -1; `parseFrame` does.
+   */
+  flowHash = -1
+  /** Kept by FramePool: true while somebody owns the frame. */
+  taken = false
+  /** Index of the port that the frame came in by, or is to leave by. */
+  port = 0
+  /**
+   * While it waits in a switch: the priority, 0 to 7, under which its memory is accounted at the port it came in by, or OWN_PACKET.
+   */
+  ingressPriority = 0
+  /** When the last bit leaves the egress link, set by the node that transmits. */
+  departNs = 0
+  /** When the frame entered the queue it is in. */
+  enqueuedNs = 0
+  /**
+   * Within a switch: its drop precedence. 0, or 1: queues mark or drop it sooner. A switch that has no use for it leaves it as it is.
+   */
+  dropPrecedence = 0
   /** Offset of the BTH. */
   bth = -1
   /** Offset of the transport payload, after BTH and its extended headers. */
   payload = -1
   /** Bytes of transport payload, without pad and ICRC; counts bytes that are not materialised. */
   payloadLength = 0
+  /** Encapsulation of the telemetry, as lib/wire/telemetry/telemetry.ts numbers them; of no meaning without `shim`. */
+  intFormat = 0
+  /** When the kernel received the frame, by the loop's clock. UNKNOWN_ARRIVAL: its port does not know; then it is the time of `onFrame`. */
+  arrivedNs = UNKNOWN_ARRIVAL
+  readonly slot: number
+  readonly bytes: Buffer
+  /** Within an end of a VXLAN tunnel: number of the remote end that it goes to. -1: it goes to no tunnel. */
+  remote = -1
+  /**
+   * Within an end of a tunnel: its outer header is not ECN-capable, so queues take the frame as such, whatever the inner header says.
+   */
+  outerNotEct = false
   /** Where the payload lies if not in the slot; byte n of the frame is its byte `outsideBase` + n. Null: all is in the slot. */
   outside: Backing | null = null
   outsideBase = 0
@@ -77,8 +89,6 @@ export class Frame {
   followers = 0
   /** IP protocol that IFA has in this network; see FramePool. */
   ifaProtocol = IFA_PROTOCOL
-  /** Kept by FramePool: true while somebody owns the frame. */
-  taken = false
   /** The view of the slot that was asked for last. */
   #view: Uint8Array
 
@@ -122,6 +132,8 @@ export class Frame {
     this.port = 0
     this.ingressPriority = 0
     this.dropPrecedence = 0
+    this.remote = -1
+    this.outerNotEct = false
     this.departNs = 0
     this.enqueuedNs = 0
     this.arrivedNs = UNKNOWN_ARRIVAL

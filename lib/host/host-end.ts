@@ -1,5 +1,5 @@
 import type { InspectOptions, inspect } from 'node:util'
-import { checkObject } from '../arguments.js'
+import { checkObject, knownOptions, optionNames } from '../arguments.js'
 import { WeirError } from '../errors.js'
 import type { DomainId, MemoryRegion } from '../qp/memory/memory.js'
 import type { Completion } from '../qp/queues/completion-queue.js'
@@ -24,6 +24,9 @@ interface WaitOptions {
   /** Sleeps until the peer solicits an event, or work fails. Completions that are there already are taken all the same. Default false. */
   solicited?: boolean
 }
+
+const NONE: WaitOptions = Object.freeze({})
+const WAIT_NAMES = optionNames<WaitOptions>({ solicited: true })
 
 /** An application's end of a queue pair and its completion queue. */
 export class HostEnd {
@@ -89,10 +92,10 @@ export class HostEnd {
    * Takes the oldest completion. If there is none, it sleeps until one comes. Returns false once the
    * queue pair has ended and all completions have been taken.
    */
-  async next(into: Completion, options: WaitOptions = {}): Promise<boolean> {
+  async next(into: Completion, options: WaitOptions = NONE): Promise<boolean> {
     checkObject('next', 'into', into)
-    checkObject('next', 'options', options)
-    const { solicited = false } = options
+    // This is the way of every completion, and mostly without options.
+    const { solicited = false } = options === NONE ? NONE : knownOptions('next', WAIT_NAMES, options)
     for (;;) {
       if (this.poll(into)) return true
       if (this.#isClosed) return false

@@ -1,7 +1,8 @@
+import { WeirError } from '../errors.js'
 import type { SendWork } from '../qp/queues/work.js'
 import { checkedUnreliable } from '../qp/unreliable/unreliable-queue-pair.js'
 import { HostEnd } from './host-end.js'
-import type { MadeUnreliable } from './messages.js'
+import type { MadeUnreliable, UnreliableStats } from './messages.js'
 
 /**
  * An application's end of an unreliable connection (UC). It sends messages of any length to one queue pair. Nobody acknowledges them: a
@@ -28,6 +29,12 @@ export class HostUnreliable extends HostEnd {
     this.checkPieces('send work', work)
     checkedUnreliable(this.qpn, work)
     return this.pushSend(work)
+  }
+
+  /** What is known of it. Throws WEIR_BAD_STATE when it has ended. */
+  async stats(): Promise<UnreliableStats> {
+    if (this.isClosed) throw new WeirError('WEIR_BAD_STATE', 'the unreliable connection is closed')
+    return (await this.host.call('unreliableStats', { id: this.id })) as UnreliableStats
   }
 
   /** Ends it. Work that has not completed completes with WR_FLUSH_ERR. Nobody tells the other end. */

@@ -8,11 +8,11 @@ import { asArgumentError, checkInstance, checkObject } from '../arguments.js'
 import type { DatagramService } from '../cm/sidr.js'
 import { WeirError } from '../errors.js'
 import type { AddressOptions } from '../nic/paced/address-handle.js'
-import type { DatagramOptions } from '../nic/paced/datagram-pair.js'
-import type { UnreliableOptions } from '../nic/paced/unreliable-pair.js'
-import type { ConnectOptions, UnconnectedQueuePair } from '../nic/types.js'
+import type { UnconnectedQueuePair } from '../nic/types.js'
 import { DEFAULT_DOMAIN, type DomainId, MemoryRegion } from '../qp/memory/memory.js'
 import type { ReceiveWork } from '../qp/queues/work.js'
+import { readIdentityFile } from '../secure/identity-file.js'
+import { KEY_BYTES, rawPrivate } from '../secure/x25519.js'
 import { INSPECT, shown } from '../shown.js'
 import { errorOf } from '../thread/error-record.js'
 import type { OpenService } from '../thread/serve-thread.js'
@@ -23,7 +23,14 @@ import { HostConnection } from './host-connection.js'
 import { type HostAddressHandle, HostDatagrams } from './host-datagrams.js'
 import type { HostEnd, HostOfEnd } from './host-end.js'
 import { HostListener, type ListenOptions } from './host-listener.js'
-import { type HostOptions, knownOptions } from './host-options.js'
+import type {
+  HostConnectOptions,
+  HostDatagramOptions,
+  HostOptions,
+  HostQueuePairOptions,
+  HostSharedReceiveQueueOptions,
+  HostUnreliableOptions,
+} from './host-options.js'
 import { HostQueuePair } from './host-queue-pair.js'
 import { HostSharedReceiveQueue } from './host-shared-receive-queue.js'
 import { HostUnreliable } from './host-unreliable.js'
@@ -38,58 +45,15 @@ import type {
   VerbsCalls,
   VerbsStart,
 } from './messages.js'
+import { checkedOptions } from './option-names.js'
 import { Queues } from './queues.js'
 
 /** The thread is terminated if its NIC has not closed within this time. */
 const CLOSE_MS_MAX = 5000
 const QUEUE_DEPTH = 128
 const SHARED_DEPTH = 1024
-
-/** Options of a connection. The host's settings are the defaults. */
-export interface HostConnectOptions extends ConnectOptions {
-  /** Receives to post before the peer can send. At most as many as a queue has places. */
-  receives?: readonly ReceiveWork[]
-  /** Protection domain of the connection, from `newDomain`. Default: the host's, 0. */
-  domain?: DomainId
-  /** A queue of receives that it shares with others, of the same `domain`. Default: it has receives of its own. */
-  sharedReceiveQueue?: HostSharedReceiveQueue
-  /** Ends the attempt with WEIR_CANCELLED. */
-  signal?: AbortSignal
-}
-
-/** Options of a reliable queue pair for a program without the connection manager. */
-export interface HostQueuePairOptions extends Omit<HostConnectOptions, 'privateData' | 'signal' | 'patient'> {
-  /** Reliable connected, the default. */
-  type?: 'rc'
-}
-
-/** Options of an unreliable connected queue pair. */
-export interface HostUnreliableOptions extends UnreliableOptions {
-  /** Unreliable connected. */
-  type: 'uc'
-  /** Receives to post before the peer can send. At most as many as a queue has places. */
-  receives?: readonly ReceiveWork[]
-  /** Protection domain, from `newDomain`. Default: the host's, 0. */
-  domain?: DomainId
-  /** A queue of receives that it shares with others, of the same `domain`. Default: it has receives of its own. */
-  sharedReceiveQueue?: HostSharedReceiveQueue
-}
-
-/** Options of a datagram queue pair. */
-export interface HostDatagramOptions extends DatagramOptions {
-  /** Protection domain, from `newDomain`. Default: the host's, 0. */
-  domain?: DomainId
-  /** A queue of receives that it shares with others, of the same `domain`. Default: it has receives of its own. */
-  sharedReceiveQueue?: HostSharedReceiveQueue
-}
-
-/** Options of a shared receive queue. */
-export interface HostSharedReceiveQueueOptions {
-  /** Receives that it holds at least, a power of two from 2 to 32768. Default 1024. */
-  depth?: number
-  /** Protection domain of its memory and of its queue pairs, from `newDomain`. Default: the host's, 0. */
-  domain?: DomainId
-}
+/** Domains of a host whose NIC has others, which count from 1. */
+const DOMAINS_BESIDE = 2 ** 32
 
 /** Memory of a program that its NIC may access. `bytes` is the registered memory. */
 export type HostRegion = MemoryRegion & { readonly bytes: Uint8Array }
@@ -104,7 +68,7 @@ export class Host {
   readonly #connections = new Map<number, HostEnd>()
   readonly #listeners = new Map<number, HostListener>()
   #lastId = 0
-  #lastDomain: DomainId = DEFAULT_DOMAIN
+  #lastDomain: DomainId
   #closed: Promise<void> | null = null
 
   /**
@@ -114,14 +78,37 @@ export class Host {
    * must be the main thread of the process: no other one has raw sockets.
    */
   static async open(options: HostOptions): Promise<Host> {
-    checkOptions('Host.open', options)
-    const { onDefect, ...nicOptions } = knownOptions(options)
-    const queueDepth = options.queueDepth ?? QUEUE_DEPTH
+    const { onDefect, identity, ...others } = checkedOptions('Host.open', options)
+    const nicOptions = { ...others, ...(identity === undefined ? {} : { identity: privateKeyOf(identity) }) }
+    const { queueDepth = QUEUE_DEPTH } = nicOptions
+    const runs =
+      nicOptions.io === 'raw' ? await onThisThread() : new URL('./verbs-thread.js', import.meta.url)
+    return await Host.#start(runs, { ...nicOptions, queueDepth }, onDefect)
+  }
+
+  /**
+   * A host over a NIC of this thread that others use too, as a daemon's: `open` makes its end there. Its owner hears of defects.
+   *
+   * @internal
+   */
+  static async over(
+    open: OpenService<VerbsStart>,
+    settings: VerbsStart['options'] & { queueDepth: number },
+  ): Promise<Host> {
+    return await Host.#start(open, settings, () => {}, DOMAINS_BESIDE)
+  }
+
+  static async #start(
+    runs: URL | OpenService<VerbsStart>,
+    options: VerbsStart['options'] & { queueDepth: number },
+    onDefect?: (error: unknown) => void,
+    firstDomain = DEFAULT_DOMAIN,
+  ): Promise<Host> {
+    const { queueDepth } = options
     Queues.make(queueDepth)
     const doorbell = new Doorbell()
-    const start: VerbsStart = { options: { ...nicOptions, queueDepth }, doorbell: doorbell.memory }
+    const start: VerbsStart = { options, doorbell: doorbell.memory }
     let host: Host | null = null
-    const runs = options.io === 'raw' ? await onThisThread() : new URL('./verbs-thread.js', import.meta.url)
     const opening = ServiceThread.open<VerbsAbout>(runs, {
       what: 'the NIC',
       start,
@@ -137,14 +124,20 @@ export class Host {
     const thread = await opening.catch(error => {
       throw asArgumentError('Host.open', error)
     })
-    host = new Host(thread, doorbell, queueDepth)
+    host = new Host(thread, doorbell, queueDepth, firstDomain)
     return host
   }
 
-  private constructor(thread: ServiceThread<VerbsAbout>, doorbell: Doorbell, queueDepth: number) {
+  private constructor(
+    thread: ServiceThread<VerbsAbout>,
+    doorbell: Doorbell,
+    queueDepth: number,
+    firstDomain: DomainId,
+  ) {
     this.#thread = thread
     this.#doorbell = doorbell
     this.#queueDepth = queueDepth
+    this.#lastDomain = firstDomain
   }
 
   /** Places of each queue of a connection. */
@@ -223,8 +216,8 @@ export class Host {
    * `signal`.
    */
   async connect(remote: string, port: number, options: HostConnectOptions = {}): Promise<HostConnection> {
-    checkOptions('connect', options)
-    const { receives = [], signal, domain = DEFAULT_DOMAIN, sharedReceiveQueue, ...rest } = options
+    const given = checkedOptions('connect', options)
+    const { receives = [], signal, domain = DEFAULT_DOMAIN, sharedReceiveQueue, ...rest } = given
     if (signal !== undefined) checkInstance('connect', 'signal', AbortSignal, signal)
     if (rest.privateData !== undefined) checkInstance('connect', 'privateData', Uint8Array, rest.privateData)
     const connection = this.#newConnection('connect', receives, domain, sharedReceiveQueue)
@@ -255,16 +248,13 @@ export class Host {
     remote: string,
     options: HostQueuePairOptions | HostUnreliableOptions = {},
   ): Promise<HostQueuePair | HostQueuePair<HostUnreliable>> {
-    checkOptions('createQueuePair', options)
-    for (const name of ['privateData', 'signal', 'patient'])
-      if (name in options)
-        throw new WeirError('WEIR_BAD_ARGUMENT', `createQueuePair: ${name} is for connections by \`connect\``)
+    checkObject('createQueuePair', 'options', options)
     const { type = 'rc' } = options
     if (type !== 'rc' && type !== 'uc')
       throw new WeirError('WEIR_BAD_ARGUMENT', `createQueuePair: type is rc or uc, not ${type}`)
     return options.type === 'uc'
-      ? await this.#createUnreliable(remote, options)
-      : await this.#createReliable(remote, options)
+      ? await this.#createUnreliable(remote, checkedOptions('createQueuePair of type uc', options))
+      : await this.#createReliable(remote, checkedOptions('createQueuePair', options))
   }
 
   async #createReliable(remote: string, options: HostQueuePairOptions): Promise<HostQueuePair> {
@@ -325,8 +315,8 @@ export class Host {
    * host has 256 of them, and WEIR_UNSUPPORTED on a host with a secret.
    */
   async createDatagramPair(options: HostDatagramOptions): Promise<HostDatagrams> {
-    checkObject('createDatagramPair', 'options', options)
-    const { domain = DEFAULT_DOMAIN, sharedReceiveQueue, ...rest } = options
+    const given = checkedOptions('createDatagramPair', options)
+    const { domain = DEFAULT_DOMAIN, sharedReceiveQueue, ...rest } = given
     this.#checkDomain('createDatagramPair', domain)
     const id = ++this.#lastId
     const pair = new HostDatagrams(id, Queues.make(this.#queueDepth), this.#face, domain, grh.BYTES)
@@ -356,8 +346,8 @@ export class Host {
   async createSharedReceiveQueue(
     options: HostSharedReceiveQueueOptions = {},
   ): Promise<HostSharedReceiveQueue> {
-    checkObject('createSharedReceiveQueue', 'options', options)
-    const { depth = SHARED_DEPTH, domain = DEFAULT_DOMAIN } = options
+    const given = checkedOptions('createSharedReceiveQueue', options)
+    const { depth = SHARED_DEPTH, domain = DEFAULT_DOMAIN } = given
     this.#checkDomain('createSharedReceiveQueue', domain)
     const made = new HostSharedReceiveQueue(++this.#lastId, depth, domain, this.#face)
     await this.#call('createSharedReceiveQueue', { id: made.id, ring: made.ring.ring.memory, domain })
@@ -371,8 +361,8 @@ export class Host {
    * @param remote a literal address
    */
   async createAddress(remote: string, options: AddressOptions = {}): Promise<HostAddressHandle> {
-    checkObject('createAddress', 'options', options)
-    const id = (await this.#call('createAddress', { remote, options })) as number
+    const given = checkedOptions('createAddress', options)
+    const id = (await this.#call('createAddress', { remote, options: given })) as number
     return { id, remote }
   }
 
@@ -410,10 +400,10 @@ export class Host {
     port: number,
     options: ResolveOptions = {},
   ): Promise<DatagramService> {
-    checkObject('resolveDatagrams', 'options', options)
-    const { privateData } = options
+    const given = checkedOptions('resolveDatagrams', options)
+    const { privateData } = given
     if (privateData !== undefined) checkInstance('resolveDatagrams', 'privateData', Uint8Array, privateData)
-    return (await this.#call('resolveDatagrams', { remote, port, options })) as DatagramService
+    return (await this.#call('resolveDatagrams', { remote, port, options: given })) as DatagramService
   }
 
   /** A connection that has its receives, and is known before the NIC is: it may end before the answer arrives. */
@@ -459,12 +449,11 @@ export class Host {
    * Throws WEIR_BAD_STATE if the port is taken, WEIR_BAD_ARGUMENT for an option out of its range.
    */
   async listen(port: number, options: ListenOptions = {}): Promise<HostListener> {
-    checkObject('listen', 'options', options)
-    if (options.domain !== 'own') this.#checkDomain('listen', options.domain ?? DEFAULT_DOMAIN)
-    const { sharedReceiveQueue } = options
-    if (sharedReceiveQueue !== undefined)
-      this.#checkShared('listen', options.domain ?? DEFAULT_DOMAIN, sharedReceiveQueue)
-    const listener = new HostListener(port, options, {
+    const given = checkedOptions('listen', options)
+    const { sharedReceiveQueue, domain: wanted = DEFAULT_DOMAIN } = given
+    if (wanted !== 'own') this.#checkDomain('listen', wanted)
+    if (sharedReceiveQueue !== undefined) this.#checkShared('listen', wanted, sharedReceiveQueue)
+    const listener = new HostListener(port, given, {
       accepted: async id => {
         await this.#call('accept', { id })
       },
@@ -587,13 +576,13 @@ export class Host {
   }
 }
 
-/** What a NIC reads members of. */
-function checkOptions(what: string, options: HostOptions | HostConnectOptions | HostUnreliableOptions): void {
-  checkObject(what, 'options', options)
-  if (!('cc' in options || 'telemetry' in options || 'paths' in options)) return
-  for (const name of ['cc', 'telemetry', 'paths'] as const)
-    if (options[name] !== undefined) checkObject(what, name, options[name])
-  if (options.cc?.options !== undefined) checkObject(what, 'cc.options', options.cc.options)
+/** Throws WEIR_NO_FILE, WEIR_BAD_ARGUMENT. */
+function privateKeyOf(identity: string | Uint8Array): Uint8Array {
+  if (typeof identity === 'string') return Uint8Array.from(rawPrivate(readIdentityFile(identity)))
+  checkInstance('Host.open', 'identity', Uint8Array, identity)
+  if (identity.length === KEY_BYTES) return identity
+  const text = `Host.open: identity has ${identity.length} bytes, a private key has ${KEY_BYTES}: give the path of its file`
+  throw new WeirError('WEIR_BAD_ARGUMENT', text)
 }
 
 /** The NIC as a service of the caller's thread. It is loaded only where it is needed. */

@@ -5,7 +5,10 @@ import type { ReceiveWork } from '../qp/queues/work.js'
 import { GONE } from './hosted-work.js'
 import type { RegionOfKey, WorkRing } from './work-ring.js'
 
-/** The NIC's end of receives that queue pairs share. They are taken from the application's ring when a message needs one. */
+/**
+ * The NIC's end of receives that queue pairs share. They are read from the application's ring when a message needs one, and keep their places
+ * there until it has taken them: both together hold as many as the ring.
+ */
 export class HostedSharedReceiveQueue implements ReceiveSource {
   readonly domain: DomainId
   readonly #ring: WorkRing
@@ -25,7 +28,11 @@ export class HostedSharedReceiveQueue implements ReceiveSource {
 
   take(into: ReceiveSlot): boolean {
     this.#refill()
-    if (!this.#isBroken) return this.#queue.take(into)
+    if (!this.#isBroken) {
+      const isTaken = this.#queue.take(into)
+      if (isTaken) this.#ring.ring.release()
+      return isTaken
+    }
     into.take(0, GONE, 0, GONE.length)
     return true
   }
@@ -47,10 +54,9 @@ export class HostedSharedReceiveQueue implements ReceiveSource {
   #refill(): void {
     const { ring } = this.#ring
     try {
-      while (ring.pending > 0 && this.#queue.count < this.#queue.depth) {
-        this.#ring.peekReceive(this.#work, this.#regionOf)
+      while (this.#queue.count < Math.min(ring.pending, ring.depth)) {
+        this.#ring.peekReceive(this.#work, this.#regionOf, this.#queue.count)
         this.#queue.post(this.#work)
-        ring.release()
       }
     } catch {
       this.#isBroken = true

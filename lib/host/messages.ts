@@ -1,16 +1,18 @@
 /** Messages between an application's Host and the thread of its NIC. */
-import type { NicOptions } from '../daemon/open-nic.js'
+
 import type { AddressOptions } from '../nic/paced/address-handle.js'
 import type { DatagramOptions } from '../nic/paced/datagram-pair.js'
 import type { UnreliableOptions } from '../nic/paced/unreliable-pair.js'
 import type { ConnectOptions, QueuePairPeer } from '../nic/types.js'
+import type { NicOptions } from '../open-nic/open-nic.js'
 import type { DomainId } from '../qp/memory/memory.js'
+import type { SealingOptions } from '../secure/seal-verbs.js'
 import type { ErrorRecord } from '../thread/error-record.js'
 import type { SharedQueues } from './queues.js'
 
 /** Data with which the thread starts. */
 export interface VerbsStart {
-  options: NicOptions
+  options: NicOptions & SealingOptions
   /** Memory of the Doorbell. */
   doorbell: SharedArrayBuffer
 }
@@ -94,6 +96,14 @@ export interface VerbsCalls {
   accept: { id: number }
   disconnect: { id: number }
   stats: { id: number }
+  /** Returns UnreliableStats. */
+  unreliableStats: { id: number }
+}
+
+/** Figures of an unreliable connection. */
+export interface UnreliableStats {
+  /** Packets of the peer's host for this queue pair that were of another service, and were dropped. */
+  otherService: number
 }
 
 /** Options of a question for a datagram port. */

@@ -65,7 +65,12 @@ export class SharedRing {
 
   /** Consumer: the place of the oldest record. Valid while there is one. */
   get consuming(): number {
-    return this.#counters[HEAD]! & (this.depth - 1)
+    return this.consumingAfter(0)
+  }
+
+  /** Consumer: the place of the record after so many. Valid while there are more. */
+  consumingAfter(records: number): number {
+    return (this.#counters[HEAD]! + records) & (this.depth - 1)
   }
 
   /** Consumer: releases the record at `consuming`. */

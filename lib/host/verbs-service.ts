@@ -1,11 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { DatagramService } from '../cm/sidr.js'
-import { closeNic, type OpenedNic, openNic } from '../daemon/open-nic.js'
 import { WeirError } from '../errors.js'
 import { DatagramPair } from '../nic/paced/datagram-pair.js'
 import type { PacedPair } from '../nic/paced/paced-pair.js'
 import { UnreliablePair } from '../nic/paced/unreliable-pair.js'
+import type { Verbs } from '../nic/types.js'
+import { closeNic, type OpenedNic, openNic } from '../open-nic/open-nic.js'
 import type { DomainId, MemoryRegion } from '../qp/memory/memory.js'
+import { sealVerbs } from '../secure/seal-verbs.js'
+import type { SealedVerbs } from '../secure/sealed-verbs.js'
 import { recordOf } from '../thread/error-record.js'
 import type { CallContext } from '../thread/messages.js'
 import type { Service, ServiceEvents } from '../thread/serve-thread.js'
@@ -23,6 +26,7 @@ import type {
   FromVerbs,
   MadeDatagramPair,
   MadeUnreliable,
+  UnreliableStats,
   VerbsAbout,
   VerbsCalls,
   VerbsStart,
@@ -34,6 +38,15 @@ import { WorkRing } from './work-ring.js'
 const GRACE_MS = 2000
 const LOOK_EVERY_MS = 5
 const SHARED_RECEIVE_QUEUES_MAX = 256
+const HANDSHAKE_TICK_MS = 1000
+
+const SEALING_NAMES = {
+  identity: 'identity',
+  peers: 'peers',
+  acceptNew: 'acceptNew',
+  allowClear: 'allowClear',
+  secret: 'secret',
+} as const
 
 type Answers = { [K in keyof VerbsCalls]: (body: VerbsCalls[K], context: CallContext) => unknown }
 
@@ -43,12 +56,24 @@ interface Waiting {
   reject(error: Error): void
 }
 
-/** A NIC on this thread for an application on another one. */
+/** Who has the NIC. */
+interface Owner {
+  /** Its loop knows of the bell, and so needs to be woken only while it sleeps. */
+  seesBell: boolean
+  /** Closes the NIC, unless it stays for others. */
+  close(): Promise<void>
+}
+
+/** A NIC on this thread for an application on another one, or on this one. */
 export class VerbsService implements Service, HostedEvents {
   readonly about: VerbsAbout
   readonly #opened: OpenedNic
+  /** Null: connections are in the clear. */
+  readonly #sealed: SealedVerbs | null
+  readonly #handshakes: NodeJS.Timeout | null
   readonly #events: ServiceEvents
   readonly #doorbell: Doorbell
+  readonly #owner: Owner
   /** Queue pairs by their number at the doorbell. */
   readonly #byBell: (HostedConnection | HostedPaced | null)[] = new Array(BELLS_MAX).fill(null)
   /**
@@ -78,22 +103,66 @@ export class VerbsService implements Service, HostedEvents {
         waiterWith: waiter => new DoorbellWaiter(doorbell, waiter),
       },
     )
-    service = new VerbsService(opened, doorbell, events)
-    return service
+    const close = () => closeNic(opened)
+    try {
+      service = new VerbsService(opened, options, doorbell, events, { seesBell: true, close })
+      return service
+    } catch (error) {
+      await close()
+      throw error
+    }
   }
 
-  private constructor(opened: OpenedNic, doorbell: Doorbell, events: ServiceEvents) {
+  /** On a NIC that others use too. Its owner calls `takeWork` as each round of the loop begins, and closes the NIC after this. */
+  static over(opened: OpenedNic, { options, doorbell }: VerbsStart, events: ServiceEvents): VerbsService {
+    const owner = { seesBell: false, close: async () => {} }
+    return new VerbsService(opened, options, new Doorbell(doorbell), events, owner)
+  }
+
+  private constructor(
+    opened: OpenedNic,
+    options: VerbsStart['options'],
+    doorbell: Doorbell,
+    events: ServiceEvents,
+    owner: Owner,
+  ) {
     const { address, udpPort: port, io, nic } = opened
     const { lineRateBps, pathMtu } = nic.settings
     this.about = { address: address.toString(), port, io, lineRateBps, pathMtu }
     this.#opened = opened
+    // A secret alone tags feedback, as ever: a program's connections are sealed by a key of the host.
+    const isSealed = options.identity !== undefined
+    this.#sealed = sealVerbs(nic, options, isSealed ? options.secret : undefined, SEALING_NAMES, () => null)
+    this.#handshakes = isSealed ? setInterval(() => this.#tickHandshakes(), HANDSHAKE_TICK_MS).unref() : null
     this.#doorbell = doorbell
+    this.#owner = owner
     this.#events = events
+    if (!owner.seesBell) doorbell.sleep()
+  }
+
+  /** Where connections are made. */
+  get #verbs(): Verbs {
+    return this.#sealed ?? this.#opened.nic
+  }
+
+  #tickHandshakes(): void {
+    this.#sealed!.tick(this.#opened.loop.now())
+    this.#opened.loop.wake()
+  }
+
+  /** Throws WEIR_UNSUPPORTED for what would be in the clear, or cannot be sealed, on a host with a key. */
+  #refuseIfSealed(what: string): void {
+    if (this.#sealed === null) return
+    throw new WeirError(
+      'WEIR_UNSUPPORTED',
+      `${what} cannot be sealed, and this host has an identity: open a host without one for it`,
+    )
   }
 
   /** Takes the work that was posted since the last round of the loop. */
   takeWork(now: Nanos): void {
-    this.#doorbell.awake()
+    if (this.#owner.seesBell) this.#doorbell.awake()
+    else this.#doorbell.sleep()
     this.#now = now
     this.#doorbell.take(this.#takeOf)
   }
@@ -114,13 +183,14 @@ export class VerbsService implements Service, HostedEvents {
 
   async close(): Promise<void> {
     const { loop } = this.#opened
+    if (this.#handshakes !== null) clearInterval(this.#handshakes)
     for (const port of this.#listeners.keys()) this.#unlisten(port)
     for (const { connection } of this.#byId.values()) connection?.disconnect(loop.now())
     for (const queue of this.#sharedReceiveQueues.values()) queue.close()
     for (const { connection } of [...this.#paced.values()]) connection?.disconnect(loop.now())
     loop.wake()
     for (let ms = 0; this.#byId.size > 0 && ms < GRACE_MS; ms += LOOK_EVERY_MS) await sleep(LOOK_EVERY_MS)
-    await closeNic(this.#opened)
+    await this.#owner.close()
   }
 
   // ---- HostedEvents
@@ -188,12 +258,13 @@ export class VerbsService implements Service, HostedEvents {
     },
     listen: ({ port, backlog, privateData, domain, sharedReceiveQueue }) => {
       const shared = this.#sharedReceiveQueueOf(sharedReceiveQueue)
+      if (shared !== null) this.#refuseIfSealed('a connection with a shared receive queue')
       const listener = new HostedListener(
         backlog,
         () => this.#makeIncoming(privateData, domain, shared),
         shared,
       )
-      this.#opened.nic.listen(port, listener)
+      this.#verbs.listen(port, listener)
       this.#listeners.set(port, listener)
     },
     unlisten: ({ port }) => this.#unlisten(port),
@@ -238,6 +309,12 @@ export class VerbsService implements Service, HostedEvents {
       if (!connection) throw new WeirError('WEIR_BAD_STATE', 'the connection is closed')
       return { ...connection.stats }
     },
+    unreliableStats: ({ id }): UnreliableStats => {
+      const pair = this.#paced.get(id)?.connection
+      if (!(pair instanceof UnreliablePair))
+        throw new WeirError('WEIR_BAD_STATE', 'the unreliable connection is closed')
+      return { otherService: pair.qp.otherService }
+    },
   }
 
   #sharedReceiveQueueOf(id: number | null): HostedSharedReceiveQueue | null {
@@ -264,8 +341,9 @@ export class VerbsService implements Service, HostedEvents {
     { id, remote, port, options, queues, domain, sharedReceiveQueue }: VerbsCalls['connect'],
     { signal }: CallContext,
   ): Promise<unknown> {
-    const { nic, loop } = this.#opened
+    const { loop } = this.#opened
     const address = HostAddress.parse(remote)
+    if (sharedReceiveQueue !== null) this.#refuseIfSealed('a connection with a shared receive queue')
     this.#freeBell()
     const hosted = new HostedConnection(
       id,
@@ -282,7 +360,7 @@ export class VerbsService implements Service, HostedEvents {
     try {
       return await new Promise((resolve, reject) => {
         this.#connecting.set(id, { resolve, reject })
-        nic.connect(loop.now(), address, port, hosted, options)
+        this.#verbs.connect(loop.now(), address, port, hosted, options)
         loop.wake()
         if (signal.aborted) cancel()
         else signal.addEventListener('abort', cancel, { once: true })
@@ -301,6 +379,7 @@ export class VerbsService implements Service, HostedEvents {
     domain,
     sharedReceiveQueue,
   }: VerbsCalls['createQueuePair']): unknown {
+    this.#refuseIfSealed('a queue pair without the connection manager')
     const { nic, loop } = this.#opened
     this.#freeBell()
     const hosted = new HostedConnection(
@@ -331,6 +410,7 @@ export class VerbsService implements Service, HostedEvents {
   }
 
   #createDatagramPair({ options, ...body }: VerbsCalls['createDatagramPair']): MadeDatagramPair {
+    this.#refuseIfSealed('a datagram queue pair')
     const { nic, loop } = this.#opened
     const hosted = this.#makePaced(body)
     const pair = nic.createDatagramPair(loop.now(), hosted, options)
@@ -340,6 +420,7 @@ export class VerbsService implements Service, HostedEvents {
   }
 
   #createUnreliable({ remote, options, ...body }: VerbsCalls['createUnreliable']): MadeUnreliable {
+    this.#refuseIfSealed('an unreliable connection')
     const { nic, loop } = this.#opened
     const hosted = this.#makePaced(body)
     const pair = nic.createUnreliablePair(loop.now(), HostAddress.parse(remote), hosted, options)
@@ -396,7 +477,7 @@ export class VerbsService implements Service, HostedEvents {
   #unlisten(port: number): void {
     const listener = this.#listeners.get(port)
     if (listener === undefined) return
-    this.#opened.nic.unlisten(port)
+    this.#verbs.unlisten(port)
     this.#listeners.delete(port)
     // Nobody will accept these connections any more.
     for (const id of listener.ids) this.#byId.get(id)?.connection?.disconnect(this.#opened.loop.now())

@@ -86,7 +86,7 @@ export class WorkRing {
 
   /** Consumer: reads the oldest send without taking it. There must be one. */
   peekSend(into: SendWork, regionOf: RegionOfKey): void {
-    this.#get(into, regionOf)
+    this.#get(into, this.ring.consuming, regionOf)
     const at = this.ring.consuming * U32_WORDS
     const word = this.#u32[at + U32.OPCODE]!
     into.opcode = (word & 0xff) as WorkOpcode
@@ -108,9 +108,9 @@ export class WorkRing {
     }
   }
 
-  /** Consumer: the same for a receive. */
-  peekReceive(into: ReceiveWork, regionOf: RegionOfKey): void {
-    this.#get(into, regionOf)
+  /** Consumer: the same for a receive. @param after so many others */
+  peekReceive(into: ReceiveWork, regionOf: RegionOfKey, after = 0): void {
+    this.#get(into, this.ring.consumingAfter(after), regionOf)
   }
 
   /** Consumer: `id` and opcode of the oldest record. For a receive the opcode is 0. */
@@ -139,8 +139,8 @@ export class WorkRing {
     }
   }
 
-  #get(into: ReceiveWork | SendWork, regionOf: RegionOfKey): void {
-    const at = this.ring.consuming * F64_WORDS
+  #get(into: ReceiveWork | SendWork, place: number, regionOf: RegionOfKey): void {
+    const at = place * F64_WORDS
     into.id = this.#f64[at + F64.ID]!
     into.offset = this.#f64[at + F64.OFFSET]!
     into.length = this.#f64[at + F64.LENGTH]!

@@ -8,10 +8,11 @@ import {
   type NoticesHeader,
 } from '../wire/weir/inof-tlv.js'
 
-/** Between two announcements. */
-const ANNOUNCE_NS: Nanos = 300_000_000
-/** A switch forgets a host that is silent for so long: three announcements may be lost. */
-const PRESENCE_TTL_SECONDS = 1
+/** Announcements in the time after which a silent host is forgotten: three in a row may be lost. */
+const ANNOUNCEMENTS = 10 / 3
+const NS_PER_S = 1_000_000_000
+/** Failed links that are remembered, at most. */
+const FAILED_LINKS_MAX = 4096
 
 /** Options of the agent of a host. */
 interface HostAgentOptions {
@@ -20,6 +21,8 @@ interface HostAgentOptions {
   kind: number
   /** A random number of this start. */
   epoch: number
+  /** Its switch forgets it after a silence of so long. Default 1. */
+  silenceSeconds?: number
 }
 
 /** What the agent asks of the host. */
@@ -27,6 +30,8 @@ interface HostAgentOwner {
   sendPresence(now: Nanos, presence: HostPresence, ttlSeconds: number): void
   /** A member has arrived, departed or failed. */
   peerChanged(now: Nanos, notice: InofNotice): void
+  /** A link between switches has failed, or is up again. */
+  linkChanged?(now: Nanos, notice: InofNotice): void
 }
 
 export class HostAgent {
@@ -35,6 +40,10 @@ export class HostAgent {
   readonly #peers = new Map<number, InofNotice>()
   /** Peers that a switch which has begun anew has not named yet. */
   readonly #unlisted = new Set<number>()
+  /** Links that have failed, and those of them that a switch which has begun anew has not named yet. */
+  readonly #failedLinks = new Map<number, InofNotice>()
+  readonly #unlistedLinks = new Set<number>()
+  readonly #silenceSeconds: number
   #switchEpoch = 0
   #heard = 0
   #announceAtNs: Nanos
@@ -42,6 +51,7 @@ export class HostAgent {
   constructor(now: Nanos, options: HostAgentOptions, owner: HostAgentOwner) {
     this.#options = options
     this.#owner = owner
+    this.#silenceSeconds = options.silenceSeconds ?? 1
     this.#announceAtNs = now
   }
 
@@ -60,8 +70,8 @@ export class HostAgent {
 
   /** Says that it is there: at intervals, when its link comes up, and to acknowledge. */
   announce(now: Nanos): void {
-    this.#announceAtNs = now + ANNOUNCE_NS
-    this.#say(now, HostState.PRESENT, PRESENCE_TTL_SECONDS)
+    this.#announceAtNs = now + Math.floor((this.#silenceSeconds * NS_PER_S) / ANNOUNCEMENTS)
+    this.#say(now, HostState.PRESENT, this.#silenceSeconds)
   }
 
   /** Says that it leaves. */
@@ -71,11 +81,14 @@ export class HostAgent {
   }
 
   onNotices(now: Nanos, header: NoticesHeader, notices: readonly InofNotice[]): void {
-    if (header.epoch !== this.#options.epoch || this.#announceAtNs === NEVER) return
+    if (this.#announceAtNs === NEVER) return
+    if (header.epoch === 0 && notices.length === 0) this.announce(now)
+    if (header.epoch !== this.#options.epoch) return
     if (header.switchEpoch !== this.#switchEpoch) {
       this.#switchEpoch = header.switchEpoch
       this.#heard = 0
       for (const address of this.#peers.keys()) this.#unlisted.add(address)
+      for (const link of this.#failedLinks.keys()) this.#unlistedLinks.add(link)
     }
     for (const [i, notice] of notices.entries()) {
       if (header.first + i !== this.#heard + 1) continue
@@ -88,20 +101,45 @@ export class HostAgent {
   #onNotice(now: Nanos, notice: InofNotice): void {
     const { event, address } = notice
     if (event === InofEvent.LISTED) {
-      for (const gone of this.#unlisted) {
-        const peer = this.#peers.get(gone)!
-        this.#peers.delete(gone)
-        this.#owner.peerChanged(now, { ...peer, event: InofEvent.DEPARTED })
-      }
-      this.#unlisted.clear()
+      this.#onListed(now)
+      return
+    }
+    if (event >= InofEvent.LINK_DOWN) {
+      this.#onLink(now, notice)
       return
     }
     this.#unlisted.delete(address)
     if (event === InofEvent.ARRIVED) {
-      const isKnown = this.#peers.has(address)
+      // A known peer in another zone is news too.
+      const isKnown = this.#peers.get(address)?.zone === notice.zone
       this.#peers.set(address, notice)
       if (!isKnown) this.#owner.peerChanged(now, notice)
     } else if (this.#peers.delete(address)) this.#owner.peerChanged(now, notice)
+  }
+
+  /** The switch has named all that is: what it has not named is over. */
+  #onListed(now: Nanos): void {
+    for (const gone of this.#unlisted) {
+      const peer = this.#peers.get(gone)!
+      this.#peers.delete(gone)
+      this.#owner.peerChanged(now, { ...peer, event: InofEvent.DEPARTED })
+    }
+    this.#unlisted.clear()
+    for (const link of this.#unlistedLinks) {
+      const failed = this.#failedLinks.get(link)!
+      this.#failedLinks.delete(link)
+      this.#owner.linkChanged?.(now, { ...failed, event: InofEvent.LINK_UP })
+    }
+    this.#unlistedLinks.clear()
+  }
+
+  #onLink(now: Nanos, notice: InofNotice): void {
+    const link = notice.address * 0x1_0000 + notice.zone
+    const isNamedAgain = this.#unlistedLinks.delete(link)
+    if (notice.event === InofEvent.LINK_UP) this.#failedLinks.delete(link)
+    else if (isNamedAgain) return
+    else if (this.#failedLinks.size < FAILED_LINKS_MAX) this.#failedLinks.set(link, notice)
+    this.#owner.linkChanged?.(now, notice)
   }
 
   #say(now: Nanos, state: HostState, ttlSeconds: number): void {

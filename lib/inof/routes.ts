@@ -7,6 +7,8 @@ const ZONE = 1
 const PORT = 2
 const KIND = 3
 const STATE = 4
+const SWITCH = 5
+const FAILED_PORT = 6
 const MEMBER = 16
 const AUTO_JOIN = 17
 
@@ -69,6 +71,20 @@ export function readMember(as: number, prefix: PrefixKey, attributes: PathAttrib
     switchId: place >>> 16,
     port: place & 0xffff,
   }
+}
+
+/** The communities of a switch's own route. @param ports those whose links have failed */
+export function switchCommunities(as: number, id: number, ports: readonly number[]): LargeCommunity[] {
+  return [
+    { global: as, local1: SWITCH, local2: id },
+    ...ports.map(port => ({ global: as, local1: FAILED_PORT, local2: id * 0x1_0000 + port })),
+  ]
+}
+
+/** Returns the failed links of a switch, each as switch x 65,536 + port, or null: the route is something else. */
+export function readSwitch(as: number, prefix: PrefixKey, attributes: PathAttributes): number[] | null {
+  if (prefixLength(prefix) !== HOST_BITS || valuesOf(as, attributes, SWITCH).length === 0) return null
+  return valuesOf(as, attributes, FAILED_PORT)
 }
 
 /** The routes of a zone: of the default zone at least one, which says whether free hosts join. */

@@ -51,6 +51,18 @@ export function connectSocket(from: string, to: string, port: number, protection
   }
 }
 
+/** Throws WEIR_UNSUPPORTED where the machine cannot do what is asked, and WEIR_BAD_ARGUMENT for a password that TCP cannot take. */
+export function checkProtection(protection: TcpProtection): void {
+  if (!protection.ttlSecurity && protection.password === undefined) return
+  const libc = loadLibc()
+  const fd = libc.socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)
+  try {
+    protectSocket(fd, protection, ['127.0.0.1'])
+  } finally {
+    libc.close(fd)
+  }
+}
+
 /** Sets the options of a socket before it connects, or while it listens. */
 export function protectSocket(fd: number, protection: TcpProtection, neighbours: readonly string[]): void {
   const { ttlSecurity = false, password } = protection

@@ -8,12 +8,14 @@ import { WeirError } from '../errors.js'
 import type { Nanos } from '../time/nanos.js'
 import type { PathAttributes } from '../wire/bgp/attributes.js'
 import type { PrefixKey } from '../wire/bgp/prefix.js'
-import { connectSocket, protectSocket, type TcpProtection } from './tcp-socket.js'
+import { checkProtection, connectSocket, protectSocket, type TcpProtection } from './tcp-socket.js'
 
 const BGP_PORT = 179
 /** Bytes that wait in Node.js for one neighbour. */
 const WAITING_BYTES_MAX = 1 << 16
 const TIMER_MS_MAX = 60_000
+/** After `close` what waits may take so long to leave. */
+const CLOSE_MS = 1000
 
 /** Options of a speaker on TCP. */
 interface TcpSpeakerOptions {
@@ -39,8 +41,7 @@ export class TcpSpeaker {
   #timer: NodeJS.Timeout | null = null
   #closed = false
 
-  /** Throws WEIR_UNSUPPORTED where the machine cannot protect sessions as asked. */
-  constructor(options: TcpSpeakerOptions) {
+  private constructor(options: TcpSpeakerOptions) {
     const { address, port = BGP_PORT, protection = {} } = options
     this.#options = { address, port, protection }
     this.speaker = new Speaker(options.speaker, {
@@ -50,7 +51,9 @@ export class TcpSpeaker {
     })
   }
 
+  /** Throws WEIR_UNSUPPORTED where the machine cannot protect sessions as asked. */
   static async start(options: TcpSpeakerOptions): Promise<TcpSpeaker> {
+    checkProtection(options.protection ?? {})
     const one = new TcpSpeaker(options)
     if (options.listens ?? true) await one.#listen()
     one.do((now, speaker) => speaker.start(now))
@@ -69,7 +72,11 @@ export class TcpSpeaker {
     this.#closed = true
     if (this.#timer !== null) clearTimeout(this.#timer)
     this.#server?.close()
-    for (const socket of this.#sockets) socket.destroySoon()
+    for (const socket of this.#sockets) {
+      socket.destroySoon()
+      // One that is not connected yet, because the neighbour drops what has another password, would wait for the kernel to give up.
+      setTimeout(() => socket.destroy(), CLOSE_MS).unref()
+    }
   }
 
   async #listen(): Promise<void> {
@@ -91,28 +98,39 @@ export class TcpSpeaker {
       server.listen({ host: address, port }, resolve)
     })
     const neighbours = this.speaker.neighbours.map(neighbour => neighbour.options.address)
-    protectSocket(fdOf(server), protection, neighbours)
+    try {
+      protectSocket(fdOf(server), protection, neighbours)
+    } catch (error) {
+      server.close()
+      throw error
+    }
   }
 
   #connect(neighbour: number): void {
     const { address, port, protection } = this.#options
     const to = this.speaker.neighbours[neighbour]!.options.address
-    let socket: Socket
+    const failed = () => this.do(at => this.speaker.onConnectFailed(at, neighbour))
     if (protection.ttlSecurity || protection.password !== undefined) {
-      socket = new Socket({
-        fd: connectSocket(address, to, port, protection),
-        readable: true,
-        writable: true,
-      })
+      let fd: number
+      try {
+        fd = connectSocket(address, to, port, protection)
+      } catch {
+        // There may be a way later, as after an error of a socket of Node.js.
+        failed()
+        return
+      }
+      const socket = new Socket({ fd, readable: true, writable: true })
       this.#attach(socket, (at, stream) => this.speaker.onConnected(at, neighbour, stream))
       return
     }
-    socket = connect({ host: to, port, localAddress: address })
-    const failed = () => this.do(at => this.speaker.onConnectFailed(at, neighbour))
+    const socket = connect({ host: to, port, localAddress: address })
+    this.#sockets.add(socket)
     socket.once('error', failed)
+    socket.once('close', () => this.#sockets.delete(socket))
     socket.once('connect', () => {
       socket.off('error', failed)
-      this.#attach(socket, (at, stream) => this.speaker.onConnected(at, neighbour, stream))
+      if (this.#closed) socket.destroy()
+      else this.#attach(socket, (at, stream) => this.speaker.onConnected(at, neighbour, stream))
     })
   }
 

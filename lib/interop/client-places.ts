@@ -1,7 +1,7 @@
 /** The places of a listening end: a client that is silent gives its own to one that comes when all are taken. */
 import { WeirError } from '../errors.js'
 
-/** Clients at a time. A further one is turned away, unless one is silent. */
+/** Clients at a time, if nobody says how many. A further one is turned away, unless one is silent. */
 const PLACES = 16
 /** A client that has said nothing for so long may lose its place. */
 export const SILENT_MS = 60_000
@@ -16,10 +16,16 @@ export interface Client {
 
 export class ClientPlaces<Of extends Client> {
   readonly #silentMs: number
+  readonly #most: number
   readonly #clients = new Set<Of>()
 
-  constructor(silentMs = SILENT_MS) {
+  constructor(silentMs = SILENT_MS, most = PLACES) {
     this.#silentMs = silentMs
+    this.#most = most
+  }
+
+  get count(): number {
+    return this.#clients.size
   }
 
   get clients(): Iterable<Of> {
@@ -28,7 +34,7 @@ export class ClientPlaces<Of extends Client> {
 
   /** There is a place, at once or by ending a silent client. */
   hasRoom(): boolean {
-    if (this.#clients.size < PLACES) return true
+    if (this.#clients.size < this.#most) return true
     const silent = this.#mostSilent()
     if (silent === null) return false
     this.#clients.delete(silent)
@@ -47,6 +53,11 @@ export class ClientPlaces<Of extends Client> {
     this.#clients.delete(client)
   }
 
+  /** What a client hears of that finds no place. */
+  noPlace(): WeirError {
+    return new WeirError('WEIR_FULL', `turned away: ${this.#most} clients are here, as many as may`)
+  }
+
   /** The host with the most places loses one: the client that has been silent for longest. Null: none for long enough. */
   #mostSilent(): Of | null {
     const from = performance.now() - this.#silentMs
@@ -56,9 +67,4 @@ export class ClientPlaces<Of extends Client> {
     const silent = [...this.#clients].filter(({ heardMs }) => heardMs <= from)
     return silent.sort(before)[0] ?? null
   }
-}
-
-/** What a client hears of that finds no place. */
-export function noPlace(): WeirError {
-  return new WeirError('WEIR_FULL', `turned away: ${PLACES} clients are here, as many as may`)
 }

@@ -1,9 +1,8 @@
 /** Streams and messages to a listener of another host. */
 import { WeirError } from '../errors.js'
-import type { HostConnectOptions } from '../host/host.js'
 import type { MessageStream } from '../stream/message-stream.js'
-import { check, type StreamMemoryOptions, shapeOf } from '../stream/stream-options.js'
-import type { WeirStream, WeirStreamOptions } from '../stream/weir-stream.js'
+import { check, shapeOf } from '../stream/stream-options.js'
+import type { WeirStream } from '../stream/weir-stream.js'
 import {
   bytesKind,
   type HostStreamKind,
@@ -12,35 +11,12 @@ import {
   privateDataOf,
   serveStream,
 } from './host-stream.js'
-import { chooseHost, type HostChoice } from './own-host.js'
+import type { MessageConnectOptions, MessageOptions, StreamConnectOptions } from './net-options.js'
+import { checkedOptions } from './option-names.js'
+import { chooseHost } from './own-host.js'
 
 const MESSAGE_BYTES_MAX = 1 << 20
 const MESSAGE_BYTES_MOST = 1 << 30
-
-type ConnectionOptions = Omit<HostConnectOptions, 'privateData' | 'receives' | 'domain'>
-
-/** Options of `connect`: of the stream, of its host and of its connection. */
-export interface StreamConnectOptions
-  extends StreamMemoryOptions,
-    WeirStreamOptions,
-    HostChoice,
-    ConnectionOptions {
-  /** Ends the attempt, and later the stream, as `destroy` does. */
-  signal?: AbortSignal
-}
-
-/** Options of messages at both ends. */
-export interface MessageOptions {
-  /** Longest message that this end takes, 1 byte to 1 GiB. Default 1 MiB. A message that is arriving has as much memory. */
-  messageBytesMax?: number
-}
-
-/** Options of `connectMessages`. */
-export interface MessageConnectOptions
-  extends StreamMemoryOptions,
-    MessageOptions,
-    HostChoice,
-    ConnectionOptions {}
 
 /**
  * Connects to a stream of bytes that another host listens for. Throws WEIR_PROTOCOL when a listener of another kind is there, and what
@@ -54,8 +30,9 @@ export async function connect(
   port: number,
   options: StreamConnectOptions,
 ): Promise<WeirStream> {
-  const { signal } = options
-  const end = await connectKind(remote, port, options, shape => bytesKind(shape, options))
+  const given = checkedOptions('connect', options)
+  const { signal } = given
+  const end = await connectKind(remote, port, given, shape => bytesKind(shape, given))
   const abort = () =>
     end.destroy(new WeirError('WEIR_CANCELLED', 'the stream was cancelled', { cause: signal!.reason }))
   signal?.addEventListener('abort', abort, { once: true })
@@ -70,9 +47,10 @@ export async function connectMessages(
   port: number,
   options: MessageConnectOptions,
 ): Promise<MessageStream> {
-  const { signal } = options
+  const { messageBytesMax: _, ...given } = checkedOptions('connectMessages', options)
+  const { signal } = given
   const messageBytesMax = messageBytesOf(options)
-  const end = await connectKind(remote, port, options, shape => messagesKind(shape, messageBytesMax))
+  const end = await connectKind(remote, port, given, shape => messagesKind(shape, messageBytesMax))
   const abort = () =>
     end.destroy(new WeirError('WEIR_CANCELLED', 'the messages were cancelled', { cause: signal!.reason }))
   signal?.addEventListener('abort', abort, { once: true })

@@ -1,11 +1,13 @@
 /** Streams and messages of other hosts that connect. */
+import { checkInstance } from '../arguments.js'
+import { WeirError } from '../errors.js'
 import type { Host } from '../host/host.js'
 import type { HostConnection } from '../host/host-connection.js'
 import type { HostListener } from '../host/host-listener.js'
 import type { MessageStream } from '../stream/message-stream.js'
-import { type StreamMemoryOptions, shapeOf } from '../stream/stream-options.js'
-import type { WeirStream, WeirStreamOptions } from '../stream/weir-stream.js'
-import { type MessageOptions, messageBytesOf } from './connect.js'
+import { shapeOf } from '../stream/stream-options.js'
+import type { WeirStream } from '../stream/weir-stream.js'
+import { messageBytesOf } from './connect.js'
 import {
   bytesKind,
   type HostStreamKind,
@@ -14,17 +16,9 @@ import {
   privateDataOf,
   serveStream,
 } from './host-stream.js'
-import { type ChosenHost, chooseHost, type HostChoice } from './own-host.js'
-
-interface ListenerOptions extends StreamMemoryOptions, HostChoice {
-  /** Connections that may wait for `accept`, 1 to 1024; more are rejected. Default 16. */
-  backlog?: number
-}
-
-/** Options of `listen`. */
-export interface StreamListenOptions extends ListenerOptions, WeirStreamOptions {}
-/** Options of `listenMessages`. */
-export interface MessageListenOptions extends ListenerOptions, MessageOptions {}
+import type { ListenerOptions, MessageListenOptions, StreamListenOptions } from './net-options.js'
+import { checkedOptions } from './option-names.js'
+import { type ChosenHost, chooseHost } from './own-host.js'
 
 /** Accepts streams at one port. `for await (const stream of listener)` takes each of them. */
 export class StreamListener<E extends WeirStream | MessageStream> {
@@ -113,13 +107,14 @@ export class StreamListener<E extends WeirStream | MessageStream> {
  * Listens for streams of bytes.
  *
  * @param port 1 to 65535, of the connection manager's (RDMA_PS_TCP); not one of Weir's own daemon at the same host
- * Throws WEIR_BAD_STATE if the port is taken, and what `Host.open` throws.
+ * Throws WEIR_BAD_STATE if the port is taken, WEIR_CANCELLED after `signal`, and what `Host.open` throws.
  */
 export async function listen(
   port: number,
   options: StreamListenOptions,
 ): Promise<StreamListener<WeirStream>> {
-  return await listenKind(port, options, bytesKind(shapeOf(options), options))
+  const given = checkedOptions('listen', options)
+  return await listenKind(port, given, bytesKind(shapeOf(given), given))
 }
 
 /** The same for messages. */
@@ -127,7 +122,8 @@ export async function listenMessages(
   port: number,
   options: MessageListenOptions,
 ): Promise<StreamListener<MessageStream>> {
-  return await listenKind(port, options, messagesKind(shapeOf(options), messageBytesOf(options)))
+  const given = checkedOptions('listenMessages', options)
+  return await listenKind(port, given, messagesKind(shapeOf(given), messageBytesOf(given)))
 }
 
 async function listenKind<E extends WeirStream | MessageStream>(
@@ -135,18 +131,36 @@ async function listenKind<E extends WeirStream | MessageStream>(
   options: ListenerOptions,
   kind: HostStreamKind<E>,
 ): Promise<StreamListener<E>> {
+  const { backlog, signal } = options
+  if (signal !== undefined) checkInstance('listen', 'signal', AbortSignal, signal)
   const chosen = await chooseHost(options, kind.shape)
   try {
-    const { backlog } = options
+    checkGoesOn(signal)
     const privateData = privateDataOf(kind)
     const listener = await chosen.host.listen(port, {
       privateData,
       domain: 'own',
       ...(backlog === undefined ? {} : { backlog }),
     })
-    return new StreamListener(listener, chosen, kind)
+    return closedBy(signal, new StreamListener(listener, chosen, kind))
   } catch (error) {
     await chosen.release()
     throw error
   }
+}
+
+function checkGoesOn(signal: AbortSignal | undefined): void {
+  if (signal?.aborted)
+    throw new WeirError('WEIR_CANCELLED', 'listen: it was cancelled', { cause: signal.reason })
+}
+
+/** The listener, which ends with the signal. */
+function closedBy<E extends WeirStream | MessageStream>(
+  signal: AbortSignal | undefined,
+  listener: StreamListener<E>,
+): StreamListener<E> {
+  const close = () => void listener.close()
+  if (signal?.aborted) close()
+  else signal?.addEventListener('abort', close, { once: true })
+  return listener
 }

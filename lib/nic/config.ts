@@ -89,6 +89,8 @@ export interface NicConfig {
    * Default line-rate.
    */
   start?: Start
+  /** `linkFailed` will be called: peers learn that this host may change its source ports. Default false. */
+  failover?: boolean
   /** T of every connection. Default: measured, see `baseRttWindowNs`. */
   baseRttNs?: Nanos
   /**
@@ -247,6 +249,7 @@ export function nicSettings(config: NicConfig): NicSettings {
     int: { format: 'wide', hops: 5 },
     intHopsMax: 1,
     start: 'line-rate',
+    failover: false,
     baseRttLeastNs: 0,
     baseRttWindowNs: NEVER,
     ackEveryPackets: 1,
@@ -420,7 +423,7 @@ export function checkTransport(
 }
 
 function checkRow(option: ValueOption, as: string, value: unknown): void {
-  checkValue('NIC', { ...option, name: as }, value)
+  checkValue('NIC', option, value, as)
 }
 
 /** 0 and absent: T is measured. */

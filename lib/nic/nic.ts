@@ -25,11 +25,13 @@ import type { Flow } from './flow/flow.js'
 import { FlowTable } from './flow/flow-table.js'
 import { PacketSizes } from './flow/packet-sizes.js'
 import { PathLengths } from './flow/path-lengths.js'
+import type { LinkLocal } from './link-local.js'
 import type { AddressHandle, AddressOptions } from './paced/address-handle.js'
 import type { DatagramOptions, DatagramPair } from './paced/datagram-pair.js'
 import type { PacedHandler } from './paced/paced-pair.js'
 import { PacedPairs } from './paced/paced-pairs.js'
 import type { UnreliableOptions, UnreliablePair } from './paced/unreliable-pair.js'
+import { Failover } from './paths/failover.js'
 import { PathSelector } from './paths/path-selector.js'
 import { Feedback } from './rx/feedback.js'
 import { type RxEvents, RxPipeline } from './rx/rx-pipeline.js'
@@ -92,6 +94,7 @@ export class Nic implements Node, Verbs, RxEvents {
   readonly #feedback: Feedback
   readonly #start: FlowStart
   readonly #paths: PathSelector
+  readonly #failover: Failover
   /** Flows with news for their handlers, and, by index, whether a flow is one. */
   readonly #dirty: Flow[] = []
   readonly #isDirty: Uint8Array
@@ -101,6 +104,8 @@ export class Nic implements Node, Verbs, RxEvents {
   #runPriority = 0
   /** Rate of the host's link now, bit/s. */
   #linkRateBps: number
+  /** Speaks with the switch. Null: nobody does. */
+  #linkLocal: LinkLocal | null = null
   /** When the host's link is free again, or a frame is to be asked for again. */
   #linkBusyUntil: Nanos = 0
 
@@ -132,8 +137,9 @@ export class Nic implements Node, Verbs, RxEvents {
     const { flows, capacity } = this.table
     this.#control = new ControlPackets(flows, capacity, this.pfc, this.#tx, concurrentFlows)
     const { settings, headers, sourcePorts } = this
-    this.#feedback = new Feedback(this.#control, concurrentFlows, this)
+    this.#feedback = new Feedback(this.#control, sourcePorts, concurrentFlows, this)
     this.#paths = new PathSelector(settings, headers, sourcePorts, this.#control, this.#rx.counters)
+    this.#failover = new Failover(flows, this.#paths)
     this.#start = new FlowStart(this.settings, this.#control, this.#paths)
     this.checkController(this.settings.cc)
   }
@@ -151,6 +157,7 @@ export class Nic implements Node, Verbs, RxEvents {
     cm: Connections['counters']
     datagram: DatagramCounters
     unreliable: UnreliableCounters
+    failover: Failover['counters']
     defects: number
   } {
     const { counters: feedback } = this.#feedback
@@ -159,7 +166,8 @@ export class Nic implements Node, Verbs, RxEvents {
     const { counters: tx } = this.#tx
     const { datagram, unreliable } = this.#paced ?? NO_PACED
     const pause = this.pfc.counters
-    return { rx, tx, pause, feedback, cm, datagram, unreliable, defects: this.#defects }
+    const { counters: failover } = this.#failover
+    return { rx, tx, pause, feedback, cm, datagram, unreliable, failover, defects: this.#defects }
   }
 
   // ---- Verbs
@@ -289,7 +297,8 @@ export class Nic implements Node, Verbs, RxEvents {
     // A switch that forwards a frame has parsed it; a frame straight off the wire may be meant for the port itself.
     try {
       if (frame.l3 < 0 && this.pfc.receive(now, frame)) this.#updateHeld(now)
-      else this.#rx.receive(now, frame, run)
+      else if (frame.l3 >= 0 || this.#linkLocal === null || !this.#linkLocal.receive(now, frame))
+        this.#rx.receive(now, frame, run)
     } catch (defect) {
       // It is of no connection: those are ended where it shows. The frame is dropped.
       this.countDefect(defect)
@@ -302,7 +311,30 @@ export class Nic implements Node, Verbs, RxEvents {
     if (this.pfc.held !== 0) this.#updateHeld(now)
     while (this.#timers.firstTime() <= now) this.#flowTimeout(now, this.table.flows[this.#timers.first()]!)
     this.#connections.onTimeout(now)
+    if (this.#linkLocal !== null && this.#linkLocal.nextTimeout() <= now) this.#linkLocal.onTimeout(now)
     this.#dispatch(now)
+  }
+
+  /** A switch says that a link between switches has failed: see Failover. */
+  linkFailed(now: Nanos): void {
+    this.headers.spread()
+    for (const flow of this.#failover.onLinkFailed(now)) this.#setTimer(now, flow)
+  }
+
+  /** All links that had failed are up again. */
+  linksMended(): void {
+    this.headers.gather()
+    this.#failover.onMended()
+  }
+
+  /** A flow has been established. */
+  flowEstablished(now: Nanos, flow: Flow): void {
+    this.#failover.onEstablished(now, flow)
+  }
+
+  /** From now on it sends what that has for the switch, and hands to it what comes from there. */
+  setLinkLocal(linkLocal: LinkLocal): void {
+    this.#linkLocal = linkLocal
   }
 
   /** The host's link has another rate from now on. Congestion controllers keep the line rate of the settings. */
@@ -314,16 +346,29 @@ export class Nic implements Node, Verbs, RxEvents {
   nextTimeout(): Nanos {
     const send =
       this.#goesOn() || this.#hasControl() || this.readRoom.calls ? 0 : this.#scheduler.nextTimeout(0)
-    const due = this.#paced === null ? send : Math.min(send, this.#paced.nextTimeout())
+    let due = this.#paced === null ? send : Math.min(send, this.#paced.nextTimeout())
+    let timer = NEVER
+    if (this.#linkLocal !== null) {
+      due = Math.min(due, this.#linkLocal.dueNs)
+      timer = this.#linkLocal.nextTimeout()
+    }
     const ready = due === NEVER ? NEVER : Math.max(due, this.#linkBusyUntil)
-    return Math.min(ready, this.pfc.nextTimeout(), this.#timers.firstTime(), this.#connections.nextTimeout())
+    return Math.min(
+      timer,
+      ready,
+      this.pfc.nextTimeout(),
+      this.#timers.firstTime(),
+      this.#connections.nextTimeout(),
+    )
   }
 
   pollTransmit(now: Nanos): Frame | null {
     if (this.#linkBusyUntil > now) return null
     if (this.pfc.held !== 0) this.#updateHeld(now)
     const missed = this.#tx.counters.noFrame
-    const frame = this.#goesOn() ? this.#tx.nextOfRun() : this.#nextFrame(now)
+    const frame = this.#goesOn()
+      ? this.#tx.nextOfRun()
+      : (this.#linkLocal?.transmit(now, this.settings.pool) ?? this.#nextFrame(now))
     if (frame === null) {
       // Nothing reports when frames are given back: without this wait the driver would call again at once, for ever.
       if (this.#tx.counters.noFrame > missed) this.#linkBusyUntil = now + NO_FRAME_RETRY_NS
@@ -452,6 +497,7 @@ export class Nic implements Node, Verbs, RxEvents {
 
   /** A flow that has sent is scheduled anew: its deadlines, and its end, may follow. */
   #afterSend(now: Nanos, flow: Flow): void {
+    if (flow.path.doubt !== null) this.#failover.onSent(now, flow)
     this.#setTimer(now, flow)
     if (flow.ending.hasNews) this.#markDirty(flow)
     if (flow.ending.endsNs !== NEVER) this.#connections.goOnEnding(now, flow)
@@ -477,6 +523,10 @@ export class Nic implements Node, Verbs, RxEvents {
 
   onPeerMoved(flow: Flow, sourcePort: number): void {
     this.#paths.onPeerMoved(flow, sourcePort)
+  }
+
+  onRepeated(flow: Flow, sourcePort: number): void {
+    this.#failover.onRepeated(flow, sourcePort)
   }
 
   onData(now: Nanos, flow: Flow, frame: Frame, opcode: number): void {
@@ -520,6 +570,11 @@ export class Nic implements Node, Verbs, RxEvents {
 
   onPathAnswer(now: Nanos, flow: Flow, sequence: number, hops: HopRecords): void {
     if (this.#paths.onAnswer(now, flow, sequence, hops)) this.flowChanged(now, flow)
+  }
+
+  onRaceAnswer(now: Nanos, flow: Flow, sequence: number): void {
+    this.#failover.onAnswer(now, flow, sequence)
+    this.#setTimer(now, flow)
   }
 
   onUnacknowledged(now: Nanos, frame: Frame, qpn: number): boolean {
@@ -656,6 +711,7 @@ export class Nic implements Node, Verbs, RxEvents {
     if (sender.congestion.baseRtt?.takeDue(now)) this.#start.measure(flow)
     this.#feedback.onTimeout(now, flow)
     if (flow.path.selection !== null) this.#paths.onTimeout(now, flow)
+    if (flow.path.doubt !== null) this.#failover.onTimeout(now, flow)
     sender.reportToCongestion(now, this.#rx.sample)
     this.#timers.set(flow.index, NEVER)
     this.flowChanged(now, flow)
@@ -677,6 +733,7 @@ export class Nic implements Node, Verbs, RxEvents {
     const requestWaits = control.waits(flow, Control.RATE_REQUEST)
     let deadline = flow.nextTimeout(now, probeWaits, requestWaits)
     if (flow.path.selection !== null) deadline = Math.min(deadline, this.#paths.nextTimeout(now, flow))
+    if (flow.path.doubt !== null) deadline = Math.min(deadline, this.#failover.nextTimeout(now, flow))
     if (deadline < this.#timers.timeOf(flow.index)) this.#timers.set(flow.index, deadline)
   }
 

@@ -201,12 +201,16 @@ export interface ConnectionStats {
   timeouts: number
   /** Queue of the fullest hop in the last telemetry, bytes. */
   pathQueueBytes: number
+  /** How long a packet waits in all queues of the last telemetry, ns. */
+  pathQueueNs: number
   /** Hops in the last telemetry. */
   pathHops: number
   /** Feedback packets, on a connection with a key, that were not authentic: no tag, a wrong one, or a repeated one. */
   refusedFeedback: number
   /** Telemetry that no switch can have written, or that no second one confirmed: it was ignored. */
   implausibleTelemetry: number
+  /** Packets of the peer that were of another service than a reliable connection, and were dropped: the other queue pair has that one. */
+  otherService: number
   /** UDP source port that this end sends from: the entropy of its path. */
   sourcePort: number
   /** How often the flow has changed to another path while it ran. */

@@ -1,14 +1,21 @@
 /** Values that programs give, in base units: one by one, and as settings with every default. */
 import { WeirError } from '../errors.js'
+import { offer } from '../offer.js'
+import { printable } from '../printable.js'
 import { readDecimal } from './decimal.js'
 import { isIdle, type Values } from './idle.js'
 import { isNumber, keyOf, type ValueOption } from './option.js'
 import { isWithin } from './read-value.js'
 import { baseRangeText, textOf } from './value.js'
 
-/** Throws WEIR_BAD_ARGUMENT for a value that is not of the option's kind, or out of its range. @param topic first word of the message */
-export function checkValue(topic: string, option: ValueOption, value: unknown): void {
-  if (!isValue(option, value)) throw wrong(topic, option, value)
+/**
+ * Throws WEIR_BAD_ARGUMENT for a value that is not of the option's kind, or out of its range.
+ *
+ * @param topic first word of the message; @param as what the message calls the option. Default: its name
+ */
+export function checkValue(topic: string, option: ValueOption, value: unknown, as?: string): void {
+  if (isValue(option, value)) return
+  throw wrong(topic, as === undefined ? option : { ...option, name: as }, value)
 }
 
 /** The number, which may come as text. Throws as `checkValue`. */
@@ -43,10 +50,18 @@ export function checkOptions(topic: string, options: readonly ValueOption[], val
 
 /** Throws WEIR_BAD_ARGUMENT for a value whose name is not in the table. @param topic first word of the message */
 export function checkOptionNames(topic: string, options: readonly ValueOption[], values: Values): void {
-  const unknown = Object.keys(values).find(name => !options.some(option => option.name === name))
+  checkNames(
+    topic,
+    options.map(({ name }) => name),
+    values,
+  )
+}
+
+function checkNames(topic: string, known: readonly string[], values: object): void {
+  const unknown = Object.keys(values).find(name => !known.includes(name))
   if (unknown === undefined) return
-  const known = options.map(({ name }) => name).join(', ')
-  throw new WeirError('WEIR_BAD_ARGUMENT', `${topic} has no option ${unknown}; it has ${known}`)
+  const text = `${topic} has no option ${printable(unknown)}; it has ${offer(unknown, known)}`
+  throw new WeirError('WEIR_BAD_ARGUMENT', text)
 }
 
 /** Defaults of a table by `keyOf`. The table has one for each option. */
@@ -54,12 +69,13 @@ export function defaultsOf<T>(options: readonly ValueOption[]): Readonly<T> {
   return Object.freeze(Object.fromEntries(options.map(option => [keyOf(option), option.default]))) as T
 }
 
-/** Fills in the defaults. Throws WEIR_BAD_ARGUMENT for a value that is out of its range. @param topic first word of the message */
+/** Fills in the defaults. Throws WEIR_BAD_ARGUMENT for an unknown name, and for a value that is out of its range. @param topic first word of the message */
 export function settingsOf<T extends object>(
   topic: string,
   options: readonly ValueOption[],
   given: Partial<T>,
 ): T {
+  checkNames(topic, options.map(keyOf), given)
   const settings: Record<string, unknown> = { ...defaultsOf<T>(options), ...given }
   for (const option of options) checkValue(topic, option, settings[keyOf(option)])
   return settings as T

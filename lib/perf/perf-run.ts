@@ -175,7 +175,9 @@ export class PerfRun implements ConnectionHandler, DataQpOwner {
     const { baseRttNs = 0, rttNs = 0, rateBps = 0, windowBytes = 0 } = connection?.stats ?? {}
     const { controller = '', controllerReason = '' } = connection?.stats ?? {}
     const pathMtu = connection?.pathMtu ?? 0
-    return { pathMtu, baseRttNs, rttNs, rateBps, windowBytes, controller, controllerReason }
+    const seal = connection?.seal
+    const sealedWith = seal ? seal.peer.name || 'shared secret' : ''
+    return { pathMtu, baseRttNs, rttNs, rateBps, windowBytes, controller, controllerReason, sealedWith }
   }
 
   /** Ends the run at once. The counts up to now remain. */

@@ -41,6 +41,12 @@ export class MessageCodec<T extends object> {
     this.#texts = new TextFields(type, new Set(names))
   }
 
+  /** Names of the fields of a message within this one. */
+  fieldsOf(name: keyof T & string): readonly string[] {
+    const { resolvedType } = this.#type.fields[name]!.resolve()
+    return Object.keys((resolvedType as protobuf.Type).fields)
+  }
+
   /** Throws WEIR_PROTOCOL when the message is too long or does not fit its contract. */
   encode(message: Partial<T>): Uint8Array {
     const encoded = this.#type.encode(this.#type.fromObject(this.#texts.toBytes(message))).finish()

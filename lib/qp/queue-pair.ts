@@ -4,7 +4,7 @@ import type { FrameRun } from '../frame/frame-run.js'
 import type { ReceivedRun } from '../frame/received-run.js'
 import type { Nanos } from '../time/nanos.js'
 import * as bth from '../wire/ib/bth.js'
-import { isKnown, isRequest, Opcode } from '../wire/ib/opcode.js'
+import { isKnown, isOfOtherService, isRequest, Opcode } from '../wire/ib/opcode.js'
 import { checkAttributes, need, type QpAttributes, type QpConfig, QpSettings } from './context/config.js'
 import { QpContext } from './context/context.js'
 import type { QpCounters } from './context/counters.js'
@@ -309,9 +309,10 @@ export class QueuePair {
     else if (
       !isKnown(opcode) ||
       (opcode > LAST_RC_OPCODE && !(opcode === Opcode.SACK && settings.selectiveRepeat))
-    )
+    ) {
       counters.droppedOpcode++
-    else if (isRequest(opcode)) {
+      if (isOfOtherService(opcode, LAST_RC_OPCODE)) counters.otherService++
+    } else if (isRequest(opcode)) {
       if (this.#context.responds) {
         this.#responder.onRequest(now, frame, opcode)
       } else {
@@ -356,8 +357,18 @@ export class QueuePair {
     onTimeout(this.#requester, now)
   }
 
+  /** What was sent and is not acknowledged was lost with its path: all of it is retransmitted, which uses up no retry. */
+  repeat(now: Nanos): void {
+    this.#requester.onRetransmitTimeout(now)
+  }
+
   nextTimeout(): Nanos {
     return nextTimeout(this.#requester)
+  }
+
+  /** A time before which no request fails because its retries are exhausted. */
+  exhaustedNotBefore(now: Nanos): Nanos {
+    return this.#requester.exhaustedNotBefore(now)
   }
 
   /**

@@ -1,19 +1,18 @@
 /**
  * The file of a host's own key pair. Three lines: what it is, the public key for people, the private key.
  */
-import { closeSync, fstatSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { WeirError } from '../errors.js'
 import { whyNotRead } from '../file-reason.js'
 import { keyText } from './key-text.js'
+import { readPrivateFile } from './private-file.js'
 import { KEY_BYTES, type KeyPair, keyPairOf, newKeyPair, rawPrivate } from './x25519.js'
 
 const TITLE = '# The private key of a Weir host. Whoever has it can be that host.'
 const PUBLIC = '# public: '
 const PRIVATE = 'private-x25519:'
-/** Permission bits of everybody but the file's owner. */
-const OTHERS = 0o077
 const FILE_BYTES_MAX = 4096
 
 /** Where `configPath` is by default, for people. */
@@ -55,18 +54,8 @@ export function identityAt(path: string): KeyPair {
 export function readIdentityFile(path: string): KeyPair {
   let text = ''
   try {
-    const file = openSync(path, 'r')
-    try {
-      const { mode, size } = fstatSync(file)
-      if ((mode & OTHERS) !== 0) {
-        const is = (mode & 0o777).toString(8).padStart(4, '0')
-        const what = `${path}: others may use this key (mode ${is}): chmod 0600 ${path}, or make another one`
-        throw new WeirError('WEIR_BAD_ARGUMENT', what)
-      }
-      if (size <= FILE_BYTES_MAX) text = readFileSync(file, 'utf8')
-    } finally {
-      closeSync(file)
-    }
+    const bytes = readPrivateFile(path, FILE_BYTES_MAX)
+    if (bytes.length <= FILE_BYTES_MAX) text = bytes.toString('utf8')
   } catch (error) {
     if (error instanceof WeirError) throw error
     throw new WeirError('WEIR_NO_FILE', `${path}: ${whyNotRead(error)}: make a key with weir key new`, {

@@ -6,18 +6,17 @@
  * cannot be found from it. Records have 16 MiB at most, so a key encrypts 2^34 blocks at most. By the bound of RFC 8446, section 5.5, what an
  * observer can learn from so many is below 2^-60.
  */
-import { createCipheriv, createDecipheriv, hkdfSync } from 'node:crypto'
+import { hkdfSync } from 'node:crypto'
 import { assert } from '../errors.js'
+import { bestAead, TAG_BYTES } from './aead.js'
 
-export const TAG_BYTES = 16
+export { TAG_BYTES }
 /** Where records say their number: 48 bits. */
 export const NUMBER_BYTES = 6
 export const RECORDS_A_KEY = 2 ** 14
 /** A connection makes no more records: 2^33 keys. */
 const RECORDS_MAX = 2 ** 47
 
-/** OpenSSL returns new memory. Pieces of this size stay in the cache, and are taken from the heap instead of mapped anew. */
-const PIECE_BYTES = 32 * 1024
 const SECRET_BYTES = 32
 
 /** What a record is, beside its bytes. Both ends have to say the same. */
@@ -97,12 +96,8 @@ export class RecordSealer {
     assert(number > this.#last && number < RECORDS_MAX, 'a nonce would be used again')
     this.#last = number
     if (epochOf(number) > this.#keys.epoch) this.#keys = this.#keys.next()
-    const cipher = createCipheriv('aes-128-gcm', this.#keys.key, this.#keys.nonceOf(number)).setAAD(about)
-    for (let at = 0; at < from.length; at += PIECE_BYTES) {
-      into.set(cipher.update(from.subarray(at, at + PIECE_BYTES)), at)
-    }
-    cipher.final()
-    tag.set(cipher.getAuthTag())
+    const { key } = this.#keys
+    bestAead().seal({ key, nonce: this.#keys.nonceOf(number), about }, from, into, tag)
     return number
   }
 }
@@ -123,18 +118,8 @@ export class RecordOpener {
   open(number: number, from: Uint8Array, into: Uint8Array, tag: Uint8Array, about: Uint8Array): boolean {
     const keys = this.#keysOf(number)
     if (keys === null) return false
-    const cipher = createDecipheriv('aes-128-gcm', keys.key, keys.nonceOf(number), {
-      authTagLength: TAG_BYTES,
-    })
-    cipher.setAAD(about).setAuthTag(tag)
-    for (let at = 0; at < from.length; at += PIECE_BYTES) {
-      into.set(cipher.update(from.subarray(at, at + PIECE_BYTES)), at)
-    }
-    try {
-      cipher.final()
-    } catch {
-      return false
-    }
+    const by = { key: keys.key, nonce: keys.nonceOf(number), about }
+    if (!bestAead().open(by, from, into, tag)) return false
     if (keys.epoch > this.#keys.epoch) {
       this.#before = this.#keys
       this.#keys = keys

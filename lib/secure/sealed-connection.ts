@@ -113,13 +113,14 @@ export class SealedConnection implements Connection {
 
   postReceive(work: ReceiveWork): boolean {
     if (this.#holdsReceives !== null) {
-      this.#holdsReceives.push(work)
+      this.#holdsReceives.push({ ...work })
       return true
     }
     const slot = this.memory.take(work.length + TAG_BYTES)
     const { region, offset } = slot
     if (this.inner.postReceive({ id: work.id, region, offset, length: work.length + TAG_BYTES })) {
-      this.#receives.push({ work, slot })
+      // Whoever posts it may use the object again.
+      this.#receives.push({ work: { ...work }, slot })
       return true
     }
     this.memory.give(slot)

@@ -41,8 +41,8 @@ interface SealSettings {
   acceptsNew: boolean
   /** With whom connections are in the clear, in both directions. */
   clear: BlockList
-  /** What a request of an application is for. */
-  permissionOf(port: number, privateData: Uint8Array): Permission
+  /** What a request of an application is for; null: every known host may. */
+  permissionOf(port: number, privateData: Uint8Array): Permission | null
 }
 
 export class SealedVerbs implements Verbs {
@@ -201,7 +201,7 @@ export class SealedVerbs implements Verbs {
   }
 
   /** The key of a host that connects here. Throws WEIR_UNKNOWN_KEY, WEIR_REJECTED. */
-  #judgeCaller(publicKey: Uint8Array, what: Permission): SealedPeer {
+  #judgeCaller(publicKey: Uint8Array, what: Permission | null): SealedPeer {
     const { known } = this.#settings
     if (known === null) return { name: '', key: '' }
     const key = keyText(publicKey)
@@ -217,7 +217,7 @@ export class SealedVerbs implements Verbs {
         'WEIR_UNKNOWN_KEY',
         `it does not know the key ${key}: add it to its known peers (--peers)`,
       )
-    if (known.allows(publicKey, what)) return { name, key }
+    if (what === null || known.allows(publicKey, what)) return { name, key }
     throw new WeirError('WEIR_REJECTED', `the key ${key} may not ${what} there: see may= in its known peers`)
   }
 }

@@ -6,28 +6,35 @@ import { DeadlineHeap } from '../time/deadline-heap.js'
 import { type Nanos, NEVER } from '../time/nanos.js'
 import type { LinkFaults } from './faults.js'
 import { Pipe } from './pipe.js'
+import { OWN, Station } from './station.js'
 
 /**
  * A discrete-event network: nodes joined by links, moved forward in time by whoever drives it. In virtual time
  * the driver runs it as fast as it goes; in the overlay the driver runs it up to the real clock, so that
  * departures fall on the emulated link's exact timeline however late the process wakes.
  *
- * The sources of events are the nodes (their deadlines) and the pipes (their next arrival): one heap entry
- * each. Events at the same time run in the order in which their sources were added. Times are whole nanoseconds: a source that
- * names another one is a defect (WEIR_INTERNAL).
+ * The sources of events are the nodes (their deadlines) and the pipes (their next arrival). Events of one node at the same time run in
+ * the order in which its sources were added: its deadline first. Times are whole nanoseconds: a source that names another one is a
+ * defect (WEIR_INTERNAL).
+ *
+ * `run`, `runUntil` and `step` run all events in the order of their times, and nodes at the same time in the order in which they were
+ * added. `runAhead` runs those of one node together as far as no frame of another one can reach it, so that its code and its memory stay
+ * in the processor's caches. Each node sees the same events at the same times, in the same order.
  */
 export class Network {
   readonly #pool: FramePool
-  readonly #heap = new DeadlineHeap()
-  /** Source id → node, or null when the source is a pipe. */
-  readonly #nodes: (Node | null)[] = []
-  readonly #pipes: (Pipe | null)[] = []
-  readonly #faults: (LinkFaults | null)[] = []
-  /** Node id → port → the pipe that leaves by it, null = nothing plugged in. */
-  readonly #out: (Pipe | null)[][] = []
+  readonly #stations: Station[] = []
+  /** Stations without links: see `runAhead`. */
+  readonly #apart = new Set<Station>()
+  /** When something happens next at each station. */
+  readonly #order = new DeadlineHeap()
+  /** The shortest delay of a link. */
+  #lookaheadNs: Nanos = NEVER
   #now: Nanos = 0
   #events = 0
   #unplugged = 0
+  /** Nodes may be ahead of others now. */
+  #isAhead = false
   /** `run` is to return after the event that runs now. */
   #halted = false
 
@@ -46,6 +53,11 @@ export class Network {
     return this.#events
   }
 
+  /** Some nodes may be further on than the one whose event runs now. */
+  get isAhead(): boolean {
+    return this.#isAhead
+  }
+
   /** Frames that a node sent out of a port with no link. */
   get unplugged(): number {
     return this.#unplugged
@@ -54,14 +66,16 @@ export class Network {
   /** Frames on links now. */
   get inFlight(): number {
     let count = 0
-    for (const pipe of this.#pipes) if (pipe !== null) count += pipe.inFlight
+    for (const { into } of this.#stations) for (const pipe of into) count += pipe.inFlight
     return count
   }
 
   /** Adds a node; returns its id for the other calls. */
   addNode(node: Node): number {
-    const id = this.#addSource(node, null, null)
-    this.#out[id] = []
+    const id = this.#order.add()
+    const station = new Station(id, node)
+    this.#stations.push(station)
+    this.#apart.add(station)
     return id
   }
 
@@ -83,17 +97,21 @@ export class Network {
 
   /** The faults of the direction that leaves by a port, or null. */
   faultsAt(node: number, port: number): LinkFaults | null {
-    return this.#faults[this.#pipeAt(node, port).source]!
+    this.#pipeAt(node, port)
+    return this.#stations[node]!.faults[port]!
   }
 
   /** Sets what decides about frames that leave by a port from now on. */
   setFaults(node: number, port: number, faults: LinkFaults): void {
-    this.#faults[this.#pipeAt(node, port).source] = faults
+    this.#pipeAt(node, port)
+    this.#stations[node]!.faults[port] = faults
   }
 
   /** Sets the delay of frames that leave by a port from now on. Without faults, a shorter one lets them overtake others. */
   setDelay(node: number, port: number, delayNs: Nanos): void {
-    this.#pipeAt(node, port).delayNs = delayNs
+    const pipe = this.#pipeAt(node, port)
+    pipe.delayNs = delayNs
+    this.#bound(pipe)
   }
 
   /** Loses the frames that are on their way from a port. Returns their number. */
@@ -101,19 +119,24 @@ export class Network {
     const pipe = this.#pipeAt(node, port)
     const lost = pipe.inFlight
     for (let left = lost; left > 0; left--) this.#pool.give(pipe.pop())
-    this.#heap.set(pipe.source, NEVER)
+    const to = this.#stations[pipe.toNode]!
+    to.events.set(pipe.source, NEVER)
+    this.#order.set(to.id, to.events.firstTime())
     return lost
   }
 
   /** Must be called after a command given to a node from outside the network: sends what it has to send. */
   kick(nodeId: number, now: Nanos = this.#now): void {
     this.#now = Math.max(this.#now, now)
-    this.#drain(nodeId, this.#nodes[nodeId]!, this.#now)
+    const station = this.#stations[nodeId]!
+    station.nowNs = this.#now
+    this.#drain(station, station.node, this.#now)
+    this.#order.set(nodeId, station.events.firstTime())
   }
 
   /** When the next event is due, or NEVER. */
   nextEventNs(): Nanos {
-    return this.#heap.firstTime()
+    return this.#order.firstTime()
   }
 
   /**
@@ -121,13 +144,49 @@ export class Network {
    * that of the last one.
    */
   run(until: Nanos, events: number): void {
-    const heap = this.#heap
+    const order = this.#order
     this.#halted = false
-    for (let left = events; left > 0 && !this.#halted; left--) {
-      const at = heap.firstTime()
+    const last = this.#events + events
+    while (this.#events < last && !this.#halted) {
+      const at = order.firstTime()
       if (at > until || at === NEVER) return
       this.#step(at)
     }
+  }
+
+  /**
+   * As `run`, but a node may be ahead of others by less than the shortest delay of a link, except of one without links: such a node acts
+   * in ways that the network does not see, so the others have reached its time, and not passed it. `events` may be exceeded. An event
+   * that calls `halt` finds some nodes further on than it is.
+   */
+  runAhead(until: Nanos, events: number): void {
+    const order = this.#order
+    this.#halted = false
+    const last = this.#events + events
+    while (this.#events < last && !this.#halted) {
+      const at = order.firstTime()
+      if (at > until || at === NEVER) return
+      let end = Math.min(until + 1, at + this.#lookaheadNs)
+      for (const { events: own } of this.#apart) end = Math.min(end, own.firstTime())
+      if (end <= at) this.#step(at)
+      else this.#runStations(end)
+    }
+  }
+
+  /** Runs what is due before `end`, one station after the other. Their frames arrive at that time or later. */
+  #runStations(end: Nanos): void {
+    const order = this.#order
+    this.#isAhead = true
+    while (order.firstTime() < end && !this.#halted) {
+      const id = order.first()
+      const station = this.#stations[id]!
+      const { events } = station
+      for (let at = events.firstTime(); at < end && !this.#halted; at = events.firstTime()) {
+        this.#run(station, at > station.nowNs ? at : station.nowNs)
+      }
+      order.set(id, events.firstTime())
+    }
+    this.#isAhead = false
   }
 
   /** Called from within an event: `run` returns after it. */
@@ -137,90 +196,100 @@ export class Network {
 
   /** Runs every event that is due up to and including `until`; afterwards `now` is `until`. */
   runUntil(until: Nanos): void {
-    for (let at = this.#heap.firstTime(); at <= until; at = this.#heap.firstTime()) this.#step(at)
+    for (let at = this.#order.firstTime(); at <= until; at = this.#order.firstTime()) this.#step(at)
     if (until > this.#now && until !== Number.POSITIVE_INFINITY) this.#now = until
   }
 
   /** Runs the next event; false when there is none. */
   step(): boolean {
-    const at = this.#heap.firstTime()
+    const at = this.#order.firstTime()
     if (at === NEVER) return false
     this.#step(at)
     return true
   }
 
-  /** @param at time of the first source */
+  /** Runs the next event. @param at of the first station */
   #step(at: Nanos): void {
-    const source = this.#heap.first()
+    const id = this.#order.first()
+    const station = this.#stations[id]!
     // A source may name a time that has passed (a command given late): time never runs backwards.
-    const now = at > this.#now ? at : this.#now
+    this.#run(station, at > this.#now ? at : this.#now)
+    this.#order.set(id, station.events.firstTime())
+  }
+
+  #run(station: Station, now: Nanos): void {
     assert(Number.isInteger(now), 'network: a node or a link has named a time that is no whole nanosecond')
     this.#now = now
+    station.nowNs = now
     this.#events++
-    const pipe = this.#pipes[source]!
-    if (pipe !== null) {
+    const { events, node } = station
+    const source = events.first()
+    if (source === OWN) node.onTimeout(now)
+    else {
+      const pipe = station.into[source - 1]!
       const frame = pipe.pop()
-      this.#heap.set(source, pipe.nextArrival())
-      const node = this.#nodes[pipe.toNode]!
+      events.set(source, pipe.nextArrival())
       node.onFrame(now, pipe.toPort, frame)
-      this.#drain(pipe.toNode, node, now)
-      return
     }
-    const node = this.#nodes[source]!
-    node.onTimeout(now)
-    this.#drain(source, node, now)
+    this.#drain(station, node, now)
   }
 
-  #drain(id: number, node: Node, now: Nanos): void {
+  #drain(station: Station, node: Node, now: Nanos): void {
     for (let frame = node.pollTransmit(now); frame !== null; frame = node.pollTransmit(now)) {
-      this.#transmit(id, frame)
+      this.#transmit(station, frame)
     }
-    this.#heap.set(id, node.nextTimeout())
+    station.events.set(OWN, node.nextTimeout())
   }
 
-  #transmit(from: number, frame: Frame): void {
+  #transmit(from: Station, frame: Frame): void {
     assert(frame.taken, 'network: a node has sent a frame that it does not own')
-    const pipes = this.#out[from]!
+    const pipes = from.out
     const pipe = frame.port < pipes.length ? pipes[frame.port]! : null
     if (pipe === null) {
       this.#unplugged++
       this.#pool.give(frame)
       return
     }
-    const { source } = pipe
-    const faults = this.#faults[source]!
     const arrivalNs = frame.departNs + pipe.delayNs
     // Without faults the frame arrives behind those that are in flight, if there are any.
+    const faults = from.faults[frame.port]!
     if (faults === null) {
-      if (pipe.push(frame, arrivalNs)) this.#heap.set(source, arrivalNs)
+      if (pipe.push(frame, arrivalNs)) this.#expect(pipe, arrivalNs)
       return
     }
     faults.apply(frame, arrivalNs, pipe, this.#pool)
-    this.#heap.set(source, pipe.nextArrival())
+    this.#expect(pipe, pipe.nextArrival())
+  }
+
+  /** The next frame of a link arrives at that time. */
+  #expect(pipe: Pipe, at: Nanos): void {
+    const to = this.#stations[pipe.toNode]!
+    to.events.set(pipe.source, at)
+    if (at < this.#order.timeOf(to.id)) this.#order.set(to.id, at)
   }
 
   #plug(node: number, port: number, pipe: Pipe, faults: LinkFaults | null): void {
-    const ports = this.#out[node]
-    if (ports === undefined) throw new WeirError('WEIR_BAD_ARGUMENT', `network: ${node} is no node`)
-    if ((ports[port] ?? null) !== null) {
+    const from = this.#stations[node]
+    if (from === undefined) throw new WeirError('WEIR_BAD_ARGUMENT', `network: ${node} is no node`)
+    if ((from.out[port] ?? null) !== null) {
       throw new WeirError('WEIR_BAD_ARGUMENT', `network: port ${port} of node ${node} has a link already`)
     }
-    while (ports.length < port) ports.push(null)
-    ports[port] = pipe
-    pipe.source = this.#addSource(null, pipe, faults)
+    from.plugOut(port, pipe, faults)
+    this.#bound(pipe)
+    const to = this.#stations[pipe.toNode]!
+    to.plugIn(pipe)
+    this.#apart.delete(to)
+  }
+
+  /** No node may be ahead by as much as a frame takes on this link. */
+  #bound({ delayNs }: Pipe): void {
+    if (delayNs < this.#lookaheadNs) this.#lookaheadNs = delayNs
   }
 
   #pipeAt(node: number, port: number): Pipe {
-    const pipe = this.#out[node]?.[port] ?? null
+    const pipe = this.#stations[node]?.out[port] ?? null
     if (pipe === null)
       throw new WeirError('WEIR_BAD_ARGUMENT', `network: port ${port} of node ${node} has no link`)
     return pipe
-  }
-
-  #addSource(node: Node | null, pipe: Pipe | null, faults: LinkFaults | null): number {
-    this.#nodes.push(node)
-    this.#pipes.push(pipe)
-    this.#faults.push(faults)
-    return this.#heap.add()
   }
 }

@@ -11,7 +11,7 @@ export class Pipe {
   /** Index of the node at the far end, and of its port. */
   readonly toNode: number
   readonly toPort: number
-  /** Number of the link's entry among the network's sources of events; the network sets it. */
+  /** Number of the link among the sources of events of the node that it leads to; the network sets it. */
   source = -1
   #frames: (Frame | null)[] = new Array(64).fill(null)
   #arrivals = new Float64Array(64)

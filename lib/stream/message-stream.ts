@@ -37,9 +37,9 @@ export class MessageStream {
   readonly #ending: (() => void)[] = []
   /** Offset in the first of `#sends`. */
   #at = 0
-  /** Pieces of the message that is coming, and their bytes. */
-  #pieces: Uint8Array[] = []
-  #pieceBytes = 0
+  /** The message that is coming, as far as it has come: in one piece of memory, so that short segments cost no more than long ones. */
+  #coming = new Uint8Array()
+  #comingBytes = 0
   #endAsked = false
   #failure: Error | null = null
   #connectionClosed = false
@@ -170,21 +170,36 @@ export class MessageStream {
         this.destroy(new WeirError('WEIR_PROTOCOL', text))
         return
       }
-      this.#pieces.push(segment.bytes)
-      this.#pieceBytes += segment.bytes.length
-      if (this.#pieceBytes > this.#receiveBytesMax) {
+      if (this.#comingBytes + segment.bytes.length > this.#receiveBytesMax) {
         this.destroy(new WeirError('WEIR_PROTOCOL', `${this.remoteAddress} sends a message that is too long`))
         return
       }
-      if (!segment.endsMessage) continue
-      const message = this.#pieces.length === 1 ? segment.bytes : Buffer.concat(this.#pieces)
-      this.#pieces = []
-      this.#pieceBytes = 0
-      this.#receives.shift()!.resolve(message)
+      const message = this.#take(segment)
+      if (message !== null) this.#receives.shift()!.resolve(message)
     }
     const failure = this.#failure
     if (failure !== null) for (const { reject } of this.#receives.splice(0)) reject(failure)
     else if (this.#machine.readEnded) for (const { resolve } of this.#receives.splice(0)) resolve(null)
+  }
+
+  /** Returns the message if the segment ends it. */
+  #take({ bytes, endsMessage }: { bytes: Uint8Array; endsMessage: boolean }): Uint8Array | null {
+    if (endsMessage && this.#comingBytes === 0) return bytes
+    const filled = this.#comingBytes + bytes.length
+    if (filled > this.#coming.length) {
+      const longer = new Uint8Array(
+        Math.min(this.#receiveBytesMax, Math.max(filled, 2 * this.#coming.length)),
+      )
+      longer.set(this.#coming.subarray(0, this.#comingBytes))
+      this.#coming = longer
+    }
+    this.#coming.set(bytes, this.#comingBytes)
+    this.#comingBytes = filled
+    if (!endsMessage) return null
+    const message = this.#coming.slice(0, filled)
+    this.#coming = new Uint8Array()
+    this.#comingBytes = 0
+    return message
   }
 
   #fail(error: Error): void {

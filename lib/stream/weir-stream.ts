@@ -22,6 +22,11 @@ export interface WeirStreamOptions {
 
 type Done = (error?: Error | null) => void
 
+/** How long a stream that was destroyed in order waits for its peer to take the rest. */
+const LINGER_MS = 60_000
+/** Segments below this are joined with what follows, if that has come. */
+const SHORT_BYTES = 1024
+
 /**
  * A stream of bytes over a queue pair, both ways. As any Duplex: `write` returns false when it is to wait, `end` ends one direction.
  * `'finish'` means that the other end has all bytes in its memory, and `'end'` that all of its bytes have been read. `destroy` before that
@@ -48,6 +53,8 @@ export class WeirStream extends Duplex {
   #isPumpDue = false
   /** It was destroyed in order. */
   #isEnding = false
+  /** Ends the wait for a peer that does not take the rest. */
+  #lingers: NodeJS.Timeout | undefined
 
   constructor(
     machine: StreamMachine,
@@ -73,6 +80,7 @@ export class WeirStream extends Duplex {
   /** Its connection calls this last. */
   onClosed(error: Error | null): void {
     this.#connectionClosed = true
+    clearTimeout(this.#lingers)
     if (!this.#machine.complete && !this.destroyed) this.destroy(error ?? resetBy(this.remoteAddress))
     else this.#pumpSoon()
   }
@@ -164,9 +172,8 @@ export class WeirStream extends Duplex {
 
   #pumpReads(): void {
     while (this.#wantsData && !this.destroyed) {
-      const segment = this.#machine.read()
-      if (segment === null) break
-      const { bytes } = segment
+      const bytes = this.#readSome()
+      if (bytes === null) break
       this.bytesRead += bytes.length
       if (bytes.length > 0) this.#wantsData = this.push(bytes)
     }
@@ -175,14 +182,31 @@ export class WeirStream extends Duplex {
     this.push(null)
   }
 
-  /** The program is done with the stream; the other end is to have all of it first. */
+  /** The next segment. Short ones that have come are joined: the program's stream keeps an object for each piece. */
+  #readSome(): Uint8Array | null {
+    const first = this.#machine.read()
+    if (first === null || first.bytes.length >= SHORT_BYTES) return first?.bytes ?? null
+    const pieces = [first.bytes]
+    for (let bytes = first.bytes.length; bytes < SHORT_BYTES; bytes += pieces.at(-1)!.length) {
+      const next = this.#machine.read()
+      if (next === null) break
+      pieces.push(next.bytes)
+    }
+    return pieces.length === 1 ? first.bytes : Buffer.concat(pieces)
+  }
+
+  /** The program is done with the stream; the other end is to have all of it first, if it takes it. */
   #finishEnding(): void {
     this.#machine.end()
     if (this.#machine.finished) this.#disconnect()
-    else this.#connection.wake()
+    else {
+      this.#lingers ??= setTimeout(() => this.#disconnect(), LINGER_MS).unref()
+      this.#connection.wake()
+    }
   }
 
   #disconnect(): void {
+    clearTimeout(this.#lingers)
     if (this.#disconnected || this.#connectionClosed) return
     this.#disconnected = true
     this.#connection.disconnect()

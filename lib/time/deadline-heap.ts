@@ -1,6 +1,6 @@
 import { type Nanos, NEVER } from './nanos.js'
 
-const SOURCES_AT_FIRST = 16
+const SOURCES_AT_FIRST = 2
 /** The node below which all sources are. */
 const ROOT = 1
 

@@ -61,9 +61,14 @@ class SinkConnection implements ConnectionHandler {
 /** Returns the memory that a sink announced at connect, or null if the private data is not a sink's. */
 export function readSinkMemory(words: Uint8Array): { rkey: number; address: number; length: number } | null {
   if (words.length < SINK_MEMORY_BYTES) return null
-  const buffer = Buffer.from(words.buffer, words.byteOffset, words.byteLength)
-  const address = Number(buffer.readBigUInt64BE(4))
-  const length = Number(buffer.readBigUInt64BE(12))
+  const view = new DataView(words.buffer, words.byteOffset, words.byteLength)
+  const address = readNumber(view, 4)
+  const length = readNumber(view, 12)
   if (!Number.isSafeInteger(address) || !Number.isSafeInteger(length) || length === 0) return null
-  return { rkey: buffer.readUInt32BE(0), address, length }
+  return { rkey: view.getUint32(0), address, length }
+}
+
+/** Eight bytes. What is no safe integer is none here either, though it may be rounded. */
+function readNumber(view: DataView, at: number): number {
+  return view.getUint32(at) * 2 ** 32 + view.getUint32(at + 4)
 }

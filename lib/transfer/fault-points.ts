@@ -21,10 +21,12 @@ const MESSAGES = [
   'entries',
   'wanted',
   'wish',
+  'lost',
+  'missing',
 ] as const
 
-/** A file gets its name: its bytes are on disk before, and the peer hears of it after. */
-const STEPS = ['names file', 'named file'] as const
+/** A file gets its name: its bytes are on disk before, and the peer hears of it after. What the source does not have is deleted. */
+const STEPS = ['names file', 'named file', 'deletes', 'deleted'] as const
 
 /** `sends`: a message is not on its way yet. `takes`: one has come, and nothing was done about it yet. */
 export type FaultPoint = `${'sends' | 'takes'} ${(typeof MESSAGES)[number]}` | (typeof STEPS)[number]

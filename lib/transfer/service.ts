@@ -8,10 +8,12 @@ import type { Logger } from '../log.js'
 import type { ConnectionHandler, ConnectionRequest, Listener, Verbs } from '../nic/types.js'
 import { printable } from '../printable.js'
 import { MILLISECOND, type Nanos } from '../time/nanos.js'
+import type { HostAddress } from '../wire/net/address.js'
 import { Arrivals } from './file/arrivals.js'
 import type { FileStore, SharedFiles } from './file/file.js'
 import { NOTHING_SHARED } from './file/share.js'
 import { NO_TREES, type TreeFolders } from './file/tree-place.js'
+import { LaneKeys } from './mover/lane-keys.js'
 import type { RealTime } from './mover/real-time.js'
 import { RingPool } from './mover/ring-pool.js'
 import { checkRing, ringBytesOf } from './protocol/chunk-plan.js'
@@ -64,6 +66,8 @@ interface TransferServiceConfig {
   store: FileStore
   /** Where trees go that are sent to this host. Default: none is received. */
   trees?: TreeFolders
+  /** Their senders may have deleted what they do not have. Default false. */
+  allowsDeletion?: boolean
   /** What other hosts may get. Default: nothing. */
   share?: SharedFiles
   /** Shared with `store`, when both write to one folder. */
@@ -93,6 +97,7 @@ export class TransferService implements Listener {
   readonly #config: Required<TransferServiceConfig>
   readonly #rings: Readonly<Record<TransferDirection, RingPool>>
   readonly #attempts = new Attempts()
+  readonly #laneKeys = new LaneKeys()
   readonly #places: Readonly<Record<'receive' | 'serve', Places>>
   readonly #transfers = new Map<string, Transfer>()
   readonly #gauges = new Gauges()
@@ -113,6 +118,7 @@ export class TransferService implements Listener {
       retryAfterMs: 1000,
       share: NOTHING_SHARED,
       trees: NO_TREES,
+      allowsDeletion: false,
     }
     this.#config = { ...defaults, arrivals: new Arrivals(config.chunkBytes), ...config }
     const { chunkBytes, slots, transfersMax } = this.#config
@@ -184,9 +190,11 @@ export class TransferService implements Listener {
     return await this.#run('get', task, options, signal, onStarted)
   }
 
-  /** A connection that may come to nothing: it is a transfer once it is established, and only then takes a place. */
+  /** A connection that may come to nothing, or a further one of a transfer. Else it is a transfer once it is established, and only then takes a place. */
   accept(_now: Nanos, request: ConnectionRequest): ConnectionHandler {
     if (this.#closing) throw new WeirError('WEIR_REJECTED', SHUTTING_DOWN)
+    const lane = this.#laneKeys.join(request)
+    if (lane !== null) return lane
     const wish = wishOf(request)
     const { direction } = wish
     const session = this.#passive(wish)
@@ -211,6 +219,12 @@ export class TransferService implements Listener {
     transfer?.cancel('the transfer was cancelled')
     this.#config.time.wake()
     return transfer
+  }
+
+  /** A host has arrived in the network: transfers that wait for it go on. */
+  onArrival(host: HostAddress): void {
+    for (const transfer of this.#transfers.values())
+      if (transfer instanceof ActiveTransfer) transfer.onArrival(host)
   }
 
   /** What has arrived of the transfer per second, lately; 0 in its first moments. */
@@ -295,14 +309,15 @@ export class TransferService implements Listener {
   }
 
   #passive({ direction, isTree }: PassiveWish): PassiveSession {
-    const { verbs, time, store, share, trees, chunkBytes, slots } = this.#config
+    const { verbs, time, store, share, trees, allowsDeletion, chunkBytes, slots } = this.#config
     const places = this.#places[direction]
-    const common = { verbs, time, rings: this.#rings[direction], attempts: this.#attempts, places }
+    const whose = { attempts: this.#attempts, laneKeys: this.#laneKeys, places }
+    const common = { verbs, time, rings: this.#rings[direction], ...whose }
     if (direction === 'serve') {
       const config = { ...common, files: share }
       return isTree ? newTreeServeSession(config) : newServeSession(config)
     }
-    if (isTree) return newTreeReceiveSession({ ...common, trees, chunkBytes, slots })
+    if (isTree) return newTreeReceiveSession({ ...common, trees, allowsDeletion, chunkBytes, slots })
     return newReceiveSession({ ...common, store, chunkBytes, slots })
   }
 

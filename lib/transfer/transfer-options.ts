@@ -1,6 +1,7 @@
 /** Settings of transfers: ranges and meaning, for checks, command lines and their help. */
 import type { CommandOption } from '../options/option.js'
 import { CHUNK_BYTES_MIN } from './protocol/chunk-plan.js'
+import { STREAMS_MAX } from './protocol/messages.js'
 import { RETRIES_MAX } from './task/retries.js'
 
 /** The most is what a ring of 40 chunks, for long paths, has room for. */
@@ -31,6 +32,16 @@ export const RETRIES = {
   default: 3,
   doc: 'consecutive attempts without progress after a lost connection; 0: none',
   command: { flag: '--retries <count>' },
+} as const satisfies CommandOption
+
+export const STREAMS = {
+  name: 'streams',
+  kind: 'count',
+  min: 1,
+  max: STREAMS_MAX,
+  default: 1,
+  doc: 'queue pairs that carry one file: each takes the next chunk as it becomes free, by a path of its own where there are several',
+  command: { flag: '--streams <count>' },
 } as const satisfies CommandOption
 
 export const LINKS = {

@@ -1,6 +1,7 @@
 /** Which TCP targets a daemon dials for other hosts: none but those that its rules name. */
 import { BlockList, isIP, isIPv6 } from 'node:net'
 import { WeirError } from '../errors.js'
+import { hostPort, splitHost } from '../host-port.js'
 
 export interface Target {
   /** Name or address. */
@@ -19,7 +20,7 @@ export function parseTarget(text: string, what: string): Target {
 }
 
 export function showTarget({ host, port }: Target): string {
-  return isIPv6(host) ? `[${host}]:${port}` : `${host}:${port}`
+  return hostPort(host, port)
 }
 
 interface Rule {
@@ -94,10 +95,11 @@ function canonicalName(name: string): string {
 }
 
 function split(text: string, what: string): { host: string; port: string } {
-  const [, v6, plain, port] = /^(?:\[([^\]]+)\]|([^:[\]]+)):(\d{1,5}|\*)$/.exec(text) ?? []
-  const host = v6 ?? plain
-  if (host === undefined || port === undefined || /\s/.test(host)) throw bad(what, text)
-  if (v6 !== undefined && !isIPv6(v6.replace(/\/\d+$/, ''))) throw bad(what, text)
+  const parts = splitHost(text)
+  if (parts === null || parts.rest === null || /\s/.test(parts.host)) throw bad(what, text)
+  const { host, hasBrackets, rest: port } = parts
+  if (!/^(?:\d{1,5}|\*)$/.test(port)) throw bad(what, text)
+  if (hasBrackets && !isIPv6(host.replace(/\/\d+$/, ''))) throw bad(what, text)
   const isInRange = port === '*' || (Number(port) >= 1 && Number(port) <= PORT_MAX)
   if (!isInRange || Buffer.byteLength(host) > NAME_BYTES_MAX) throw bad(what, text)
   return { host, port }

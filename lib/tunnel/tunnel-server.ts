@@ -18,6 +18,8 @@ import { STREAMS_MAX, type TunnelStreams } from './tunnel-streams.js'
 
 /** How long a peer may take to say what it wants. */
 const OPEN_MS = 10_000
+/** Places that one peer leaves to others. */
+const OTHERS_PLACES = 32
 /** How long a peer that was refused may take to end its side. */
 const REFUSED_MS = 2000
 
@@ -27,7 +29,7 @@ export class TunnelServer implements Listener {
   readonly #streams: TunnelStreams
   readonly #allowed: AllowedTargets
   /** Streams whose target has not been dialled, or was refused. */
-  readonly #opening = new Set<NicStream>()
+  readonly #opening = new Map<NicStream, string>()
   #isClosed = false
 
   constructor(nic: StreamNic, streams: TunnelStreams, allowed: AllowedTargets) {
@@ -37,15 +39,22 @@ export class TunnelServer implements Listener {
     nic.verbs.listen(TUNNEL_PORT, this)
   }
 
-  accept(_now: Nanos, { privateData }: ConnectionRequest): ConnectionHandler {
+  accept(_now: Nanos, { privateData, remote }: ConnectionRequest): ConnectionHandler {
     if (this.#isClosed) throw new WeirError('WEIR_REJECTED', 'the daemon is shutting down')
     if (this.#allowed.texts.length === 0)
       throw this.#refusal('WEIR_REJECTED', 'this daemon dials nothing for other hosts (--allow-tunnel)')
     const accepted = readWords(privateData)
     if (accepted.kind !== 'bytes')
       throw new WeirError('WEIR_PROTOCOL', 'tunnel: a stream of bytes is expected')
-    const mine =
-      [...this.#streams.live].filter(({ direction }) => direction === 'in').length + this.#opening.size
+    const carried = [...this.#streams.live]
+      .filter(({ direction }) => direction === 'in')
+      .map(({ peer }) => peer)
+    const peers = [...carried, ...this.#opening.values()]
+    const mine = peers.length
+    const host = remote.toString()
+    const hosts = peers.filter(peer => peer === host).length
+    if (hosts >= STREAMS_MAX - OTHERS_PLACES)
+      throw this.#refusal('WEIR_FULL', `${hosts} TCP connections are carried for this host already`)
     const shape = mine < STREAMS_MAX ? this.#streams.reserve() : null
     if (shape === null)
       throw this.#refusal('WEIR_FULL', `${mine} TCP connections are carried for others already`)
@@ -56,14 +65,14 @@ export class TunnelServer implements Listener {
       // Its memory is free only now: one that was refused has its place until then.
       onEnded: () => this.#leave(end),
     })
-    this.#opening.add(end)
+    this.#opening.set(end, host)
     return end
   }
 
   /** Ends all that is being opened, and accepts no more. */
   close(): void {
     this.#isClosed = true
-    for (const end of [...this.#opening])
+    for (const end of [...this.#opening.keys()])
       end.disconnect(new WeirError('WEIR_CONNECTION_LOST', 'its daemon was stopped'))
   }
 

@@ -5,6 +5,8 @@
 import { WeirError } from '../../lib/errors.js'
 import { AI_ECN, type AiEcnOptions, type AiEcnReport } from './ai-ecn/ai-ecn.js'
 import type { FeatureEntry } from './feature/feature-entry.js'
+import { INOF, type InofOptions } from './inof/inof.js'
+import { IPCC, type IpccOptions, type IpccReport } from './ipcc/ipcc.js'
 import { MARKING, type MarkingOptions } from './marking/marking.js'
 import { type DeadlockPreventionOptions, PREVENTION } from './pfc/deadlock-prevention.js'
 import type { PfcOptions } from './pfc/ingress-accounting.js'
@@ -16,6 +18,7 @@ import { TELEMETRY } from './telemetry/int-stamper.js'
 import { INT_TABLE, type IntTableOptions } from './telemetry/int-table.js'
 import type { LoadViewOptions } from './telemetry/load-view.js'
 import { ROCC, type RoccOptions, type RoccReport } from './telemetry/rocc.js'
+import { VTEP, type VtepOptions, type VtepReport } from './vxlan/vtep.js'
 
 /** Features of a switch and their options, by name. Absent or false: the feature is off. */
 export interface FeatureOptions {
@@ -40,8 +43,14 @@ export interface FeatureOptions {
   watchdog?: WatchdogOptions | false
   /** Off: every packet keeps its priority. */
   deadlockPrevention?: DeadlockPreventionOptions | false
+  /** CNPs that the switch sends to the sources of its queues. */
+  ipcc?: IpccOptions | false
   /** Separate scheduling of large and small flows. Off: all flows are scheduled alike. */
   largeFlows?: LargeFlowsOptions | false
+  /** Which hosts are there. Off: LLDP frames are dropped. */
+  inof?: InofOptions | false
+  /** Ends of VXLAN tunnels. Off: the switch only forwards VXLAN. */
+  vtep?: VtepOptions | false
 }
 
 /** Members that features add to the report of a port. Absent: the feature is off. */
@@ -55,8 +64,12 @@ export interface FeatureReports extends Partial<PfcReport> {
   aiEcn?: AiEcnReport
   /** What RoCC has sent of this port. */
   rocc?: RoccReport
+  /** CNPs that the switch has sent about the port's queues. */
+  ipcc?: IpccReport
   /** Large flows that leave by the port. */
   largeFlows?: LargeFlowsReport
+  /** What went into tunnels and came out of them by the port. */
+  vtep?: VtepReport
 }
 
 const FEATURES: FeatureEntry[] = [
@@ -70,6 +83,10 @@ const FEATURES: FeatureEntry[] = [
   PREVENTION,
   LARGE_FLOWS,
   AI_ECN,
+  IPCC,
+  INOF,
+  // Packets go into a tunnel last: every other feature sees the inner ones.
+  VTEP,
 ]
 
 /** Every feature, in order. */

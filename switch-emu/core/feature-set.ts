@@ -9,7 +9,11 @@ import {
   ArriveInTurn,
   type ArriveStage,
   EnqueueInTurn,
+  ForwardInTurn,
+  type ForwardStage,
   GrowInTurn,
+  LinkLocalInTurn,
+  type LinkLocalStage,
   OfferedInTurn,
   type OfferedStage,
   PauseInTurn,
@@ -32,6 +36,7 @@ interface Timed {
  * catalogue as one, or null.
  */
 export class FeatureSet {
+  forward: ForwardStage | null = null
   arrive: ArriveStage | null = null
   admit: AdmitStage | null = null
   enqueue: EnqueueStage | null = null
@@ -39,6 +44,9 @@ export class FeatureSet {
   grow: GrowStage | null = null
   start: StartStage | null = null
   pause: PauseStage | null = null
+  linkLocal: LinkLocalStage | null = null
+  /** One of them draws random numbers. */
+  draws = false
   readonly #all: SwitchFeature[] = []
   readonly #timed: Timed[] = []
 
@@ -52,15 +60,18 @@ export class FeatureSet {
       const timers = new QueueTimers(sw.ports.length)
       const feature = entry.create(given as never, sw, timers)
       this.#all.push(feature)
+      this.draws ||= entry.draws ?? false
       if (has(feature, 'timeout')) this.#timed.push({ owner: feature, timers })
     }
     const all = this.#all
+    this.forward = atStage(all, 'forward', (one, other) => new ForwardInTurn(one, other))
     this.arrive = atStage(all, 'arrive', (one, other) => new ArriveInTurn(one, other))
     this.admit = atStage<'admit', AdmitStage>(all, 'admit', (one, other) => new AdmitInTurn(one, other))
     this.enqueue = atStage(all, 'enqueue', (one, other) => new EnqueueInTurn(one, other))
     this.offered = atStage(all, 'offered', (one, other) => new OfferedInTurn(one, other))
     this.grow = atStage(all, 'grow', (one, other) => new GrowInTurn(one, other))
     this.start = atStage(all, 'start', (one, other) => new StartInTurn(one, other))
+    this.linkLocal = atStage(all, 'linkLocal', (one, other) => new LinkLocalInTurn(one, other))
     this.pause = atStage(all, 'pause', (one, other) => new PauseInTurn(one, other))
   }
 

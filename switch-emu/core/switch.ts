@@ -1,9 +1,10 @@
 import { WeirError } from '../../lib/errors.js'
-import type { Frame } from '../../lib/frame/frame.js'
+import { type Frame, OWN_PACKET } from '../../lib/frame/frame.js'
 import type { FramePool } from '../../lib/frame/frame-pool.js'
 import type { Node } from '../../lib/frame/node.js'
 import { DeadlineHeap } from '../../lib/time/deadline-heap.js'
 import { type Nanos, NEVER } from '../../lib/time/nanos.js'
+import type { HostAddress } from '../../lib/wire/net/address.js'
 import * as ethernet from '../../lib/wire/net/ethernet.js'
 import * as ipv4 from '../../lib/wire/net/ipv4.js'
 import * as pfc from '../../lib/wire/net/pfc.js'
@@ -11,17 +12,27 @@ import { parseFrame, WireError } from '../../lib/wire/parse.js'
 import { RESERVED_ID_FIRST } from '../../lib/wire/telemetry/hop-records.js'
 import type { IpAnswers } from './answers/ip-answers.js'
 import type { FeatureOptions, FeatureReports } from './catalogue.js'
-import type { FeatureClass, FeatureSwitch, Gauge, SwitchFeature } from './feature/feature.js'
-import type { AdmitStage, ArriveStage, OfferedStage, StartStage } from './feature/in-turn.js'
+import {
+  type FeatureClass,
+  type FeatureSwitch,
+  type Gauge,
+  type SwitchFeature,
+  UNDECIDED,
+} from './feature/feature.js'
+import type { AdmitStage, ArriveStage, ForwardStage, OfferedStage, StartStage } from './feature/in-turn.js'
 import { FeatureSet, losslessMaskOf } from './feature-set.js'
 import { Classifier, type ClassifierOptions } from './forwarding/classifier.js'
 import { ForwardingTable, PORTS_MAX } from './forwarding/forwarding.js'
 import { countHop } from './forwarding/ip-header.js'
 import { DropReason } from './queueing/counters.js'
 import { EgressPort, type PortOptions } from './queueing/egress-port.js'
+import { ANSWERS_SHARE, OwnMemory, PORT_SHARE } from './queueing/own-memory.js'
 import { PauseAction } from './queueing/pause-state.js'
 import { type PortFigures, PortReporter } from './queueing/port-report.js'
 import { PRIORITIES, SharedBuffer } from './queueing/shared-buffer.js'
+
+const LINK_LOCAL_FIRST = 0x0180_c200_0000
+const LINK_LOCAL_COUNT = 16
 
 /** Figures of a port, and of the features at it, in a window of time. */
 interface PortReport extends PortFigures, FeatureReports {}
@@ -64,6 +75,8 @@ export class Switch implements Node, FeatureSwitch {
   readonly name: string
   readonly ports: readonly EgressPort[]
   readonly buffer: SharedBuffer
+  /** Memory of packets that the switch has made. */
+  readonly ownMemory: OwnMemory
   /** The owner of the topology sets it. */
   readonly routes = new ForwardingTable()
   readonly pool: FramePool
@@ -77,6 +90,7 @@ export class Switch implements Node, FeatureSwitch {
   readonly #schedule = new DeadlineHeap()
   readonly #features = new FeatureSet()
   // Its stages in every frame's way.
+  readonly #forward: ForwardStage | null
   readonly #arrive: ArriveStage | null
   readonly #admission: AdmitStage | null
   readonly #offered: OfferedStage | null
@@ -100,6 +114,7 @@ export class Switch implements Node, FeatureSwitch {
     const losslessMask = losslessMaskOf(features)
     this.losslessMask = losslessMask
     this.ports = ports.map((port, index) => new EgressPort(index, port, { bufferBytes, pool, losslessMask }))
+    this.ownMemory = new OwnMemory(ports.length)
     this.pool = pool
     this.random = options.random
     this.startNs = options.startNs ?? 0
@@ -108,7 +123,8 @@ export class Switch implements Node, FeatureSwitch {
     this.#responder = options.responder ?? null
     for (const _ of ports) this.#schedule.add()
     this.#features.create(features, this)
-    const { arrive, admit, offered, start } = this.#features
+    const { forward, arrive, admit, offered, start } = this.#features
+    this.#forward = forward
     this.#arrive = arrive
     this.#admission = admit
     this.#offered = offered
@@ -121,6 +137,11 @@ export class Switch implements Node, FeatureSwitch {
     return this.buffer.bytesMax
   }
 
+  /** One of its features draws random numbers. */
+  get draws(): boolean {
+    return this.#features.draws
+  }
+
   /** Returns the feature of that class, or null if it is off. */
   find<T extends SwitchFeature>(kind: FeatureClass<T>): T | null {
     return this.#features.find(kind)
@@ -128,11 +149,8 @@ export class Switch implements Node, FeatureSwitch {
 
   onFrame(now: Nanos, port: number, frame: Frame): void {
     this.ports[port]!.counters.onReceived(frame.wireLength)
-    if (frame.l3 < 0 && isMacControl(frame)) {
-      this.#control(now, port, frame)
-      return
-    }
-    const egress = this.#route(frame)
+    if (frame.l3 < 0 && this.#takeOwn(now, port, frame)) return
+    const egress = this.#route(now, port, frame)
     if (egress < 0) {
       this.#refuse(now, port, frame, -egress as DropReason)
       return
@@ -143,15 +161,22 @@ export class Switch implements Node, FeatureSwitch {
     this.#drop(frame, reason === DropReason.HEADROOM_FULL ? port : egress, reason)
   }
 
+  isOnWayBack(frame: Frame, port: number): boolean {
+    return this.routes.isOnWayBack(frame, port)
+  }
+
   send(now: Nanos, frame: Frame, ingress = -1): void {
-    const egress = this.routes.egressPort(frame)
-    if (egress < 0 || egress >= this.ports.length) {
-      this.#drop(frame, Math.max(0, ingress), DropReason.NO_ROUTE)
+    const egress = this.#egressPort(now, -1, frame)
+    if (egress < 0) {
+      this.#drop(frame, Math.max(0, ingress), -egress as DropReason)
       return
     }
-    const from = ingress < 0 ? egress : ingress
-    const reason = this.#admit(now, from, egress, frame)
-    if (reason !== DropReason.NONE) this.#drop(frame, from, reason)
+    this.#sendOwn(now, ingress < 0 ? egress : ingress, egress, frame, PORT_SHARE)
+  }
+
+  portTo(address: HostAddress, flowHash: number): number {
+    const port = this.routes.portTo(address, flowHash)
+    return port < this.ports.length ? port : -1
   }
 
   /** Only features have timers. Frames leave by `pollTransmit`. */
@@ -185,7 +210,7 @@ export class Switch implements Node, FeatureSwitch {
   #transmit(now: Nanos, dueNs: Nanos, port: EgressPort): Frame {
     const frame = port.transmit(dueNs)
     const ingress = frame.port
-    this.#release(now, frame)
+    this.#release(now, frame, port.index)
     this.#start?.start(port.serializer.startNs, frame, port, this.ports[ingress]!)
     return frame
   }
@@ -256,7 +281,7 @@ export class Switch implements Node, FeatureSwitch {
   #empty(now: Nanos, port: number, priority: number, reason: DropReason): void {
     const egress = this.ports[port]!
     for (let frame = egress.takeOut(now, priority); frame !== null; frame = egress.takeOut(now, priority)) {
-      this.#release(now, frame)
+      this.#release(now, frame, port)
       this.#drop(frame, port, reason)
     }
   }
@@ -275,6 +300,7 @@ export class Switch implements Node, FeatureSwitch {
   resetWindow(now: Nanos): void {
     this.#features.reset(now)
     for (const reporter of this.#reporters) reporter.resetWindow(now)
+    this.ownMemory.resetWindow()
   }
 
   /** Returns the figures of a port, and of the features at it, from the start of the window until `now`. */
@@ -308,19 +334,27 @@ export class Switch implements Node, FeatureSwitch {
     }
     frame.flowHash = -1
     if (reason === DropReason.TTL_EXPIRED) this.ports[port]!.counters.onDropped(reason, bytes)
-    const full = this.#admit(now, port, port, frame)
-    if (full !== DropReason.NONE) this.#drop(frame, port, full)
+    this.#sendOwn(now, port, port, frame, ANSWERS_SHARE)
   }
 
   /** Returns the egress port, or minus the reason why there is none. */
-  #route(frame: Frame): number {
+  #route(now: Nanos, ingress: number, frame: Frame): number {
     const fault = frame.l3 < 0 ? parse(frame) : DropReason.NONE
     if (fault !== DropReason.NONE) return -fault
-    const egress = this.routes.egressPort(frame)
-    if (egress < 0 || egress >= this.ports.length) return -DropReason.NO_ROUTE
+    const egress = this.#egressPort(now, ingress, frame)
+    if (egress < 0) return egress
     return countHop(frame) ? egress : -DropReason.TTL_EXPIRED
   }
 
+  /** The same for a frame whose headers have been found. @param ingress -1: a feature has made it */
+  #egressPort(now: Nanos, ingress: number, frame: Frame): number {
+    const chosen = this.#forward === null ? UNDECIDED : this.#forward.forward(now, frame, ingress)
+    if (chosen !== UNDECIDED) return chosen
+    const egress = this.routes.egressPort(frame)
+    return egress < 0 || egress >= this.ports.length ? -DropReason.NO_ROUTE : egress
+  }
+
+  /** A frame from a link joins its queue. Returns the reason if it does not. */
   #admit(now: Nanos, ingress: number, egress: number, frame: Frame): DropReason {
     const given = this.#classifier.priority(frame)
     const queued = this.#arrive === null ? given : this.#arrive.arrive(now, frame, ingress, egress, given)
@@ -332,29 +366,72 @@ export class Switch implements Node, FeatureSwitch {
       const refused = this.#admission.admit(now, frame, ingress, priority)
       if (refused !== DropReason.NONE) return refused
     }
-    const port = this.ports[egress]!
-    const reason = port.enqueue(now, frame, queued)
+    const reason = this.#enqueue(now, ingress, egress, frame, queued)
     if (reason !== DropReason.NONE) {
       this.#admission?.leave?.(now, frame, ingress, priority)
       return reason
     }
-    // While the frame waits, these fields say where it came from.
-    frame.port = ingress
     frame.ingressPriority = priority
     this.buffer.update(frame.wireLength)
+    return DropReason.NONE
+  }
+
+  /**
+   * A packet that the switch has made joins its queue, or is dropped. No pause of a peer could keep it from being made. If it counted at a
+   * port, that port would pause its peer for it. Where two switches do so, each holds the packets for which the other is paused.
+   *
+   * @param ingress the port that telemetry names as the one by which it came, and that counts the drop
+   * @param share of the memory for such packets that is free: what may wait at the port
+   */
+  #sendOwn(now: Nanos, ingress: number, egress: number, frame: Frame, share: number): void {
+    const given = this.#classifier.priority(frame)
+    const queued = this.#arrive === null ? given : this.#arrive.arrive(now, frame, ingress, egress, given)
+    const reason = this.ownMemory.check(egress, frame.wireLength, share)
+      ? this.#enqueue(now, ingress, egress, frame, queued)
+      : DropReason.BUFFER_FULL
+    if (reason !== DropReason.NONE) {
+      this.#drop(frame, ingress, reason)
+      return
+    }
+    frame.ingressPriority = OWN_PACKET
+    this.ownMemory.update(egress, frame.wireLength)
+  }
+
+  #enqueue(now: Nanos, ingress: number, egress: number, frame: Frame, priority: number): DropReason {
+    const port = this.ports[egress]!
+    const reason = port.enqueue(now, frame, priority)
+    if (reason !== DropReason.NONE) return reason
+    // While the frame waits, this says where it came from.
+    frame.port = ingress
     const freeNs = Math.max(now, port.serializer.endNs)
     if (this.#schedule.timeOf(egress) > freeNs) this.#schedule.set(egress, port.nextStartNs(now))
     return DropReason.NONE
   }
 
-  /** An admitted frame leaves its queue. */
-  #release(now: Nanos, frame: Frame): void {
+  /** A queued frame leaves. */
+  #release(now: Nanos, frame: Frame, egress: number): void {
+    if (frame.ingressPriority === OWN_PACKET) {
+      this.ownMemory.remove(egress, frame.wireLength)
+      return
+    }
     this.buffer.remove(frame.wireLength)
     this.#admission?.leave?.(now, frame, frame.port, frame.ingressPriority)
   }
 
   #isLossless(priority: number): boolean {
     return ((this.losslessMask >>> priority) & 1) === 1
+  }
+
+  /** True if the frame was for the port itself, and is taken. */
+  #takeOwn(now: Nanos, port: number, frame: Frame): boolean {
+    if (isMacControl(frame)) {
+      this.#control(now, port, frame)
+      return true
+    }
+    const stage = this.#features.linkLocal
+    if (stage === null || !isLinkLocal(frame) || !stage.linkLocal(now, frame, port)) return false
+    this.pool.give(frame)
+    return true
   }
 
   /** Handles a MAC control frame, which is for the port itself and never forwarded. */
@@ -406,4 +483,11 @@ function parse(frame: Frame): DropReason {
 
 function isMacControl({ view, length }: Frame): boolean {
   return length >= ethernet.BYTES && ethernet.etherType(view, 0) === ethernet.TYPE_MAC_CONTROL
+}
+
+/** Its destination is one of the 16 addresses that no bridge forwards (IEEE Std 802.1Q-2018, table 8-1). */
+function isLinkLocal({ view, length }: Frame): boolean {
+  if (length < ethernet.BYTES) return false
+  const to = ethernet.destination(view, 0)
+  return to >= LINK_LOCAL_FIRST && to < LINK_LOCAL_FIRST + LINK_LOCAL_COUNT
 }

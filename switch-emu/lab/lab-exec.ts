@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { constants } from 'node:os'
 import { WeirError } from '../../lib/errors.js'
-import { offer } from '../../lib/scenario/model/names.js'
+import { offer } from '../../lib/offer.js'
 import { pathInLab } from './lab-commands.js'
 import { daemonSocket, inboxOf, isKept, LAB_MARK, type LabState, namespaceFile } from './lab-state.js'
 import { inNamespacesOf, inNetwork, WITH_OWN_SYS } from './namespaces.js'

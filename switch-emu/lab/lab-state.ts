@@ -14,7 +14,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { WeirError } from '../../lib/errors.js'
-import { offer } from '../../lib/scenario/model/names.js'
+import { offer } from '../../lib/offer.js'
 import { DELIVERED_NAME } from '../../lib/transfer/protocol/names.js'
 import type { CapturePlace } from '../captures/port-captures.js'
 import type { Privilege } from './namespaces.js'

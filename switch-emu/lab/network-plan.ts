@@ -2,6 +2,7 @@
 import { WeirError } from '../../lib/errors.js'
 import { macOf } from '../../lib/nic/config.js'
 import type { Scenario } from '../../lib/scenario/model/scenario.js'
+import { tunnelBytes } from '../../lib/scenario/model/vtep.js'
 import { formatMac, HostAddress } from '../../lib/wire/net/address.js'
 import { linksOf } from '../node-links.js'
 
@@ -11,6 +12,8 @@ export interface HostPlan {
   address: string
   /** The MAC address of a Weir NIC with this address, so that frames for both reach the host. */
   mac: string
+  /** Bytes of the longest IP packet on its veth pair. Behind an end of tunnels: without what the tunnel adds. */
+  mtu: number
   /** The switch to which the host is linked. */
   switch: string
   /**
@@ -63,10 +66,17 @@ export function planHosts(scenario: Scenario): HostPlan[] {
       name,
       address,
       mac,
+      mtu: mtuOf(scenario, name),
       switch: link.peer.node,
       interface: interfaceName(link.peer.node, name, taken),
     }
   })
+}
+
+/** A host whose own system is an end of tunnels sees the underlay. */
+function mtuOf({ vtep = [] }: Scenario, host: string): number {
+  const network = vtep.find(({ ends }) => ends.some(({ hosts }) => hosts.includes(host)))
+  return network === undefined ? MTU : network.mtuBytes - tunnelBytes(network)
 }
 
 /** Returns `s1-h1` if that is short enough, else `veth7`. */
@@ -86,8 +96,8 @@ export function pairCommands(hosts: readonly HostPlan[], hasIpv6: boolean): stri
   return [
     'link set lo up',
     ...hosts.map(
-      ({ interface: name, mac }, i) =>
-        `link add ${name} mtu ${MTU} type veth peer name ${peerName(i)} mtu ${MTU} address ${mac}`,
+      ({ interface: name, mac, mtu }, i) =>
+        `link add ${name} mtu ${mtu} type veth peer name ${peerName(i)} mtu ${mtu} address ${mac}`,
     ),
     ...hosts.flatMap(host => [...quiet(host.interface, hasIpv6), `link set ${host.interface} up`]),
   ]

@@ -1,6 +1,9 @@
 import { assert, WeirError } from '../../lib/errors.js'
 import type { FramePool } from '../../lib/frame/frame-pool.js'
+import { ChangeLog } from '../../lib/inof/change-log.js'
 import type { Link, Scenario } from '../../lib/scenario/model/scenario.js'
+import { portName, Topology } from '../../lib/scenario/model/topology.js'
+import type { InofResult } from '../../lib/scenario/result/inof-result.js'
 import type { TimelineEntry } from '../../lib/scenario/result/result.js'
 import type { LinkFaults } from '../../lib/sim/faults.js'
 import { Network } from '../../lib/sim/network.js'
@@ -13,9 +16,11 @@ import { Switch } from '../core/switch.js'
 import { portLinks } from '../node-links.js'
 import { NetworkEvents } from './events/network-events.js'
 import type { HostLinkEnd } from './host-link-end.js'
+import { InofNetwork, inofOptions } from './inof-network.js'
 import { Links } from './links.js'
 import { Routing } from './routing.js'
 import { switchOptions } from './switch-options.js'
+import { innerMtuBytes } from './vtep-options.js'
 
 interface FabricOptions {
   pool: FramePool
@@ -59,8 +64,11 @@ export class Fabric {
   readonly #routing: Routing
   readonly #routingId: number
   readonly #staticRoutesId: number
+  readonly #topology: Topology
   readonly #events: NetworkEvents
   readonly #eventsId: number
+  /** Null: hosts do not announce themselves. */
+  readonly #inof: InofNetwork | null
 
   constructor(scenario: Scenario, options: FabricOptions) {
     this.network = new Network({ pool: options.pool, startNs: options.startNs })
@@ -68,19 +76,26 @@ export class Fabric {
     this.#hosts = new Set(scenario.hosts.map(host => host.name))
     this.#hostsKeepDelays = options.hostsKeepDelays ?? false
     this.#faultsOf = options.faults ?? (() => null)
+    const log = scenario.inof && new ChangeLog()
     this.switches = scenario.switches.map(
       sw =>
         new Switch({
-          ...switchOptions(scenario, sw, portLinks(scenario, sw.name)),
+          ...switchOptions(
+            scenario,
+            sw,
+            portLinks(scenario, sw.name),
+            log && inofOptions(scenario, sw.name, sw.id, log),
+          ),
           pool: options.pool,
           random: options.random,
           responder: options.responder?.(sw.id),
-          mtuBytes: options.mtuBytes,
+          mtuBytes: leastOf(options.mtuBytes, innerMtuBytes(scenario, sw.name)),
           startNs: options.startNs,
         }),
     )
     this.#routing = new Routing(scenario, this.switches)
     this.#staticRoutesId = this.network.addNode(this.#routing.staticRoutes)
+    this.#topology = new Topology(scenario)
     const random = new Random(scenario.seed)
     this.#events = new NetworkEvents(this, scenario.events ?? [], random.fork('events'))
     this.#eventsId = this.network.addNode(this.#events)
@@ -99,10 +114,31 @@ export class Fabric {
     for (const sw of this.switches)
       this.#ids.set(sw.name, this.network.addNode(options.captures?.tap(sw.name, sw) ?? sw))
     this.#plugLinks()
+    this.#inof = log === undefined ? null : this.#startInof(scenario, log, random.fork('inof'))
     // A feature may have set a timer before any frame wakes the switch.
     for (const sw of this.switches) {
       if (sw.nextTimeout() !== NEVER) this.network.kick(this.#ids.get(sw.name)!)
     }
+  }
+
+  #startInof(scenario: Scenario, log: ChangeLog, random: Random): InofNetwork {
+    const { network } = this
+    const inof: InofNetwork = new InofNetwork(
+      scenario,
+      log,
+      random,
+      now => network.kick(id, now),
+      (now, sw) => network.kick(this.#ids.get(sw.name)!, now),
+    )
+    const id = network.addNode(inof)
+    inof.start(network.now, this.switches)
+    network.kick(id)
+    return inof
+  }
+
+  /** Which hosts are there, as the switches know it. Undefined: the scenario has no iNOF. */
+  inof(): InofResult | undefined {
+    return this.#inof?.result()
   }
 
   /**
@@ -127,10 +163,16 @@ export class Fabric {
   /** The traffic starts: reports, and the times of static routes, count from `now`. */
   begin(now: Nanos): void {
     this.resetWindow(now)
+    this.#inof?.begin(now)
     this.#routing.staticRoutes.start(now)
     this.network.kick(this.#staticRoutesId, now)
     this.#events.start(now)
     this.network.kick(this.#eventsId, now)
+  }
+
+  /** As `portName` of the topology. */
+  portName(name: string, port: number): string {
+    return portName(this.#topology, name, port)
   }
 
   /** The events that took place since `begin`, in order. */
@@ -192,4 +234,9 @@ export class Fabric {
       this.#unplugged.splice(i, 1)
     }
   }
+}
+
+/** Undefined where nothing bounds packets. */
+function leastOf(given: number | undefined, inner: number): number | undefined {
+  return inner === Number.POSITIVE_INFINITY ? given : Math.min(given ?? inner, inner)
 }

@@ -22,6 +22,7 @@ export class Routing implements Node {
   readonly staticRoutes: StaticRoutes
   readonly #scenario: Scenario
   readonly #switches: readonly Switch[]
+  readonly #targets: readonly RoutedNode[]
   readonly #down = new Set<number>()
   /** When routes are computed again, in order. */
   readonly #dueNs: Nanos[] = []
@@ -29,8 +30,9 @@ export class Routing implements Node {
   constructor(scenario: Scenario, switches: readonly Switch[]) {
     this.#scenario = scenario
     this.#switches = switches
-    const hosts = this.#install()
-    const addresses = new Map(hosts.map(({ name, address }) => [name, address]))
+    this.#targets = targetsOf(scenario)
+    this.#install()
+    const addresses = new Map(this.#targets.map(({ name, address }) => [name, address]))
     const tables = new Map(switches.map(sw => [sw.name, sw.routes]))
     this.staticRoutes = new StaticRoutes(scenario.routes ?? [], {
       tables,
@@ -70,17 +72,33 @@ export class Routing implements Node {
   }
 
   /** Sets shortest paths, or those of spanning trees, over the links that are up. */
-  #install(): { name: string; address: HostAddress }[] {
-    const { switches, hosts: all, links, hashSeed: seed, spanningTrees } = this.#scenario
+  #install(): void {
+    const { switches, hosts, links, hashSeed: seed, spanningTrees } = this.#scenario
     const topology = new Graph({
       switches: switches.map(sw => sw.name),
-      hosts: all.map(host => host.name),
+      hosts: hosts.map(host => host.name),
       links,
       down: this.#down,
     })
-    const hosts = all.map(({ name, address }) => ({ name, address: HostAddress.parse(address) }))
     const tables = new Map(this.#switches.map(sw => [sw.name, sw.routes]))
-    installRoutes(topology, hosts, tables, { seed, spanningTrees })
-    return hosts
+    installRoutes(topology, this.#targets, tables, { seed, spanningTrees })
   }
+}
+
+interface RoutedNode {
+  name: string
+  address: HostAddress
+}
+
+/** Whom the network has routes to: hosts, but in place of those behind ends of tunnels the ends. */
+function targetsOf({ hosts, switches, vtep = [] }: Scenario): RoutedNode[] {
+  const ends = vtep.flatMap(network => network.ends)
+  const inside = new Set(ends.flatMap(end => end.hosts))
+  const plain = hosts.filter(({ name }) => !inside.has(name))
+  const names = new Set(switches.map(({ name }) => name))
+  const own = new Map(ends.filter(({ node }) => names.has(node)).map(({ node, address }) => [node, address]))
+  return [...plain, ...[...own].map(([name, address]) => ({ name, address }))].map(({ name, address }) => ({
+    name,
+    address: HostAddress.parse(address),
+  }))
 }

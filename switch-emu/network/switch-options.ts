@@ -5,10 +5,12 @@ import type { EcnSettings, Scenario, ScenarioSwitch } from '../../lib/scenario/m
 import { directKey } from '../../lib/wire/weir/direct-tag.js'
 import type { FeatureOptions } from '../core/catalogue.js'
 import type { ClassifierOptions } from '../core/forwarding/classifier.js'
+import type { InofOptions } from '../core/inof/inof.js'
 import type { EcnOptions } from '../core/marking/wred.js'
 import type { SwitchOptions } from '../core/switch.js'
 import type { RoccOptions } from '../core/telemetry/rocc.js'
 import { deadlockOptions } from './deadlock-options.js'
+import { vtepOptions } from './vtep-options.js'
 
 /** A link as the port at one end of it sees it. */
 interface PortLink {
@@ -20,11 +22,16 @@ interface PortLink {
  * Returns the options of one switch of a scenario.
  *
  * @param links of the switch, by port
+ * @param inof of the switch. Default: off
  */
 export function switchOptions(
-  scenario: Pick<Scenario, 'transport' | 'int' | 'telemetry' | 'cc' | 'deadlockPrevention'>,
+  scenario: Pick<
+    Scenario,
+    'hosts' | 'links' | 'vtep' | 'transport' | 'int' | 'telemetry' | 'cc' | 'deadlockPrevention'
+  >,
   sw: ScenarioSwitch,
   links: readonly PortLink[],
+  inof?: InofOptions,
 ): Omit<SwitchOptions, 'pool' | 'random'> {
   const { id, name, bufferBytes, queueBytesMax, weights, pfc } = sw
   const ecn = sw.ecn?.map(ecnOptions)
@@ -56,6 +63,8 @@ export function switchOptions(
       ...telemetryOptions(scenario, sw),
       ...roccOptions(scenario, sw),
       ...deadlockOptions(scenario, sw),
+      ...(inof && { inof }),
+      ...vtepOptions(scenario, sw),
     },
   }
 }

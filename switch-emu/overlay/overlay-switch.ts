@@ -82,7 +82,7 @@ export class OverlaySwitch implements Driven, RunningSwitch {
   }
 
   get counters(): PortCounters {
-    return this.#vxlan.counters
+    return this.#vxlan.countDrops()
   }
 
   /** Starts a new window, at that time of day or now, for `report`. */

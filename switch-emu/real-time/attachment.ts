@@ -1,10 +1,11 @@
-import type { Frame } from '../../lib/frame/frame.js'
+import { type Frame, UNKNOWN_ARRIVAL } from '../../lib/frame/frame.js'
 import type { FramePool } from '../../lib/frame/frame-pool.js'
 import { FrameRing } from '../../lib/io/ports/frame-ring.js'
 import { type Nanos, NEVER } from '../../lib/time/nanos.js'
 import type { Classifier } from '../core/forwarding/classifier.js'
 import { Serializer } from '../core/queueing/serializer.js'
 import type { HostLinkEnd } from '../network/host-link-end.js'
+import type { Gathering } from './gathering.js'
 import { HostLine } from './host-line.js'
 
 interface AttachmentOptions {
@@ -19,6 +20,8 @@ interface AttachmentOptions {
   deliver: (frame: Frame) => void
   /** Gets, for each delivered frame, the time since its arrival on the emulated link. Default: none. */
   onDelivered?: (lateNs: Nanos) => void
+  /** Hears how long frames from hosts were under way. Default: none. */
+  gathering?: Gathering
   /**
    * Priorities of the host's frames. With it the host's end of the link obeys pauses. Default: it does not.
    */
@@ -51,6 +54,7 @@ export class Attachment implements HostLinkEnd {
   #backlogNsMax: Nanos
   readonly #deliver: (frame: Frame) => void
   readonly #onDelivered: (lateNs: Nanos) => void
+  readonly #gathering: Gathering | undefined
   #toHostNs: Nanos
   #fromHostNs: Nanos
   /** Arrival of the last frame at the host. */
@@ -67,6 +71,7 @@ export class Attachment implements HostLinkEnd {
     this.#hostLine = classifier ? new HostLine({ pool, rateBps, backlogBytesMax, classifier }) : null
     this.#deliver = options.deliver
     this.#onDelivered = options.onDelivered ?? (() => {})
+    this.#gathering = options.gathering
     this.#toHostNs = options.delayNs
     this.#fromHostNs = options.delayNs
   }
@@ -76,6 +81,7 @@ export class Attachment implements HostLinkEnd {
    * one.
    */
   inject(now: Nanos, frame: Frame): void {
+    frame.arrivedNs = now
     if (this.#hostLine !== null) {
       if (this.#hostLine.send(now, frame)) return
       this.drops++
@@ -98,6 +104,7 @@ export class Attachment implements HostLinkEnd {
     // After a change to a shorter delay no frame overtakes another.
     this.#lastNs = Math.max(now + this.#toHostNs, this.#lastNs)
     frame.departNs = this.#lastNs
+    if (frame.arrivedNs !== UNKNOWN_ARRIVAL) this.#gathering?.onFrame(this.#lastNs - frame.arrivedNs)
     this.#hostLine?.note(frame.departNs, frame)
     if (this.#leaving.push(frame)) return
     this.drops++

@@ -1,11 +1,11 @@
 /** Measures before a run what this machine can carry in real time, and computes what the run demands. */
 import os from 'node:os'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { openPort, PORT_ROOM_BYTES } from '../../lib/daemon/open-port.js'
 import { WeirError } from '../../lib/errors.js'
 import { FramePool } from '../../lib/frame/frame-pool.js'
 import type { Port } from '../../lib/io/port.js'
 import { HEADER_BYTES_V4, HeaderWriter4 } from '../../lib/io/ports/dgram-headers.js'
+import { openPort, PORT_ROOM_BYTES } from '../../lib/open-nic/open-port.js'
 import type { Scenario } from '../../lib/scenario/model/scenario.js'
 import { dataOverheadBytes } from '../../lib/scenario/model/wire-sizes.js'
 import type { CapacityResult } from '../../lib/scenario/result/result.js'

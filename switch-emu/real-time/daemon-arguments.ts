@@ -5,7 +5,7 @@ import { keyOf } from '../../lib/options/option.js'
 import { textOf } from '../../lib/options/value.js'
 import { TRANSPORT_OPTIONS } from '../../lib/qp/transport-options.js'
 import { DEFAULT_PRIORITY, hostDscps } from '../../lib/scenario/model/priorities.js'
-import type { Scenario, TransportSettings } from '../../lib/scenario/model/scenario.js'
+import type { InofSettings, Scenario, TransportSettings } from '../../lib/scenario/model/scenario.js'
 import { linksOf } from '../node-links.js'
 
 /** Options of `weir daemon` for its place, by their names on its command line. */
@@ -16,7 +16,7 @@ type DaemonPlace = { socket: string; inbox: string } & Record<string, string>
  * does.
  */
 export function daemonArguments(scenario: Scenario, host: string, place: DaemonPlace): string[] {
-  const { hosts, cc, transport, int, telemetry, paths, baseRttNs } = scenario
+  const { hosts, cc, transport, int, telemetry, paths, baseRttNs, inof } = scenario
   const options = {
     address: hosts.find(({ name }) => name === host)!.address,
     ...place,
@@ -31,6 +31,7 @@ export function daemonArguments(scenario: Scenario, host: string, place: DaemonP
     ...(transport.untaggedCnps > 0 && { 'untagged-cnps': String(transport.untaggedCnps) }),
     int: `${int.format}:${int.hops}`,
     'log-level': 'warn',
+    ...(inof !== undefined && { inof: announcementOf(inof, host) }),
     ...(int.ifaProtocol !== undefined && { 'ifa-protocol': String(int.ifaProtocol) }),
     ...(baseRttNs !== 'measured' && { 'base-rtt': `${baseRttNs}ns` }),
   }
@@ -46,6 +47,10 @@ export function daemonArguments(scenario: Scenario, host: string, place: DaemonP
   if (place['key-file'] === undefined) args.push('--insecure')
   // Many hosts share few cores: threads of their own would only cost them memory and time to start.
   return ['daemon', '--no-worker', '--until-stdin-ends', '--any-cc', ...args]
+}
+
+function announcementOf({ storage, silenceSeconds, failover }: InofSettings, host: string): string {
+  return [host, Number(storage.includes(host)), silenceSeconds, Number(failover)].join(':')
 }
 
 /** A timeout of 0 leaves the choice to the host. */

@@ -3,6 +3,7 @@ import type { Frame } from '../../lib/frame/frame.js'
 import type { FramePool } from '../../lib/frame/frame-pool.js'
 import type { LinkEnd, Scenario } from '../../lib/scenario/model/scenario.js'
 import { baseRttNs, Topology } from '../../lib/scenario/model/topology.js'
+import type { InofResult } from '../../lib/scenario/result/inof-result.js'
 import type { LinkResult, PortResult, Series, TimelineEntry } from '../../lib/scenario/result/result.js'
 import type { LinkSettings } from '../../lib/sim/link-options.js'
 import { Random } from '../../lib/sim/random.js'
@@ -16,6 +17,7 @@ import { linksOf, type NodeLink } from '../node-links.js'
 import { portResults } from '../results/port-results.js'
 import { PortSampler } from '../results/port-sampler.js'
 import { Attachment } from './attachment.js'
+import { Gathering } from './gathering.js'
 import { type Lateness, LatenessGauge } from './lateness.js'
 
 /** Hosts whose round trips are computed, if a network has more. */
@@ -59,6 +61,8 @@ export interface Ports {
   /** Directions of links of which something was set. */
   links: LinkResult[]
   queueBytes: number[]
+  /** Which hosts are there. Absent: the scenario has no `inof`. */
+  inof?: InofResult
   captures: CaptureFile[]
 }
 
@@ -68,6 +72,7 @@ export interface SwitchReport {
   ports: PortResult[]
   links: LinkResult[]
   timeline: TimelineEntry[]
+  inof?: InofResult
   series: Record<string, Series>
   /** Events of the emulated network. */
   events: number
@@ -86,6 +91,7 @@ export class RealTimeFabric {
   readonly #fabric: Fabric
   readonly #captures: PortCaptures | undefined
   readonly #attachments: Attachment[] = []
+  readonly #gathering = new Gathering()
   readonly #ids: number[] = []
   /** By link: 1 if frames have arrived that the network has not taken. */
   readonly #dirty: Uint8Array
@@ -126,6 +132,7 @@ export class RealTimeFabric {
         delayNs,
         deliver,
         onDelivered,
+        gathering: this.#gathering,
         classifier,
         backlogBytesMax,
       })
@@ -174,6 +181,11 @@ export class RealTimeFabric {
     return deadline
   }
 
+  /** How long the caller may let frames gather before its next round. */
+  get gatherNs(): Nanos {
+    return this.#gathering.ns
+  }
+
   /**
    * Starts a new window: `report`, and the times of the scenario's routes, count from there.
    *
@@ -192,6 +204,7 @@ export class RealTimeFabric {
       ports: portResults(this.#scenario, this.#fabric.switches, now),
       links: this.#fabric.links.results(),
       timeline: [...this.#fabric.timeline],
+      inof: this.#fabric.inof(),
       series: this.#sampler.series(),
       events: this.#fabric.network.events - this.#eventsBefore,
       lateness: this.#lateness.report(),
@@ -210,6 +223,7 @@ export class RealTimeFabric {
     return {
       ports: portResults(this.#scenario, switches, now),
       links: this.#fabric.links.results(),
+      inof: this.#fabric.inof(),
       queueBytes: switches.flatMap(sw => sw.ports.map(port => port.queueBytes)),
       captures: this.#captures?.files() ?? [],
       lostFrames: portDrops + this.#attachmentDrops(),

@@ -1,9 +1,10 @@
 import { setMaxListeners } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { probesPaths } from '../../lib/cc/path-settings.js'
 import type { Progress, TrafficReply } from '../../lib/client/daemon-client.js'
-import type { PathFigures } from '../../lib/control/messages.js'
+import type { PathFigures, StatusReply } from '../../lib/control/messages.js'
 import { type ErrorCode, WeirError } from '../../lib/errors.js'
+import type { PortDropReason } from '../../lib/io/port.js'
+import { choosesPaths } from '../../lib/scenario/model/chooses-paths.js'
 import { type Scenario, type ScenarioFlow, withSeed } from '../../lib/scenario/model/scenario.js'
 import { expandTraffic } from '../../lib/scenario/read/expand-traffic.js'
 import { scenarioError } from '../../lib/scenario/read/places.js'
@@ -68,8 +69,9 @@ export async function runTraffic(
     const run = new TrafficRun(lab, flows, signal, options.onProgress ?? (() => {}))
     const { durationNs, outcomes } = await run.traffic()
     const report = await lab.report()
-    const { ports, links, timeline, series, events } = report
-    const feedback = await feedbackOf(lab)
+    const { ports, links, timeline, inof, series, events } = report
+    const hosts = await Promise.all(scenario.hosts.map(({ name }) => lab.host(name).client.status()))
+    const lostFrames = report.lostFrames + sum(hosts.map(lostFramesOf))
     return makeResult(scenario, {
       on: lab.on,
       durationNs,
@@ -78,9 +80,10 @@ export async function runTraffic(
       ports,
       links,
       timeline,
+      inof,
       series: { ...series, ...run.series.all() },
-      feedback,
-      realTime: realTimeResult(report, capacity),
+      feedback: feedbackOf(hosts),
+      realTime: realTimeResult({ ...report, lostFrames }, capacity),
       events,
       wallSeconds: (performance.now() - began) / 1000,
     })
@@ -89,17 +92,24 @@ export async function runTraffic(
 }
 
 /** Feedback that hosts rejected, all hosts together. */
-async function feedbackOf(lab: Lab): Promise<FeedbackResult> {
-  const hosts = await Promise.all(lab.scenario.hosts.map(({ name }) => lab.host(name).client.status()))
+function feedbackOf(hosts: readonly StatusReply[]): FeedbackResult {
   return {
     refused: sum(hosts.map(({ refusedFeedback }) => refusedFeedback)),
     implausible: sum(hosts.map(({ implausibleTelemetry }) => implausibleTelemetry)),
   }
 }
 
+/** Frames that a host's process did not take from its link in time, or could not send on it. */
+function lostFramesOf({ drops }: StatusReply): number {
+  return sum(LOSSES.map(reason => drops[`port.${reason}`] ?? 0))
+}
+
 function sum(values: readonly number[]): number {
   return values.reduce((all, one) => all + one, 0)
 }
+
+/** Drops for want of time or room, and not for what a frame is. */
+const LOSSES: readonly PortDropReason[] = ['poolEmpty', 'ringFull', 'kernelFull', 'txFull', 'txError']
 
 class TrafficRun {
   readonly series: FlowSeries
@@ -198,9 +208,9 @@ class TrafficRun {
     }
   }
 
-  /** For a scenario with path selection. */
+  /** For a scenario whose flows choose paths. */
   #paths(paths: PathFigures | null | undefined): Pick<FlowOutcome, 'paths'> {
-    return probesPaths(this.#lab.scenario.paths) && paths ? { paths } : {}
+    return choosesPaths(this.#lab.scenario) && paths ? { paths } : {}
   }
 
   #nowNs(): Nanos {

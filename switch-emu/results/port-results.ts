@@ -17,6 +17,7 @@ export function portResults(scenario: Scenario, switches: readonly Switch[], now
     linksOf(scenario, sw.name).map(({ port, peer }) => {
       const figures = sw.figures(now, port)
       const { pausesSent = 0, ...additions } = sw.additions(now, port, figures)
+      const ownBytes = sw.ownMemory.mostBytes(port)
       const stuck = deadlocked.filter(queue => queue.switch === sw.name && queue.port === port)
       return {
         switch: sw.name,
@@ -32,6 +33,7 @@ export function portResults(scenario: Scenario, switches: readonly Switch[], now
         pausesSent,
         pausedNs: figures.pausedNs,
         drops: figures.drops,
+        ...(ownBytes > 0 && { maxOwnBytes: ownBytes }),
         ...(figures.drops > 0 && { dropsByReason: nonZero(figures.dropsByReason) }),
         ...(stuck.length > 0 && { deadlocked: stuck.map(({ priority }) => priority) }),
         ...additions,

@@ -6,6 +6,7 @@ import type { WeirError } from '../../lib/errors.js'
 import type { Scenario, ScenarioFlow } from '../../lib/scenario/model/scenario.js'
 import { settingsOf } from '../../lib/scenario/model/settings.js'
 import { idealFctNs, slowdown, Topology } from '../../lib/scenario/model/topology.js'
+import type { InofResult } from '../../lib/scenario/result/inof-result.js'
 import type {
   FeedbackResult,
   FlowPathsResult,
@@ -52,6 +53,7 @@ interface RunOutcome {
   ports: readonly PortResult[]
   links?: readonly LinkResult[]
   timeline?: readonly TimelineEntry[]
+  inof?: InofResult
   series: Record<string, Series>
   feedback?: FeedbackResult
   realTime?: RealTimeResult
@@ -63,9 +65,8 @@ interface RunOutcome {
 export function makeResult(scenario: Scenario, run: RunOutcome): RunResult {
   const topology = new Topology(scenario)
   const ports = [...run.ports]
-  const flows = run.flows.map((flow, i) =>
-    flowResult(topology, scenario, flow, run.outcomes[i]!, run.durationNs),
-  )
+  const idealOf = idealTimes(topology, scenario)
+  const flows = run.flows.map((flow, i) => flowResult(idealOf(flow), flow, run.outcomes[i]!, run.durationNs))
   const { series } = run
   const summary = summarise({ flows, ports, series })
   const { name, file, text } = scenario
@@ -80,6 +81,7 @@ export function makeResult(scenario: Scenario, run: RunOutcome): RunResult {
     ports,
     ...(run.links && run.links.length > 0 && { links: [...run.links] }),
     ...(run.timeline && run.timeline.length > 0 && { timeline: [...run.timeline] }),
+    ...(run.inof && { inof: run.inof }),
     series,
     ...(run.feedback && { feedback: run.feedback }),
     ...(summary && { summary }),
@@ -102,14 +104,20 @@ function thisMachine(): Machine {
   }
 }
 
-function flowResult(
-  topology: Topology,
-  scenario: Scenario,
-  flow: ScenarioFlow,
-  outcome: FlowOutcome,
-  durationNs: Nanos,
-): FlowResult {
-  const ideal = idealFctNs(topology, scenario, flow)
+/** As idealFctNs, worked out once for alike flows that follow each other. */
+function idealTimes(topology: Topology, scenario: Scenario): (flow: ScenarioFlow) => Nanos {
+  let last: ScenarioFlow | null = null
+  let ideal = 0
+  return flow => {
+    const { from, to, bytes, cc } = flow
+    const isAlike = last?.from === from && last.to === to && last.bytes === bytes && last.cc === cc
+    if (!isAlike) ideal = idealFctNs(topology, scenario, flow)
+    last = flow
+    return ideal
+  }
+}
+
+function flowResult(ideal: Nanos, flow: ScenarioFlow, outcome: FlowOutcome, durationNs: Nanos): FlowResult {
   const lastedNs = outcome.fctNs ?? Math.max(0, durationNs - flow.startNs)
   return {
     name: flow.name,

@@ -9,6 +9,7 @@ import { WallClock } from '../../lib/io/linux/wall-clock.js'
 import { PacketPort } from '../../lib/io/ports/packet-port.js'
 import { macOf } from '../../lib/nic/config.js'
 import type { Scenario } from '../../lib/scenario/model/scenario.js'
+import { tunnelBytesMost } from '../../lib/scenario/model/vtep.js'
 import type { LinkResult } from '../../lib/scenario/result/result.js'
 import { type Nanos, NEVER } from '../../lib/time/nanos.js'
 import { HostAddress } from '../../lib/wire/net/address.js'
@@ -16,6 +17,7 @@ import * as ethernet from '../../lib/wire/net/ethernet.js'
 import { PortCaptures } from '../captures/port-captures.js'
 import { HostTable } from '../core/answers/host-table.js'
 import { IpAnswers } from '../core/answers/ip-answers.js'
+import { tunnelAddresses } from '../network/vtep-options.js'
 import {
   type LinkChange,
   type Ports,
@@ -44,8 +46,7 @@ const POOL_BYTES_MOST = 1 << 30
 const HOST_BACKLOG_BYTES = 16 << 20
 /** Frames taken from one port before the other ports have their turn. */
 const BATCH_FRAMES = 64
-/** How long frames gather, and the number of frames from which on they do not wait. */
-const GATHER_NS: Nanos = 30_000
+/** The number of frames from which on they do not wait for others. */
 const GATHERED_FRAMES = 32
 /** Greatest age that is believed. With a greater one the time of day was set in between. */
 const AGE_MOST_NS: Nanos = 100_000_000
@@ -88,7 +89,7 @@ export class VethSwitch {
     this.#arrivals = new Float64Array(links.length)
     const hosts = hostTable(scenario)
     const mtu = Math.max(...links.map(link => interfaceMtuOf(link.interface)))
-    this.#pool = poolFor(scenario, slotBytesFor(mtu))
+    this.#pool = poolFor(scenario, slotBytesFor(mtu + tunnelBytesMost(scenario)))
     this.#captures =
       captures === undefined ? null : new PortCaptures(scenario, { ...captures, epochNs: clockEpochNs() })
     try {
@@ -127,7 +128,7 @@ export class VethSwitch {
       if (this.#moved > 0) {
         // The thread lets frames gather, as a NIC moderates its interrupts. With many frames it does not
         // wait.
-        if (this.#moved < GATHERED_FRAMES && !this.#busyPoll) this.#nap.sleep(GATHER_NS)
+        if (this.#moved < GATHERED_FRAMES && !this.#busyPoll) this.#nap.sleep(this.#fabric.gatherNs)
         continue
       }
       // It woke without a frame. An interface that went down must be handled, or it wakes for ever.
@@ -232,6 +233,7 @@ function hostTable(scenario: Scenario): HostTable {
     const address = HostAddress.parse(host.address)
     table.add(address, macOf(address))
   }
+  for (const { address, mac } of tunnelAddresses(scenario)) table.add(address, mac)
   return table
 }
 

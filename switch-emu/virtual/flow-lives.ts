@@ -6,6 +6,7 @@ import type { NicConnection } from '../../lib/nic/connect/nic-connection.js'
 import type { Flow } from '../../lib/nic/flow/flow.js'
 import type { Nic } from '../../lib/nic/nic.js'
 import type { Verbs } from '../../lib/nic/types.js'
+import { choosesPaths } from '../../lib/scenario/model/chooses-paths.js'
 import type { Scenario, ScenarioFlow } from '../../lib/scenario/model/scenario.js'
 import type { Topology } from '../../lib/scenario/model/topology.js'
 import type { Network } from '../../lib/sim/network.js'
@@ -46,6 +47,8 @@ interface FlowLivesOptions {
   byPackets: boolean
   /** No flow is freed before the run ends. */
   keepAll: boolean
+  /** Rate of the hosts' fastest link, bit/s. */
+  rateMaxBps: number
 }
 
 /**
@@ -64,10 +67,16 @@ export class FlowLives {
   readonly #flows: (TrafficFlow | null)[]
   /** What became of flows that have been freed. */
   readonly #outcomes: (FlowOutcome | null)[]
+  readonly #lastStartNs: Nanos
   readonly #measured = new Map<string, MeasuredPath>()
   /** Flows that have ended and are not freed. */
   readonly #resting: number[] = []
+  /** Those that are not among them yet, in any order, and when each flow has ended. */
+  readonly #justEnded: number[] = []
+  readonly #endedNs: Float64Array
   #nextLook = 0
+  /** The flow that kept the run from ending for longest, when all were looked at last: mostly it still does. */
+  #longest = 0
   #ended = 0
 
   constructor(options: FlowLivesOptions) {
@@ -75,6 +84,8 @@ export class FlowLives {
     this.#options = options
     this.#flows = new Array(plan.length).fill(null)
     this.#outcomes = new Array(plan.length).fill(null)
+    this.#endedNs = new Float64Array(plan.length)
+    this.#lastStartNs = plan.reduce((last, { startNs }) => Math.max(last, startNs), 0)
     this.#addresses = new Map(scenario.hosts.map(host => [host.name, HostAddress.parse(host.address)]))
   }
 
@@ -88,6 +99,40 @@ export class FlowLives {
       (sum, flow, i) => sum + (flow?.ackedBytes ?? this.#outcomes[i]?.ackedBytes ?? 0),
       0,
     )
+  }
+
+  /**
+   * A time before which the run does not end: the last start of a flow, and after that when the hosts can have sent what they have not
+   * sent of a flow, or when that flow can fail if this is sooner.
+   *
+   * @param t0 when the traffic began
+   */
+  endsNotBefore(now: Nanos, t0: Nanos): Nanos {
+    const lastStartNs = t0 + this.#lastStartNs
+    if (now < lastStartNs) return lastStartNs
+    let endNs = this.#lastsUntil(now, this.#longest)
+    if (endNs > now) return endNs
+    for (let i = 0; i < this.#flows.length; i++) {
+      const lastsNs = this.#lastsUntil(now, i)
+      if (lastsNs <= endNs) continue
+      endNs = lastsNs
+      this.#longest = i
+    }
+    return endNs
+  }
+
+  /** A time before which one flow does not end; `now` where it may end at any time. */
+  #lastsUntil(now: Nanos, i: number): Nanos {
+    const flow = this.#flows[i] ?? null
+    if (flow === null || flow.done) return now
+    return Math.max(now, Math.min(now + this.#unsentNs(flow), failsNotBefore(now, flow)))
+  }
+
+  /** Time that the host needs at least for what it has not sent of a flow. */
+  #unsentNs({ bytes, connection }: TrafficFlow): Nanos {
+    const { sentBytes, retransmittedBytes } = connection.stats
+    const unsentBytes = Math.max(0, bytes - sentBytes + retransmittedBytes)
+    return Math.floor((unsentBytes * 8e9) / this.#options.rateMaxBps)
   }
 
   /** The flow of that place in the plan; null if it is not there yet or any more. */
@@ -196,11 +241,23 @@ export class FlowLives {
   #onDone(i: number): void {
     this.#ended++
     if (this.#ended === this.#options.plan.length) this.#options.network.halt()
-    if (!this.#options.keepAll) this.#resting.push(i)
+    if (this.#options.keepAll) return
+    this.#endedNs[i] = this.#options.network.now
+    this.#justEnded.push(i)
+  }
+
+  /** Hosts may be ahead of each other, and flows end in the order of time all the same: then the same ones are freed. */
+  #rest(): void {
+    const { plan, hosts } = this.#options
+    const hostOf = (i: number) => hosts.get(plan[i]!.from)!.id
+    this.#justEnded.sort((a, b) => this.#endedNs[a]! - this.#endedNs[b]! || hostOf(a) - hostOf(b))
+    for (const i of this.#justEnded) this.#resting.push(i)
+    this.#justEnded.length = 0
   }
 
   /** Frees some of the flows that have ended, if nothing of them is in flight. */
   #free(now: Nanos): void {
+    this.#rest()
     const resting = this.#resting
     for (let looks = Math.min(LOOKS, resting.length); looks > 0; looks--) {
       if (this.#nextLook >= resting.length) this.#nextLook = 0
@@ -232,7 +289,7 @@ export class FlowLives {
       retransmittedBytes: stats.retransmittedBytes,
       spuriousRetransmissions: stats.spuriousRetransmissions,
       timeouts: stats.timeouts,
-      ...(probesPaths(this.#options.scenario.paths) && { paths: pathFigures(stats) }),
+      ...(choosesPaths(this.#options.scenario) && { paths: pathFigures(stats) }),
       ...failureOf(withHint(flow)),
     }
   }
@@ -251,6 +308,13 @@ const NOT_STARTED: FlowOutcome = {
   retransmittedBytes: 0,
   spuriousRetransmissions: 0,
   timeouts: 0,
+}
+
+/** A flow that has sent something is admitted, and fails when its retries are exhausted. */
+function failsNotBefore(now: Nanos, flow: TrafficFlow): Nanos {
+  const { qp, path } = flowOf(flow)
+  const mayBeRefused = path.settings.admission > 0 && flow.connection.stats.sentBytes === 0
+  return mayBeRefused ? now : qp.exhaustedNotBefore(now)
 }
 
 function flowOf(flow: TrafficFlow): Flow {

@@ -6,14 +6,11 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { createLog } from '../../lib/log.js'
 import { DEFAULT_DOMAIN } from '../../lib/qp/memory/memory.js'
 import { type SendWork, WorkOpcode } from '../../lib/qp/queues/work.js'
 import { Random } from '../../lib/sim/random.js'
 import { MILLISECOND } from '../../lib/time/nanos.js'
 import type { FileStore } from '../../lib/transfer/file/file.js'
-import { Inbox } from '../../lib/transfer/file/inbox.js'
-import { Share } from '../../lib/transfer/file/share.js'
 import { createDigest } from '../../lib/transfer/protocol/digest.js'
 import {
   decodeMessage,
@@ -23,9 +20,9 @@ import {
   TRANSFER_PORT,
   type TransferMessage,
 } from '../../lib/transfer/protocol/messages.js'
-import { TransferService } from '../../lib/transfer/service.js'
 import { App, makePair, memoryOf, type Pair, pattern } from '../nic/pair.js'
 import { drawnSeed } from '../support/seeds.js'
+import { serviceIn } from '../support/transfer-service.js'
 
 const CHUNK = 16_384
 const CHUNKS = 4
@@ -37,16 +34,8 @@ async function world(t: Test, slow: () => number = () => 0) {
   const folder = t.testdir({ in: {}, share: {} })
   writeFileSync(join(folder, 'share', 'secret'), pattern(1, SIZE))
   const time = { now: () => pair.network.now, wake: () => pair.kick() }
-  const service = new TransferService({
-    verbs: pair.a,
-    time,
-    log: createLog('silent', 'test'),
-    store: slowly(await Inbox.at(join(folder, 'in')), slow),
-    share: await Share.at(join(folder, 'share')),
-    chunkBytes: CHUNK,
-    slots: 8,
-  })
-  service.start()
+  const wrap = (store: FileStore) => slowly(store, slow)
+  const service = await serviceIn(folder, pair.a, { time, wrap, chunkBytes: CHUNK, slots: 8 })
   t.teardown(() => service.close(0))
   const until = async (holds: () => boolean) => {
     for (let round = 0; !holds() && round < 100_000; round++) {

@@ -6,14 +6,12 @@ import t, { type Test } from 'tap'
 import { HostedConnection } from '../../lib/host/hosted-connection.js'
 import { HostedListener } from '../../lib/host/hosted-listener.js'
 import { Queues } from '../../lib/host/queues.js'
-import { createLog } from '../../lib/log.js'
 import { MILLISECOND } from '../../lib/time/nanos.js'
-import { Inbox } from '../../lib/transfer/file/inbox.js'
 import { TRANSFER_PORT } from '../../lib/transfer/protocol/messages.js'
-import { TransferService } from '../../lib/transfer/service.js'
 import { HostAddress } from '../../lib/wire/net/address.js'
-import { App, connected, makePair, type Pair, type PairOptions, PORT, pattern } from '../nic/pair.js'
+import { App, connected, makePair, type PairOptions, PORT, pattern } from '../nic/pair.js'
 import { usual, variants } from '../support/long.js'
+import { newServiceIn, serviceIn } from '../support/transfer-service.js'
 import { request, Wiretap } from './third-party.js'
 
 /** Host `a` takes files; `b` can send some. */
@@ -25,18 +23,9 @@ async function world(t: Test, options: PairOptions = {}) {
   pair.settle()
   const folder = t.testdir({ in: {}, out: {} })
   const time = { now: () => pair.network.now, wake: () => pair.kick() }
-  const log = createLog('silent', 'test')
-  const service = async (verbs: Pair['a'], name: string) =>
-    new TransferService({
-      verbs,
-      time,
-      log,
-      store: await Inbox.at(join(folder, name)),
-      retryAfterMs: 1,
-    })
-  const receiver = await service(pair.a, 'in')
-  const sender = await service(pair.b, 'out')
-  receiver.start()
+  const more = { time, retryAfterMs: 1, chunkBytes: 1 << 20, slots: 40 }
+  const receiver = await serviceIn(folder, pair.a, more)
+  const sender = await newServiceIn(folder, pair.b, { ...more, inbox: 'out' })
   t.teardown(() => receiver.close(0))
   const file = join(folder, 'file')
   writeFileSync(file, pattern(1, 100_000))

@@ -4,14 +4,11 @@ import { join } from 'node:path'
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'
 import type { Test } from 'tap'
 import type { Frame } from '../../lib/frame/frame.js'
-import { createLog } from '../../lib/log.js'
 import { MILLISECOND } from '../../lib/time/nanos.js'
-import { Inbox } from '../../lib/transfer/file/inbox.js'
-import { Share } from '../../lib/transfer/file/share.js'
-import { TransferService } from '../../lib/transfer/service.js'
 import type { TransferResult } from '../../lib/transfer/task/transfer.js'
 import * as icrc from '../../lib/wire/ib/icrc.js'
 import { makePair, pattern } from '../nic/pair.js'
+import { serviceIn } from '../support/transfer-service.js'
 
 const CHUNK = 16_384
 export const SIZE = 12 * CHUNK + 100
@@ -27,16 +24,9 @@ export async function transferWorld(t: Test, poison: (n: number) => boolean = ()
   const file = join(folder, 'share', 'file')
   writeFileSync(file, content)
   const time = { now: () => pair.network.now, wake: () => pair.kick() }
-  const more = { time, log: createLog('silent', 'test'), chunkBytes: CHUNK, slots: 8, retryAfterMs: 1 }
-  const store = await Inbox.at(join(folder, 'in'))
-  const share = await Share.at(join(folder, 'share'))
-  const [a, b] = [pair.a, pair.b].map(
-    verbs => new TransferService({ ...more, verbs, store, trees: store, share }),
-  )
-  for (const service of [a!, b!]) {
-    service.start()
-    t.teardown(() => service.close(0))
-  }
+  const more = { time, chunkBytes: CHUNK, slots: 8, retryAfterMs: 1 }
+  const [a, b] = await Promise.all([pair.a, pair.b].map(verbs => serviceIn(folder, verbs, more)))
+  for (const service of [a!, b!]) t.teardown(() => service.close(0))
   let n = 0
   pair.tap.watch = (frame: Frame, _now, fromA) => {
     const carriesData = !fromA && frame.payloadLength >= DATA_BYTES_LEAST

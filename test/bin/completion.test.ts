@@ -44,10 +44,24 @@ t.test('bash offers commands, options and values', { skip: without('bash') }, as
   t.match(how, '-o default', 'the shell offers paths')
 })
 
-t.test('zsh takes the script', { skip: without('zsh') }, async t => {
+t.test('zsh offers commands, options and values', { skip: without('zsh') }, async t => {
   const script = join(t.testdir(), '_weir')
   writeFileSync(script, completionScript('zsh', program))
   t.match(spawnSync('zsh', ['-n', script], { encoding: 'utf8' }), { status: 0, stderr: '' })
+  // What zsh's own completion system gives a function, and takes of it.
+  const zsh = `compdef() {}; _files() { print files }; _hosts() {}; _alternative() { print alternative }
+    compadd() { shift; print -l -- "$@" }
+    source $1; words=("\${(@s: :)2}"); CURRENT=\${#words}; _weir`
+  const offers = (typed: string) => {
+    const { stdout, stderr } = spawnSync('zsh', ['-f', '-c', zsh, 'zsh', script, typed], { encoding: 'utf8' })
+    t.equal(stderr, '', typed)
+    return stdout.trim().split('\n')
+  }
+  for (const [typed, offered] of CASES) {
+    const words = offers(typed)
+    for (const word of offered) t.ok(words.includes(word), `${typed}: ${word} of ${words}`)
+  }
+  t.same(offers('weir send a'), ['alternative'], 'paths and hosts')
 })
 
 t.test('fish offers commands, options and values', { skip: without('fish') }, async t => {

@@ -9,11 +9,13 @@ import { intervalDisplay, perfTable } from '../../bin/commands/perf-display.js'
 import type { PerfReport } from '../../bin/commands/perf-report.js'
 import { runProgress } from '../../bin/commands/run-progress.js'
 import { scenarioList } from '../../bin/commands/scenario-list.js'
-import { type FileReport, summary } from '../../bin/commands/transfer.js'
+import { summary } from '../../bin/commands/transfer.js'
 import { howItGoes, transferDisplay } from '../../bin/commands/transfer-display.js'
+import type { FileReport } from '../../bin/commands/transfer-item.js'
 import { valuesOf } from '../../bin/commands/value-options.js'
 import { columnsOf, liveLines } from '../../bin/progress/live-lines.js'
 import { StatusLine } from '../../bin/progress/status-line.js'
+import { timeLeft } from '../../bin/progress/time-left.js'
 import { waiting } from '../../bin/progress/waiting.js'
 import type { PerfRequest, Progress, TransferInfo } from '../../lib/client/daemon-client.js'
 import type { PortResult } from '../../lib/scenario/result/result.js'
@@ -126,8 +128,21 @@ t.test('every line fits every width, and leaves out what matters least', async t
   t.match(shown(200)[0], /^█{31}░{19} /, 'a bar of 50')
   t.match(
     shown(200)[1],
-    /2468s left|\d+s left {2}98\.77MB of 98\.93GB {2}queue 5KB {2}retransmitted 155\.6MB {2}cubic$/,
+    /\dh \d+min left {2}98\.77MB of 98\.93GB {2}queue 5KB {2}retransmitted 155\.6MB {2}cubic$/,
   )
+})
+
+t.test('the time that is left, for people', async t => {
+  const cases = [
+    [null, '-'],
+    [0.2, '1s'],
+    [119.5, '120s'],
+    [120, '2min'],
+    [7199, '120min'],
+    [7200, '2h 0min'],
+    [19_766, '5h 30min'],
+  ] as const
+  for (const [seconds, text] of cases) t.equal(timeLeft(seconds), `${text} left`)
 })
 
 t.test('a terminal that becomes narrower or wider: rows that it has broken are cleared', async t => {
@@ -261,12 +276,14 @@ t.test('a transfer: what it took', async t => {
     seconds: 2,
     goodputBps: 4000,
     retransmittedBytes: 0,
+    pathMoves: 0,
     resumedBytes: 0,
     attempts: 1,
     restarts: 0,
     damagedChunks: 0,
     controller: '',
     sealedWith: '',
+    streams: 1,
     digest: { kind: 'xxh64', hex: '00' },
   } as FileReport
   const item = { file: 'a', host: 'h', describe: () => 'a to h' } as unknown as Parameters<typeof summary>[0]
@@ -276,6 +293,9 @@ t.test('a transfer: what it took', async t => {
     summary(item, { ...done, damagedChunks: 1 }),
     /retransmitted 0B, 1 damaged chunk moved again, xxh64/,
   )
+  t.match(summary(item, { ...done, streams: 4 }), /xxh64 00 at both ends, in the clear, 4 streams$/)
+  t.match(summary(item, { ...done, pathMoves: 1 }), /retransmitted 0B, moved to another path once, xxh64/)
+  t.match(summary(item, { ...done, pathMoves: 2 }), /moved to another path 2 times, xxh64/)
   t.match(summary(item, { ...done, attempts: 3 }), /xxh64 00 at both ends, in the clear, 3 attempts$/)
   t.match(summary(item, { ...done, attempts: 2, restarts: 1 }), /, 2 attempts, started again from byte 0: /)
 })
@@ -328,6 +348,21 @@ t.test('the list of scenarios and the doctor break lines at spaces', async t => 
         .some(line => fix.test(line)),
       'a fix can be copied',
     )
+  }
+})
+
+t.test('perf lat says what of a round trip it shows, as perftest has it', async t => {
+  for (const [op, share] of [
+    ['write', 'half of the'],
+    ['send', 'half of the'],
+    ['read', 'the whole'],
+    ['atomic', 'the whole'],
+  ] as const) {
+    const figures = { size: 8, messages: 1, retransmittedBytes: 0, cpuSecondsPerGB: null, baseRttUs: 1 }
+    const report = { test: 'lat', op, ...figures, io: 'batch', pathMtu: 1024 } as unknown as PerfReport
+    let text = ''
+    perfTable('lat', { write: more => (text += more) }).end([report])
+    t.match(text, `${op}, ${share} round trip`)
   }
 })
 

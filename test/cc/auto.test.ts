@@ -227,6 +227,7 @@ t.test('after a path change the reason says what is known of the new path', asyn
 
   const foreign = new Flow(new Auto(FOREIGN))
   for (let i = 0; i < 3; i++) foreign.round(() => [])
+  t.equal(foreign.cc.reason, 'the peer is no Weir host, and has sent no CNP')
   foreign.cnp()
   t.equal(foreign.cc.inForce, 'dcqcn')
   const before = foreign.cc.windowBytes()

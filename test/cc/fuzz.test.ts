@@ -106,6 +106,7 @@ function play(cc: CongestionControl, seed: number, check: (step: number, what: s
       sample.hops.accumulated = random.below(4) === 0
       sample.hops.busiestOnly = random.below(20) === 0
       sample.turnaroundNs = random.below(3) === 0 ? UNKNOWN_NS : random.below(sample.rttNs + 1)
+      if (sample.rttNs === 0) sample.sinceRepeatNs = random.below(2) * random.below(1e9)
       sample.hopCount = random.below(5)
       if (what === 'telemetry' && random.below(2) === 0) {
         sample.source = FeedbackSource.PROBE

@@ -89,6 +89,33 @@ t.test('a loss leaves 0.7 of the window, once a round trip', async t => {
   }
 })
 
+t.test('no more is left than came through, however many reports it takes to say so', async t => {
+  for (const name of NAMES) {
+    const begin = () => {
+      const flow = new Flow(name)
+      flow.round()
+      flow.round()
+      return { cc: flow.cc, before: flow.windowBytes }
+    }
+    /** The newest of the lost packets is of the flight that the first report reduced. */
+    const lose = (cc: CongestionControl, lostBytes: number, inFlightBytes: number, newestSeq = 1000) =>
+      cc.onLoss(2 * T, lossOf({ newestSeq, sndNxt: 1100, lostBytes, inFlightBytes }))
+    const { cc, before } = begin()
+    lose(cc, 0.2 * before, 0.8 * before)
+    t.ok(Math.abs(cc.windowBytes() - 0.7 * before) < 1, `${name}: 0.8 came through`)
+    lose(cc, 0.3 * before, 0.5 * before, 1099)
+    t.ok(Math.abs(cc.windowBytes() - 0.5 * before) < 1, `${name}: 0.5 came through`)
+    lose(cc, 0.1 * before, 0.3 * before, 1099)
+    t.ok(Math.abs(cc.windowBytes() - 0.4 * before) < 1, `${name}: 0.4 came through`)
+    lose(cc, 0.4 * before, 0.1 * before, 1099)
+    t.equal(cc.windowBytes(), 2 * MTU, `${name}: two packets at least`)
+    const other = begin()
+    lose(other.cc, other.before, 0)
+    const left = other.cc.windowBytes()
+    t.ok(Math.abs(left - 0.7 * other.before) < 1, `${name}: who goes back N does not know`)
+  }
+})
+
 t.test('a loss on a link that the telemetry says is full is HPCC++’s own affair', async t => {
   const flow = new Flow('hpcc')
   for (let i = 0; i < 5; i++) flow.round(1, 50_000)

@@ -116,3 +116,23 @@ t.test('losses bound what is in flight, a timeout leaves a packet', async t => {
   flow.cc.onLoss(flow.now, lossOf({ ...numbers, newestSeq: 30, byTimeout: true }))
   t.equal(flow.cc.windowBytes(), MTU)
 })
+
+t.test('a flow that only retransmits still learns that its round trips are short again', async t => {
+  const flow = new Flow()
+  // The queue was full, and all but two packets of what was in flight were lost.
+  const QUEUED = 250 * T
+  flow.ack(QUEUED, MTU)
+  flow.cc.onLoss(
+    flow.now,
+    lossOf({ inFlightBytes: 2 * MTU, lostBytes: 100 * MTU, newestSeq: 10, sndNxt: 20 }),
+  )
+  const heldBps = flow.cc.rateBps()
+  t.ok(Math.abs(heldBps / ((2 * MTU * 8e9) / QUEUED) - 1) < 1e-9, 'two packets in a round trip')
+  const ackOfRetransmission = (sinceRepeatNs: number) => {
+    flow.now += sinceRepeatNs
+    flow.cc.onAck(flow.now, { ...sampleOf([], { ackedBytes: 0 }), sinceRepeatNs })
+    return flow.cc.rateBps()
+  }
+  t.equal(ackOfRetransmission(T - 1), heldBps, 'sooner than T: it answers an earlier transmission')
+  t.ok(Math.abs(ackOfRetransmission(2 * T) / ((2 * MTU * 8e9) / (2 * T)) - 1) < 1e-9)
+})

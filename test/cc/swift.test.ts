@@ -227,3 +227,20 @@ t.test('a window of which less than half is used does not grow', async t => {
   flow.cc.onAck(flow.now, sampleOf([], numbers))
   t.equal(flow.cc.windowBytes(), before)
 })
+
+t.test('a receiving host may take 100 us, or as long as the path', async t => {
+  const { endTarget: _, ...others } = OPTIONS
+  for (const [baseRttNs, below, above] of [
+    [T, 90 * US, 110 * US],
+    [6000 * US, 5000 * US, 7000 * US],
+  ] as const) {
+    const flow = (endNs: number) => {
+      const made = new Flow({ ...others, endWeight: 1 }, false, { ...CONTEXT, baseRttNs })
+      const before = made.seen('ecwnd')
+      made.ack(baseRttNs, baseRttNs + endNs, endNs)
+      return made.seen('ecwnd') / before
+    }
+    t.ok(flow(below) > 1, `T ${baseRttNs} ns: ${below} ns are no congestion of the host`)
+    t.ok(flow(above) < 1, `${above} ns are`)
+  }
+})

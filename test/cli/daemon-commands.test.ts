@@ -76,6 +76,7 @@ t.test('status, transfers and cancel of a transfer that runs', async t => {
   t.equal(status.code, 0, status.stderr)
   t.match(status.stdout, new RegExp(`^address +${from.address}, UDP ports 4791 .* 4792 `, 'm'))
   t.match(status.stdout, new RegExp(`^cubic .* ${to.address}$`, 'm'), 'the connection, with its controller')
+  t.match(status.stdout, /^cubic: no switch on the path has written telemetry/m, 'and why it is that one')
   t.ok(widest(status.stdout) <= COLUMNS, status.stdout)
   const lists = await weir(to, 'transfers')
   t.match(lists.stdout, new RegExp(`^receive-2 .* from ${from.address}$`, 'm'))
@@ -128,6 +129,7 @@ t.test('tables keep within their columns, whatever they hold', async t => {
     state: 'connecting',
     active: true,
     congestionControl: 'hpcc',
+    controllerReason: 'as configured',
     feedbackRefused: ['telemetry', 'windows by rx-hpcc'],
     rateBps: 12.34e9,
     windowBytes: Number.POSITIVE_INFINITY,
@@ -154,6 +156,7 @@ t.test('tables keep within their columns, whatever they hold', async t => {
     ],
     tunnelCount: 7,
     allowTunnel: [`[${long}]:65535`, '10.0.0.0/8:*'],
+    inof: { peers: [long], linkFailures: 123_456, moves: 123_456 },
   } as unknown as StatusReply
   const text = statusText({ ...status, inbox: '', share: '' }, COLUMNS)
   t.match(text, '298 more connections')
@@ -163,6 +166,7 @@ t.test('tables keep within their columns, whatever they hold', async t => {
     .replaceAll(/\s+/g, ' ')
     .split('does not give telemetry, windows by rx-hpcc: hpcc goes on without')
   t.equal(refusals.length, 2, 'once for all connections alike')
+  t.match(text, /^hpcc: as configured \(2 connections\)$/m, 'which controller is in force, and why')
   const narrow = statusText({ ...status, inbox: '', share: '' }, 60)
   t.ok(widest(narrow) <= 60, narrow)
   t.match(narrow, long)
@@ -208,10 +212,17 @@ t.test('status says what packets carry, and why', async t => {
     publicKey: '',
     sealedConnections: 0,
     refusedHandshakes: 0,
+    perftestPort: 0,
+    inof: null,
   } as unknown as StatusReply
   const said = (more: object) => statusText({ ...status, ...more }, 200)
   t.match(said({}), 'batch, MTU 1500: packets of 1308 bytes, 1024 to others than Weir hosts, controller auto')
   t.match(said({ filledPayload: 0 }), 'batch, MTU 1500: packets of 1024 bytes, controller auto')
+  t.notMatch(said({}), 'inof')
+  t.match(
+    said({ inof: { peers: ['10.0.0.2'], linkFailures: 2, moves: 1 } }),
+    /^inof +1 peers known; since the start 2 notices of failed links, 1 flows moved$/m,
+  )
   t.match(said({ icrc: 'none' }), 'without ICRC to Weir hosts that agree, controller')
   const connection = {
     peer: '10.0.0.2',

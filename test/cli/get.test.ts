@@ -3,10 +3,10 @@ import { createHash, randomBytes } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import type { TransferReport } from '../../bin/commands/transfer.js'
 import { connectDaemon } from '../../lib/client/daemon-client.js'
 import { CommandLines } from '../support/command-lines.js'
 import { DaemonProcess, get, scratch } from '../support/daemon-process.js'
+import { reportOf } from '../support/transfer-report.js'
 
 // They wait far more than they compute.
 t.jobs = 4
@@ -37,7 +37,7 @@ t.test('files arrive, and the report says so', { buffered: true }, async t => {
   ).ended
   t.equal(code, 0, stderr)
   t.equal(stderr, '', 'nothing but the report is said')
-  const report = JSON.parse(stdout) as TransferReport
+  const report = reportOf(stdout)
   t.equal(report.bytes, 3_000_006)
   const to = join(folder, 'to')
   for (const [name, content] of Object.entries(contents)) {
@@ -64,7 +64,7 @@ t.test('files arrive, and the report says so', { buffered: true }, async t => {
 
   const missing = await got(here, [`${server.address}:nothing`, '--json'], folder)
   t.equal(missing.code, 1)
-  t.match(JSON.parse(missing.stdout), { files: [], error: { code: 'WEIR_NO_FILE', file: 'nothing' } })
+  t.match(reportOf(missing.stdout), { files: [], error: { code: 'WEIR_NO_FILE', file: 'nothing' } })
   const client = await connectDaemon(server.socket)
   t.match(await client.status(), {
     share: server.share,

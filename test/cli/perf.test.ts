@@ -161,6 +161,7 @@ usual('a sum of which one part is not known is not known', t => {
     io: 'x',
     controller: 'cubic',
     controllerReason: 'y',
+    sealedWith: '',
     latency: { ...latency, histogram: [] },
   }
   const report = reportOf(request!, { ...own, ...cpu, ...nobodys, ...rest })
@@ -176,6 +177,18 @@ usual('a sum of which one part is not known is not known', t => {
   table.row(report)
   table.end([report])
   t.match(lines.join(''), /65536 +5 +- +- +-\n.*not measured: the other host completed no message/)
+  t.equal(lines.join('').split('\n').at(-2), ' in the clear')
+  for (const [op, payload, text] of [
+    ['write', 'clear', /connections sealed with b, payload in the clear: .* --op write /],
+    ['read', 'clear', /payload in the clear: .* --op read /],
+    ['send', 'sealed', /^ sealed with b$/],
+  ] as const) {
+    const sealed = reportOf({ ...request!, op }, { ...own, ...cpu, ...nobodys, ...rest, sealedWith: 'b' })
+    t.match(sealed, { sealedWith: 'b', payload })
+    lines.length = 0
+    table.end([sealed])
+    t.match(lines.join('').split('\n').at(-2), text)
+  }
   t.end()
 })
 

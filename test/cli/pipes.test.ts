@@ -10,6 +10,7 @@ import { connectDaemon } from '../../lib/client/daemon-client.js'
 import { weirProgram } from '../../lib/package-file.js'
 import { DaemonProcess } from '../support/daemon-process.js'
 import { filesIn } from '../support/files-in.js'
+import { reportOf } from '../support/transfer-report.js'
 
 const MIB = 1 << 20
 
@@ -64,7 +65,7 @@ t.test('standard input arrives under its name, whatever its length', { buffered:
   replaced.child.stdin!.write('oth')
   setTimeout(() => replaced.child.stdin!.end('er'), 300)
   const { out } = await replaced.ended
-  t.match(JSON.parse(String(out)), { bytes: 5, files: [{ file: '-', path: 'some/1.bin', resumedBytes: 0 }] })
+  t.match(reportOf(String(out)), { bytes: 5, files: [{ file: '-', path: 'some/1.bin', resumedBytes: 0 }] })
   t.equal(readFileSync(join(to.inbox, 'some/1.bin'), 'utf8'), 'other')
 })
 

@@ -6,7 +6,7 @@ import t from 'tap'
 import { connectDaemon } from '../../lib/client/daemon-client.js'
 import { DaemonProcess, get, type Run, scratch, send, untilMoved } from '../support/daemon-process.js'
 import { filesIn } from '../support/files-in.js'
-import { reportOf, SIZE, SLOW } from './retries.js'
+import { reportOfRun, SIZE, SLOW } from './retries.js'
 
 /** Waits until the transfer at `daemon` is between two attempts. */
 async function untilWaiting(run: Run, daemon: DaemonProcess): Promise<void> {
@@ -32,7 +32,7 @@ t.test('get: the server is stopped in order and started again', async t => {
   server.child.kill('SIGTERM')
   t.equal((await server.ended).code, 0)
   await DaemonProcess.start(t, ['--share', server.share, ...SLOW], server)
-  const { files } = await reportOf(run)
+  const { files } = await reportOfRun(run)
   t.match(files, [{ bytes: SIZE, restarts: 0 }])
   t.ok(files[0]!.attempts >= 2, `${files[0]!.attempts} attempts`)
   t.same(readFileSync(join(folder, 'big')), content)

@@ -9,7 +9,7 @@ import t from 'tap'
 import { CommandLines } from '../support/command-lines.js'
 import { DaemonProcess, scratch, send, untilMoved } from '../support/daemon-process.js'
 import { filesIn } from '../support/files-in.js'
-import { reportOf, SIZE, SLOW } from './retries.js'
+import { reportOfRun, SIZE, SLOW } from './retries.js'
 
 t.test('send: the receiver is killed and started again', async t => {
   const [from, to] = await Promise.all([DaemonProcess.start(t, SLOW), DaemonProcess.start(t, SLOW)])
@@ -21,7 +21,7 @@ t.test('send: the receiver is killed and started again', async t => {
   to.child.kill('SIGKILL')
   await to.ended
   await DaemonProcess.start(t, SLOW, to)
-  const report = await reportOf(run)
+  const report = await reportOfRun(run)
   const [file] = report.files
   t.ok(file!.attempts >= 2, `${file!.attempts} attempts`)
   t.match(file, { bytes: SIZE, resumedBytes: 0, restarts: 0 })

@@ -3,13 +3,13 @@ import { createHash, randomBytes } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import type { TransferReport } from '../../bin/commands/transfer.js'
 import { connectDaemon } from '../../lib/client/daemon-client.js'
 import { CommandLines } from '../support/command-lines.js'
 import { DaemonProcess, type Run, scratch, send, untilIdle, untilMoved } from '../support/daemon-process.js'
 import { undocumented } from '../support/documented.js'
 import { filesIn } from '../support/files-in.js'
 import { long, usual } from '../support/long.js'
+import { reportOf } from '../support/transfer-report.js'
 
 /** 5 MB take 2 s, long enough that even a slow test sees the transfer under way. */
 const SLOW = ['--line-rate', '20Mbps', '--chunk', '64KiB', '--mtu', '4096']
@@ -36,7 +36,7 @@ usual('files arrive, and the report says so', { buffered: true }, async t => {
   const { code, stdout, stderr } = await send(t, from, args, folder).ended
   t.equal(code, 0, stderr)
   t.equal(stderr, '', 'nothing but the report is said')
-  const report = JSON.parse(stdout) as TransferReport
+  const report = reportOf(stdout)
   t.equal(report.bytes, 3_000_006)
   for (const fields of [report, report.files[0]!]) t.same(undocumented('transfers.md', fields), [])
   for (const [name, content] of Object.entries(contents)) {
@@ -48,7 +48,7 @@ usual('files arrive, and the report says so', { buffered: true }, async t => {
 
   const single = await sent(from, ['a.bin', `${to.address}:single/`, '--json', '--digest', 'sha256'], folder)
   const hex = createHash('sha256').update(contents['a.bin']).digest('hex')
-  t.match(JSON.parse(single.stdout), {
+  t.match(reportOf(single.stdout), {
     files: [{ file: 'a.bin', path: 'single/a.bin', bytes: 3_000_001, digest: { hex } }],
   })
 
@@ -64,7 +64,7 @@ usual('files arrive, and the report says so', { buffered: true }, async t => {
 
   const outside = await sent(from, ['a.bin', `${to.address}:../..`, '--json'], folder)
   t.equal(outside.code, 1)
-  t.match(JSON.parse(outside.stdout), { files: [], error: { code: 'WEIR_REJECTED', file: 'a.bin' } })
+  t.match(reportOf(outside.stdout), { files: [], error: { code: 'WEIR_REJECTED', file: 'a.bin' } })
 
   const client = await connectDaemon(to.socket)
   t.match(await client.status(), {
@@ -119,7 +119,7 @@ long('Ctrl-C, a stopped daemon and a killed one', { buffered: true }, async t =>
   const reborn = await DaemonProcess.start(t, SLOW, to)
   const resumed = await sent(from, ['big', to.address, '--json'], folder)
   t.equal(resumed.code, 0, resumed.stderr)
-  t.ok((JSON.parse(resumed.stdout) as TransferReport).files[0]!.resumedBytes > 0, 'the rest alone is sent')
+  t.ok(reportOf(resumed.stdout).files[0]!.resumedBytes > 0, 'the rest alone is sent')
   t.same(readFileSync(join(to.inbox, 'big')), content)
 
   const stopped = send(t, from, ['big', `${to.address}:again/`, '--retries', '0'], folder)

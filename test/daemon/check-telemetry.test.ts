@@ -1,7 +1,7 @@
 /** Telemetry that ordinary sockets cannot send, and names of encapsulations as users give them. */
 import t from 'tap'
 import { parseTelemetry } from '../../bin/commands/daemon.js'
-import { checkTelemetry } from '../../lib/daemon/check-telemetry.js'
+import { checkTelemetry } from '../../lib/open-nic/check-telemetry.js'
 import { HostAddress } from '../../lib/wire/net/address.js'
 import { FORMAT_NAMES } from '../../lib/wire/telemetry/telemetry.js'
 

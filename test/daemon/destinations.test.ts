@@ -10,6 +10,7 @@ import { weirProgram } from '../../lib/package-file.js'
 import { DELIVERED_NAME } from '../../lib/transfer/protocol/names.js'
 import { scratch } from '../support/daemon-process.js'
 import { long, usual } from '../support/long.js'
+import { reportOf } from '../support/transfer-report.js'
 import { type Host, start } from './hosts.js'
 
 async function pairWithFiles(
@@ -146,7 +147,7 @@ usual(
     }
     const sent = await weir(`send "$N" ${address} --json`)
     t.equal(sent.code, 0, sent.stderr)
-    t.equal(JSON.parse(sent.stdout).files[0].path, 'caf\udce9 \udcff', 'as Python has it')
+    t.equal(reportOf(sent.stdout).files[0]!.path, 'caf\udce9 \udcff', 'as Python has it')
     const names = (await readdir(inbox, 'buffer')).filter(there => there.toString() !== DELIVERED_NAME)
     t.same(names, [name], 'byte for byte')
     const got = await weir(`get ${address}:"$N" "got $N"`)

@@ -1,5 +1,6 @@
 /** The key file of a daemon: who may read it, what is in it, and that hosts without it are refused. */
-import { chmodSync, writeFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { chmodSync, chownSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { daemonCommand } from '../../bin/commands/daemon.js'
@@ -8,8 +9,11 @@ import { Daemon } from '../../lib/daemon/daemon.js'
 import { readKeyFile } from '../../lib/daemon/key-file.js'
 import { WeirError } from '../../lib/errors.js'
 import { createLog } from '../../lib/log.js'
+import { makeIdentityFile, readIdentityFile } from '../../lib/secure/identity-file.js'
+import { readPrivateFile } from '../../lib/secure/private-file.js'
 import { scratch } from '../support/daemon-process.js'
 import { loopbackAddress } from '../support/loopback.js'
+import { without } from '../support/tools.js'
 
 const SECRET = 'a secret of more than 16 bytes'
 
@@ -88,4 +92,54 @@ t.test('a file is sent between hosts with the key, and not to one that has none 
   await t.rejects(send(none.socket, b.address), { message: /only connections with its key/ })
   await t.rejects(send(a.socket, none.address), { message: /has no key/ })
   await t.rejects(send(other.socket, b.address), { message: /another key/ })
+})
+
+t.test(
+  "a credential of systemd: root's, and its group may read it",
+  { skip: process.getuid?.() !== 0 && 'needs root' },
+  async t => {
+    const folder = await scratch(t)
+    const own = join(folder, 'credentials')
+    mkdirSync(join(own, 'deeper'), { recursive: true })
+    const env = { CREDENTIALS_DIRECTORY: `${own}/` }
+    const read = (path: string) => refused(() => readPrivateFile(path, 100, env))
+    const [credential, elsewhere, deeper] = [own, folder, join(own, 'deeper')].map(place =>
+      join(place, 'key'),
+    ) as [string, string, string]
+    for (const path of [credential, elsewhere, deeper]) {
+      writeFileSync(path, SECRET)
+      chmodSync(path, 0o440)
+    }
+    t.equal(read(credential), 'accepted')
+    t.match(read(elsewhere), /mode 0440/)
+    t.match(read(deeper), /mode 0440/)
+    t.match(
+      refused(() => readPrivateFile(credential, 100, {})),
+      /mode 0440/,
+      'outside of a service',
+    )
+    for (const mode of [0o460, 0o444, 0o441]) {
+      chmodSync(credential, mode)
+      t.match(read(credential), new RegExp(`mode 0${mode.toString(8)}`))
+    }
+    chmodSync(credential, 0o440)
+    chownSync(credential, 65_534, 65_534)
+    t.match(read(credential), /mode 0440/, "not root's")
+  },
+)
+
+t.test('a pipe as key is refused, and nothing waits for it', { skip: without('mkfifo') }, async t => {
+  const path = join(await scratch(t), 'pipe')
+  t.equal(spawnSync('mkfifo', ['-m', '600', path]).status, 0)
+  t.match(
+    refused(() => readKeyFile(path)),
+    /^WEIR_BAD_ARGUMENT --key-file .* is no file/,
+  )
+  t.match(
+    refused(() => readIdentityFile(path)),
+    /^WEIR_BAD_ARGUMENT .* is no file/,
+  )
+  const good = join(path, '..', 'good')
+  const { publicKey } = makeIdentityFile(good)
+  t.same(readIdentityFile(good).publicKey, publicKey)
 })

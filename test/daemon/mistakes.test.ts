@@ -32,7 +32,7 @@ t.test('commands that cannot work say why', async t => {
   const sends: [string[], string, RegExp][] = [
     [[join(folder, 'missing'), '127.0.0.1'], 'WEIR_NO_FILE', /missing: no such file/],
     [[join(folder, 'missing'), file, '127.0.0.1'], 'WEIR_NO_FILE', /cannot read .*missing: /],
-    [[file, '127.0.0.1', '--links', 'skip'], 'WEIR_BAD_ARGUMENT', /--links are for folders/],
+    [[file, '127.0.0.1', '--links', 'skip'], 'WEIR_BAD_ARGUMENT', /--links and --delete are for folders/],
     [['a'], 'WEIR_BAD_ARGUMENT', /name at least one file and then the host/],
     [['a', ':dir'], 'WEIR_BAD_ARGUMENT', /":dir" is no host/],
     [[file, '0.0.0.0'], 'WEIR_BAD_ARGUMENT', /0\.0\.0\.0 is the unspecified address: name/],
@@ -101,7 +101,11 @@ t.test('commands that cannot work say why', async t => {
     ],
     [['--inbox', join(file, 'below')], 'WEIR_NO_FILE', /for the inbox: a part of its path is no directory/],
     [['--key-file', join(folder, 'missing')], 'WEIR_NO_FILE', /--key-file .*missing: there is no such file$/],
-    [['--key-file', privateFolder], 'WEIR_NO_FILE', /--key-file .*: it is a directory$/],
+    [
+      ['--key-file', privateFolder],
+      'WEIR_BAD_ARGUMENT',
+      /--key-file .* is no file: a key is read from a file alone$/,
+    ],
     [['--socket', file], 'WEIR_BAD_ARGUMENT', /is there and is no socket/],
     [
       ['--socket', join(file, 'below')],

@@ -2,8 +2,8 @@
 import { Command } from 'commander'
 import t from 'tap'
 import { addValueOptions, valuesOf } from '../../bin/commands/value-options.js'
-import { closeNic, openNic } from '../../lib/daemon/open-nic.js'
-import { checkPortOptions, PORT_OPTIONS } from '../../lib/daemon/port-options.js'
+import { closeNic, openNic } from '../../lib/open-nic/open-nic.js'
+import { checkPortOptions, PORT_OPTIONS } from '../../lib/open-nic/port-options.js'
 import { HostAddress } from '../../lib/wire/net/address.js'
 import { loopbackAddress } from '../support/loopback.js'
 

@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { Readable, Writable } from 'node:stream'
 import t, { type Test } from 'tap'
 import type { DaemonOptions } from '../../lib/daemon/daemon.js'
+import { bestAead } from '../../lib/secure/aead.js'
 import { ChunkSeal } from '../../lib/secure/chunk-seal.js'
 import { keyText } from '../../lib/secure/key-text.js'
 import { newKeyPair, rawPrivate } from '../../lib/secure/x25519.js'
@@ -153,14 +154,24 @@ t.test('chunks that come again and attempts that go on use no nonce twice', asyn
   const [a, b] = await pair(t, { chunkBytes: chunk })
   const used: string[] = []
   const { createCipheriv } = crypto
+  const note = (kind: string, key: Uint8Array, nonce: Uint8Array) =>
+    used.push(`${kind} ${Buffer.from(key).toString('hex')} ${Buffer.from(nonce).toString('hex')}`)
+  // Those of the handshakes.
   crypto.createCipheriv = ((kind: string, key: Buffer, nonce: Buffer, ...more: never[]) => {
-    used.push(`${kind} ${key.toString('hex')} ${nonce.toString('hex')}`)
+    if (kind !== 'aes-128-gcm') note(kind, key, nonce)
     return (createCipheriv as (...all: unknown[]) => unknown)(kind, key, nonce, ...more)
   }) as never
   syncBuiltinESMExports()
+  const records = bestAead()
+  const { seal } = records
+  records.seal = (by, ...texts) => {
+    note('aes-128-gcm', by.key, by.nonce)
+    seal(by, ...texts)
+  }
   t.teardown(() => {
     crypto.createCipheriv = createCipheriv
     syncBuiltinESMExports()
+    records.seal = seal
   })
   let damages = 4
   beforeOpening(t, (index, text) => {

@@ -169,3 +169,24 @@ t.test('a shared queue that the program has written over fails its queue pairs, 
   t.same([completion.id, completion.status], [5, WorkStatus.SUCCESS])
   t.same(into.bytes.subarray(8000), Buffer.alloc(192), 'nothing was written there')
 })
+
+t.test('a shared queue holds as many receives as its depth, wherever they wait', async t => {
+  const { here, there, sharedReceiveQueue, post, work, completion } = await setUp(t)
+  const { sender, receiver } = await ucPair(here, there, { sharedReceiveQueue })
+  const room = () => {
+    let posted = 0
+    while (posted < 100 && post(posted % 8)) posted++
+    return posted
+  }
+  t.equal(room(), 8)
+  const below = sharedReceiveQueue.belowLimit(7)
+  // The NIC has looked at them once it answers a later call.
+  await there.register(memory(8), Access.LOCAL_WRITE)
+  t.equal(room(), 0, 'those that the NIC has read keep their places')
+  for (const taken of [1, 2, 3]) {
+    for (let i = 0; i < taken; i++) sender.postSend(work)
+    for (let i = 0; i < taken; i++) t.ok(await receiver.next(completion))
+    t.equal(room(), taken)
+  }
+  t.equal(await below, true)
+})

@@ -15,12 +15,16 @@ import { TcpSpeaker } from '../../lib/inof/tcp-speaker.js'
 import type { Nanos } from '../../lib/time/nanos.js'
 import { formatIpv4 } from '../../lib/wire/net/address.js'
 import { InofEvent, type InofNotice } from '../../lib/wire/weir/inof-tlv.js'
+import { md5Unsupported } from './md5.js'
 
 const AS = 65_000
 const SWITCHES = 4
 const HOSTS_A_SWITCH = 5
 const REFLECTORS = ['10.255.255.1', '10.255.255.2']
 const LIMIT_MS = 20_000
+const PASSWORD = 'weir and dam'
+/** Sessions are signed where the system can do it. */
+const HAS_MD5 = md5Unsupported() === false
 /** Zone 7 has the first two hosts: BIRD itself says so, by a static route of 198.18.0.0 + 7 x 128. */
 const ZONE_ROUTE = '198.18.3.128/32'
 
@@ -62,6 +66,7 @@ template bgp inof_switch {
   hold time 30;
   multihop 2;
   ttl security on;
+  ${HAS_MD5 ? `password "${PASSWORD}";` : ''}
   rr client;
   rr cluster id 10.255.255.0;
   graceful restart on;
@@ -121,7 +126,7 @@ async function startSwitch(id: number): Promise<TcpSpeaker> {
   speaker = await TcpSpeaker.start({
     address,
     listens: false,
-    protection: { ttlSecurity: true },
+    protection: { ttlSecurity: true, ...(HAS_MD5 && { password: PASSWORD }) },
     speaker: {
       as: AS,
       identifier,
@@ -147,12 +152,13 @@ async function run(): Promise<Record<string, unknown>> {
   for (const address of [...REFLECTORS, ...Array.from({ length: SWITCHES }, (_, id) => switchAddress(id))])
     ip('addr', 'add', `${address}/16`, 'dev', 'inof0')
   for (const device of ['inof0', 'inof1']) ip('link', 'set', device, 'up')
-  const birds: ChildProcess[] = REFLECTORS.map((address, i) => {
+  const startBird = (i: number, ...more: string[]): ChildProcess => {
     const config = join(folder, `bird${i}.conf`)
-    writeFileSync(config, birdConfig(address))
+    writeFileSync(config, birdConfig(REFLECTORS[i]!))
     const args = ['-f', '-c', config, '-s', join(folder, `bird${i}.ctl`), '-P', join(folder, `bird${i}.pid`)]
-    return spawn('bird', args, { stdio: ['ignore', 'ignore', 'inherit'] })
-  })
+    return spawn('bird', [...args, ...more], { stdio: ['ignore', 'ignore', 'inherit'] })
+  }
+  const birds: ChildProcess[] = REFLECTORS.map((_, i) => startBird(i))
   process.on('exit', () => {
     for (const bird of birds) bird.kill('SIGKILL')
   })
@@ -192,9 +198,30 @@ async function run(): Promise<Record<string, unknown>> {
   hosts[last]!.leave(leftNs)
   await until('the departure', heardOf(InofEvent.DEPARTED))
   const departureMs = lastMs(leftNs)
+  heard.length = 0
+  // Graceful restart: what its neighbours kept is refreshed, and what is gone meanwhile goes.
+  birds[0] = startBird(0, '-R')
+  const isBack = () =>
+    speakers.every(({ speaker }) => {
+      const [first, second] = speaker.status()
+      return first!.state === 'established' && first!.stale === 0 && first!.routes === second!.routes
+    })
+  const restartMs = await until('the restarted reflector', isBack)
+  const restart = { ms: restartMs, heard: heard.length, hosts: others.map(host => host.peers().length) }
   clearInterval(announcing)
   const status = speakers[0]!.speaker.status()
-  return { establishedMs, arrivalMs, departureMs, lost, stale, known, zone: hosts[0]!.peers(), status }
+  return {
+    establishedMs,
+    arrivalMs,
+    departureMs,
+    lost,
+    stale,
+    known,
+    zone: hosts[0]!.peers(),
+    status,
+    signed: HAS_MD5,
+    restart,
+  }
 }
 
 run().then(

@@ -8,7 +8,7 @@ import t from 'tap'
 import { without } from '../support/tools.js'
 
 t.test(
-  'two BIRDs reflect presence and zones; one is killed',
+  'two BIRDs reflect presence and zones; one is killed, and comes back',
   { skip: without('bird', 'ip', 'unshare') },
   async t => {
     // The path of a control socket may be no longer than 107 bytes.
@@ -26,10 +26,13 @@ t.test(
     }
     const seen = JSON.parse(stdout)
     t.comment(
-      `sessions after ${seen.establishedMs} ms, arrival heard by all within ${seen.arrivalMs} ms, departure ${seen.departureMs} ms`,
+      `sessions ${seen.signed ? 'with' : 'without'} MD5 signatures after ${seen.establishedMs} ms, arrival heard by all within ${seen.arrivalMs} ms, departure ${seen.departureMs} ms`,
     )
     t.equal(seen.lost, 0, 'no host hears of anything when a reflector dies')
     t.ok(seen.known)
+    t.comment(`the reflector that restarts has all routes after ${seen.restart.ms} ms`)
+    t.equal(seen.restart.heard, 0, 'no host hears of anything when it comes back')
+    for (const peers of seen.restart.hosts) t.equal(peers, seen.restart.hosts.length - 1)
     t.match(seen.status[1], { state: 'established' })
     t.match(
       seen.zone,

@@ -1,7 +1,8 @@
 /** An iNOF network in virtual time: arrivals, departures, failures, zones, reflectors that die. */
 import t, { type Test } from 'tap'
+import { HostAgent } from '../../lib/inof/host-agent.js'
 import type { Nanos } from '../../lib/time/nanos.js'
-import { InofEvent } from '../../lib/wire/weir/inof-tlv.js'
+import { InofEvent, type InofNotice } from '../../lib/wire/weir/inof-tlv.js'
 import { long, usual } from '../support/long.js'
 import { drawnSeed } from '../support/seeds.js'
 import { InofNet } from './network.js'
@@ -117,6 +118,24 @@ t.test('zones are set on the reflectors, and reach the switches', async t => {
   t.same(net.peersOf(2), [])
 })
 
+t.test('a member that moves to another common zone is heard of once, as arrived, with that zone', async t => {
+  const net = settled(new InofNet({ switches: 2, hostsASwitch: 2 }))
+  net.setZone(7, [0, 2])
+  net.setZone(8, [0, 3])
+  net.runFor(10 * MS)
+  t.same(net.peersOf(0), [2, 3])
+  net.seen.length = 0
+  net.setZone(8, [0, 2, 3])
+  net.setZone(7, [0])
+  net.runFor(SECOND)
+  const heard = (host: number) => net.seen.filter(one => one.host === host).map(({ notice }) => notice)
+  t.match(heard(0), [{ event: InofEvent.ARRIVED, zone: 8, address: InofNet.address(2) }])
+  t.equal(heard(0).length, 1, 'once')
+  t.match(heard(3), [{ event: InofEvent.ARRIVED, zone: 8, address: InofNet.address(2) }])
+  t.same(net.peersOf(0), [2, 3])
+  t.same(net.peersOf(2), [0, 3])
+})
+
 t.test('a host begins anew', async t => {
   const net = settled(new InofNet({ switches: 2, hostsASwitch: 2 }))
   net.plugIn(0)
@@ -127,6 +146,44 @@ t.test('a host begins anew', async t => {
     [],
     'the others hear nothing: its route stayed',
   )
+})
+
+t.test('a host that begins after a link has failed hears of it', async t => {
+  // No host is at the port, so it leads to another switch.
+  const net = settled(new InofNet({ switches: 2, hostsASwitch: 2 }), [0, 3])
+  net.linkDown(3)
+  net.runFor(10 * MS)
+  t.same(
+    net.seen.map(({ host }) => host).sort((a, b) => a - b),
+    [1, 2],
+    'those that are there',
+  )
+  net.seen.length = 0
+  net.plugIn(0)
+  net.runFor(100 * MS)
+  const links = net.seen.filter(({ notice: { event } }) => event >= InofEvent.LINK_DOWN)
+  t.match(links, [{ host: 0, notice: { event: InofEvent.LINK_DOWN, address: 1, zone: 1 } }])
+  t.equal(links.length, 1)
+})
+
+t.test('a switch that begins anew names the links that have failed: the others are up', async t => {
+  const heard: string[] = []
+  const owner = {
+    sendPresence: () => {},
+    peerChanged: () => {},
+    linkChanged: (_: Nanos, { event, address, zone }: InofNotice) =>
+      heard.push(`${address}:${zone} ${event === InofEvent.LINK_UP ? 'up' : 'down'}`),
+  }
+  const agent = new HostAgent(0, { address: 1, kind: 0, epoch: 7 }, owner)
+  const down = (zone: number) => ({ event: InofEvent.LINK_DOWN, kind: 0, zone, address: 5 })
+  const listed = { event: InofEvent.LISTED, kind: 0, zone: 0, address: 0 }
+  agent.onNotices(1, { switchEpoch: 1, epoch: 7, first: 1 }, [listed, down(1), down(2)])
+  t.same(heard.splice(0), ['5:1 down', '5:2 down'])
+  agent.onNotices(2, { switchEpoch: 2, epoch: 7, first: 1 }, [down(2), listed])
+  t.same(heard.splice(0), ['5:1 up'])
+  agent.onNotices(3, { switchEpoch: 2, epoch: 7, first: 3 }, [{ ...down(2), event: InofEvent.LINK_UP }])
+  agent.onNotices(4, { switchEpoch: 3, epoch: 7, first: 1 }, [listed])
+  t.same(heard, ['5:2 up'])
 })
 
 /** A reflector's death changes nothing, and afterwards all is heard by the other. */

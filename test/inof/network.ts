@@ -117,6 +117,7 @@ export class InofNet {
           )
         },
         peerChanged: (atNs, notice) => this.seen.push({ atNs, host, notice }),
+        linkChanged: (atNs, notice) => this.seen.push({ atNs, host, notice }),
       },
     )
     this.#refresh()

@@ -1,6 +1,6 @@
 /** The command `weir` against the programs of perftest, and rping: each listens once, and connects once. */
 import type { Case, Conditions } from './case.js'
-import { GUEST, type Guests, HERE, type Ran } from './guests.js'
+import { type Family, GUEST, type Guests, HERE, type Ran } from './guests.js'
 
 const LIMIT_SECONDS = 90
 /** A message may be lost, and the guest's timer is of 2 to 4 s. */
@@ -9,6 +9,13 @@ const LOSSY_SECONDS = 150
 const TIMES = 100
 const DEFAULT_TIMES: Readonly<Record<string, number>> = { ib_write_bw: 5000 }
 const PINGS = 10
+const PINGS_BY: readonly (readonly [io: string, family: Family])[] = [
+  ['batch', 4],
+  ['batch', 6],
+  ['packet', 4],
+  ['packet', 6],
+  ['raw', 4],
+]
 
 /**
  * A program of perftest under conditions. `-x 1` names the guest's IPv4 address among its GIDs. perftest 4.5 of Debian 12 finds no IPv6
@@ -23,6 +30,8 @@ interface Tool {
   bidirectional: boolean
   /** Unreliable connections. */
   isUnreliable: boolean
+  /** Both ends take the receives of all queue pairs from one queue. */
+  sharesReceives: boolean
   /** Null: as many as the program has by default. */
   times: number | null
   seconds: number
@@ -34,6 +43,7 @@ const USUAL: Omit<Tool, 'op' | 'test'> = {
   qps: 1,
   bidirectional: false,
   isUnreliable: false,
+  sharesReceives: false,
   times: TIMES,
   seconds: LIMIT_SECONDS,
 }
@@ -57,16 +67,28 @@ function toolsUnder({ pathMtu, lossy }: Conditions): Tool[] {
     ...['ib_write_bw', 'ib_send_bw'].map(name => tool(name, { qps: 2 })),
     ...['ib_write_bw', 'ib_send_bw', 'ib_read_bw'].map(name => tool(name, { bidirectional: true })),
     ...['ib_write_bw', 'ib_write_lat', 'ib_send_lat'].map(name => tool(name, { isUnreliable: true })),
+    ...[tool('ib_send_bw'), tool('ib_send_lat'), tool('ib_send_bw', { qps: 2 })].map(each => ({
+      ...each,
+      sharesReceives: true,
+    })),
+    tool('ib_send_bw', { sharesReceives: true, bidirectional: true }),
+    tool('ib_send_lat', { sharesReceives: true, byManager: true }),
     ...['packet', 'raw'].flatMap(io => OTHER_IO.map(name => tool(name, { io }))),
     ...['ib_write_bw', 'ib_atomic_bw'].map(name => tool(name, { times: null, seconds: 300 })),
   ]
 }
 
 function nameOf(
-  { op, test, io, byManager, qps, bidirectional, isUnreliable, times }: Tool,
+  { op, test, io, byManager, qps, bidirectional, isUnreliable, sharesReceives, times }: Tool,
   { pathMtu }: Conditions,
 ): string {
-  const options = [byManager && '-R', qps > 1 && `-q ${qps}`, bidirectional && '-b', isUnreliable && '-c UC']
+  const options = [
+    byManager && '-R',
+    qps > 1 && `-q ${qps}`,
+    bidirectional && '-b',
+    isUnreliable && '-c UC',
+    sharesReceives && '--use-srq',
+  ]
   const words = [`ib_${op}_${test}`, ...options.filter(Boolean)].join(' ')
   const where = [io !== 'batch' && io, pathMtu !== 4096 && `MTU ${pathMtu}`]
   return [words, ...where.filter(Boolean), ...(times === null ? ['default messages'] : [])].join(', ')
@@ -82,22 +104,27 @@ export function commandCases(guests: Guests, conditions: Conditions): Case[] {
     ]
   })
   if (conditions.pathMtu !== 4096 || conditions.lossy) return cases
-  const pings = { name: 'weir ping, rping', seconds: 2 * LIMIT_SECONDS }
-  return [
-    ...cases,
-    { ...pings, column: 'guest drives, clean', run: () => guestPings(guests) },
-    { ...pings, column: 'weir drives, clean', run: () => weirPings(guests) },
-  ]
+  const pings = PINGS_BY.flatMap(([io, family]) => {
+    const name = ['weir ping, rping', ...(io === 'batch' ? [] : [io]), ...(family === 4 ? [] : ['IPv6'])]
+    const about = { name: name.join(', '), seconds: 2 * LIMIT_SECONDS }
+    return [
+      { ...about, column: 'guest drives, clean', run: () => guestPings(guests, io, family) },
+      { ...about, column: 'weir drives, clean', run: () => weirPings(guests, io, family) },
+    ]
+  })
+  return [...cases, ...pings]
 }
 
 /** The guest's command line, but for the server's address. */
-function commandLine({ op, test, byManager, qps, bidirectional, isUnreliable, times }: Tool): string {
+function commandLine(tool: Tool): string {
+  const { op, test, byManager, qps, bidirectional, isUnreliable, sharesReceives, times } = tool
   const options = [
     byManager ? '-R' : '-x 1',
     ...(times === null ? [] : [`-n ${times}`]),
     ...(qps > 1 ? [`-q ${qps}`] : []),
     ...(bidirectional ? ['-b'] : []),
     ...(isUnreliable ? ['-c UC'] : []),
+    ...(sharesReceives ? ['--use-srq'] : []),
   ]
   return `ib_${op}_${test} -d rxe0 -F ${options.join(' ')}`
 }
@@ -107,7 +134,7 @@ function messagesOf({ op, test, qps, times }: Tool): number {
 }
 
 /** Options of `weir perf` in both roles. */
-function options({ test, io, times, bidirectional, isUnreliable }: Tool): string[] {
+function options({ test, io, times, bidirectional, isUnreliable, sharesReceives }: Tool): string[] {
   const both = ['--bidirectional', ...(times === null ? [] : ['--iters', String(times)])]
   return [
     'perf',
@@ -117,6 +144,7 @@ function options({ test, io, times, bidirectional, isUnreliable }: Tool): string
     io,
     ...(bidirectional ? both : []),
     ...(isUnreliable ? ['--connection', 'UC'] : []),
+    ...(sharesReceives ? ['--use-srq'] : []),
   ]
 }
 
@@ -164,10 +192,10 @@ function hasResult(text: string, messages: number, qps: number): boolean {
   return new RegExp(`^ +\\d+ +(${messages}|${messages / qps}) +\\d`, 'm').test(text)
 }
 
-async function guestPings(guests: Guests): Promise<Ran> {
-  const here = guests.command(LIMIT_SECONDS, 'ping', '--listen', '--address', HERE[4])
+async function guestPings(guests: Guests, io: string, family: Family): Promise<Ran> {
+  const here = guests.command(LIMIT_SECONDS, 'ping', '--listen', '--address', HERE[family], '--io', io)
   await here.listening
-  const there = await guests.inGuest(`timeout 40 rping -c -a ${HERE[4]} -v -V -C ${PINGS} -S 4096`, 50)
+  const there = await guests.inGuest(`timeout 40 rping -c -a ${HERE[family]} -v -V -C ${PINGS} -S 4096`, 50)
   await new Promise(resolve => setTimeout(resolve, 500))
   here.stop()
   const { ok, text } = await here.ended
@@ -175,23 +203,12 @@ async function guestPings(guests: Guests): Promise<Ran> {
   return { ok: ok && there.ok && isWhole, text: there.text + text }
 }
 
-async function weirPings(guests: Guests): Promise<Ran> {
-  await guests.inGuest('timeout 60 rping -s -a 0.0.0.0 -v -V -S 65535 >/tmp/s.log 2>&1 & sleep 2')
-  const here = await guests.command(
-    LIMIT_SECONDS,
-    ...[
-      'ping',
-      GUEST[4],
-      '--verify',
-      '--count',
-      String(PINGS),
-      '--interval',
-      '0',
-      '--size',
-      '4096',
-      '--json',
-    ],
-  ).ended
+async function weirPings(guests: Guests, io: string, family: Family): Promise<Ran> {
+  const any = family === 4 ? '0.0.0.0' : '::'
+  await guests.inGuest(`timeout 60 rping -s -a ${any} -v -V -S 65535 >/tmp/s.log 2>&1 & sleep 2`)
+  const pings = ['ping', GUEST[family], '--io', io, '--verify', '--count', String(PINGS)]
+  const how = ['--interval', '0', '--size', '4096', '--json']
+  const here = await guests.command(LIMIT_SECONDS, ...pings, ...how).ended
   const there = await guests.inGuest('sleep 1; cat /tmp/s.log; kill $(pidof rping) 2>/dev/null; true')
   const isWhole = here.text.includes(`"pings": ${PINGS}`) && there.text.includes(`rdma-ping-${PINGS - 1}`)
   return { ok: here.ok && isWhole, text: here.text + there.text }

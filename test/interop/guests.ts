@@ -1,13 +1,11 @@
 /** The guests: Linux with rdma_rxe in QEMU, and the network between them and this host. The scripts of guests/ do the work. */
-import { execFile, spawn, spawnSync } from 'node:child_process'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { accessSync, constants, existsSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { repositoryRoot } from '../support/fixtures.js'
 import type { Conditions } from './case.js'
 
-const run = promisify(execFile)
 const SCRIPTS = join(repositoryRoot, 'test', 'interop', 'guests')
 
 /** Addresses of this host and of guest A, by family. */
@@ -31,9 +29,15 @@ interface Started {
   stop: () => void
 }
 
+/** What a program says last of its start. */
+const LISTENS = /listening|\bready\b/
+
 /** Where the guests live: `RXE_HOME` and `RXE_NS` of their scripts, with defaults of their own. */
 export class Guests {
   readonly #env: NodeJS.ProcessEnv
+  /** Scripts and programs that run, each the first of a process group. */
+  readonly #running = new Set<ChildProcess>()
+  #isEnding = false
 
   constructor(env: NodeJS.ProcessEnv = process.env) {
     const home = env.RXE_HOME ?? join(env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'rxe-guests')
@@ -82,7 +86,13 @@ export class Guests {
   }
 
   async down(): Promise<void> {
-    await this.#script(60, 'down.sh')
+    await this.#run(60, join(SCRIPTS, 'down.sh'), []).ended
+  }
+
+  /** Ends what runs here beside the guests. From now on nothing but `down` does anything. */
+  endAll(): void {
+    this.#isEnding = true
+    for (const child of this.#running) kill(child, 'SIGKILL')
   }
 
   /** Runs a command in guest A. */
@@ -129,12 +139,19 @@ export class Guests {
   }
 
   #start(seconds: number, path: string, args: readonly string[]): Started {
-    const child = spawn(join(SCRIPTS, 'net.sh'), ['exec', process.execPath, path, ...args], {
-      env: this.#env,
-      stdio: ['ignore', 'pipe', 'pipe'],
-      timeout: seconds * 1000,
-      killSignal: 'SIGKILL',
-    })
+    return this.#run(seconds, join(SCRIPTS, 'net.sh'), ['exec', process.execPath, path, ...args])
+  }
+
+  async #script(seconds: number, name: string, ...args: string[]): Promise<Ran> {
+    if (this.#isEnding) return { ok: false, text: 'the matrix is being ended' }
+    return await this.#run(seconds, join(SCRIPTS, name), args).ended
+  }
+
+  /** A process group of its own, so that what it has started ends with it, and so that Ctrl-C is heard here alone. */
+  #run(seconds: number, path: string, args: readonly string[]): Started {
+    const child = spawn(path, args, { env: this.#env, stdio: ['ignore', 'pipe', 'pipe'], detached: true })
+    this.#running.add(child)
+    const timer = setTimeout(() => kill(child, 'SIGKILL'), seconds * 1000)
     let text = ''
     let listens = () => {}
     const listening = new Promise<void>(resolve => {
@@ -142,34 +159,32 @@ export class Guests {
     })
     const take = (bytes: Buffer) => {
       text += bytes
-      if (text.includes('listening')) listens()
+      if (LISTENS.test(text)) listens()
     }
     child.stdout.on('data', take)
     child.stderr.on('data', take)
     const ended = new Promise<Ran>(resolve => {
-      child.once('close', code => {
+      const end = (ok: boolean) => {
+        clearTimeout(timer)
+        this.#running.delete(child)
         listens()
-        resolve({ ok: code === 0, text })
+        resolve({ ok, text })
+      }
+      child.once('error', error => {
+        text += error.message
+        end(false)
       })
+      child.once('close', code => end(code === 0))
     })
-    return { listening, ended, stop: () => void child.kill('SIGINT') }
+    return { listening, ended, stop: () => kill(child, 'SIGINT') }
   }
+}
 
-  async #script(seconds: number, name: string, ...args: string[]): Promise<Ran> {
-    try {
-      const { stdout, stderr } = await run(join(SCRIPTS, name), args, {
-        env: this.#env,
-        timeout: seconds * 1000,
-        maxBuffer: 1 << 24,
-      })
-      return { ok: true, text: stdout + stderr }
-    } catch (error) {
-      const {
-        stdout = '',
-        stderr = '',
-        message,
-      } = error as { stdout?: string; stderr?: string; message: string }
-      return { ok: false, text: `${stdout}${stderr}` || message }
-    }
+function kill({ pid, exitCode, signalCode }: ChildProcess, signal: NodeJS.Signals): void {
+  if (pid === undefined || exitCode !== null || signalCode !== null) return
+  try {
+    process.kill(-pid, signal)
+  } catch {
+    // It has ended meanwhile.
   }
 }

@@ -20,7 +20,9 @@
 import { parseArgs } from 'node:util'
 import type { Case, Conditions } from './case.js'
 import { commandCases } from './command-cases.js'
+import { daemonCases } from './daemon-cases.js'
 import { Guests, type Ran } from './guests.js'
+import { misfitCases } from './misfit-cases.js'
 import { operationCases } from './operation-cases.js'
 import { programCases } from './program-cases.js'
 import { Results } from './results.js'
@@ -40,6 +42,7 @@ const ends = performance.now() + Number(values.minutes) * 60_000
 const guests = new Guests()
 const results = new Results(values.results)
 let failures = 0
+let isStopped = false
 
 /** The cells under conditions that are the same for all of them: changing those takes a while. */
 function casesUnder(conditions: Conditions): Case[] {
@@ -48,6 +51,8 @@ function casesUnder(conditions: Conditions): Case[] {
     ...operationCases(guests, conditions),
     ...(isUsual ? programCases(guests) : []),
     ...commandCases(guests, conditions),
+    ...misfitCases(guests, conditions),
+    ...daemonCases(guests, conditions),
   ]
   return all.filter(({ name, column }) => {
     const text = `${name}, ${column}`
@@ -74,12 +79,14 @@ async function runBounded({ run, seconds }: Case): Promise<Ran | null> {
 
 async function check(cell: Case, conditions: Conditions): Promise<void> {
   const { name, column } = cell
+  if (isStopped) return
   if (performance.now() > ends) {
     results.add({ name, column, verdict: 'no time', seconds: 0 })
     return
   }
   const began = performance.now()
   const ran = await runBounded(cell)
+  if (isStopped) return
   const seconds = (performance.now() - began) / 1000
   const verdict = ran === null ? 'HUNG' : ran.ok ? 'ok' : 'FAILED'
   results.add({ name, column, verdict, seconds })
@@ -135,23 +142,26 @@ async function main(): Promise<void> {
   const leave = async () => {
     if (!values.keep) await guests.down()
   }
+  const stop = () => {
+    isStopped = true
+    guests.endAll()
+    results.print()
+    void leave().finally(() => process.exit(130))
+  }
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, stop)
   const fault = await prepare()
+  if (isStopped) return
   if (fault !== null) {
     console.log(`skipped: ${fault}`)
     if (guests.fault() === null) await guests.down()
     return
   }
-  const stop = () => {
-    results.print()
-    void leave().finally(() => process.exit(130))
-  }
-  process.once('SIGINT', stop)
-  process.once('SIGTERM', stop)
   try {
     await matrix()
   } finally {
-    await leave()
+    if (!isStopped) await leave()
   }
+  if (isStopped) return
   results.print()
   // A cell that was given up may have left something that waits.
   process.exit(failures > 0 ? 1 : 0)

@@ -1,16 +1,14 @@
 /**
  * Weir's ends of programs that come with rdma-core (rping, ucmatose, rdma_client, rdma_server): a guest runs the other end.
  *
- *   weir-rdma ADDRESS rping|ucmatose|rdma listen|connect [to=ADDRESS] [count=10] [size=4096] [io=auto]
- *
- * It prints `exact …` last, and exits with 1 where something is wrong.
+ *   weir-rdma ADDRESS listen|connect program=rping|ucmatose|rdma [to=ADDRESS] [count=10] [size=4096]
  */
-import { Access, Completion, Host, type HostConnection, WorkOpcode, workStatusName } from '../../lib/index.js'
+import { Access, Completion, type HostConnection, WorkOpcode, workStatusName } from '../../lib/index.js'
+import { numberOf, openEnd, runEnd, textOf } from './weir-end.js'
 
-const [address, program, side, ...rest] = process.argv.slice(2)
-const given = new Map(rest.map(pair => pair.split(/=(.*)/s, 2) as [string, string]))
-const count = Number(given.get('count') ?? 10)
-const size = Number(given.get('size') ?? 4096)
+const program = textOf('program', 'rping')
+const count = numberOf('count', 10)
+const size = numberOf('size', 4096)
 
 const PORT = 7471
 const RECEIVES = 64
@@ -21,7 +19,8 @@ const SOURCE = 0
 const SINK = 1 << 16
 const CONTROL = 2 << 16
 
-const host = await Host.open({ address: address!, io: given.get('io') ?? 'auto' })
+const end = await openEnd()
+const { host, connects, to } = end
 const memory = new Uint8Array(new SharedArrayBuffer(3 << 16))
 const view = new DataView(memory.buffer)
 const region = await host.register(memory, Access.LOCAL_WRITE | Access.REMOTE_READ | Access.REMOTE_WRITE)
@@ -123,45 +122,41 @@ async function ucmatose(): Promise<number> {
       if (bytes?.length !== size) throw new Error(`message ${n} has ${bytes?.length} bytes, not ${size}`)
     }
   }
-  if (side === 'listen') await send()
+  if (!connects) await send()
   await receive()
-  if (side === 'connect') await send()
+  if (connects) await send()
   return count
 }
 
 /** One message of 16 bytes each way, the connecting end's first. */
 async function rdmaServer(): Promise<number> {
-  if (side === 'connect') await work(WorkOpcode.SEND, SOURCE, INFO_BYTES)
+  if (connects) await work(WorkOpcode.SEND, SOURCE, INFO_BYTES)
   const bytes = await message()
   if (bytes?.length !== INFO_BYTES) throw new Error(`a message of ${bytes?.length} bytes`)
-  if (side === 'listen') await work(WorkOpcode.SEND, SOURCE, INFO_BYTES)
+  if (!connects) await work(WorkOpcode.SEND, SOURCE, INFO_BYTES)
   return 1
 }
 
 const PROGRAMS: Readonly<Record<string, () => Promise<number>>> = {
-  rping: side === 'listen' ? rpingServer : rpingClient,
+  rping: connects ? rpingClient : rpingServer,
   ucmatose,
   rdma: rdmaServer,
 }
 /** Programs whose listening end waits until the other one leaves. */
-const WAITS = side === 'listen' && program !== 'ucmatose'
+const WAITS = !connects && program !== 'ucmatose'
 
-try {
-  if (side === 'connect') connection = await host.connect(given.get('to')!, PORT, { receives })
+await runEnd(async () => {
+  if (to !== null) connection = await host.connect(to, PORT, { receives })
   else {
     const listener = await host.listen(PORT)
     console.log('listening')
     connection = await listener.accept()
     for (const work of receives) connection.postReceive(work)
   }
-  const times = await PROGRAMS[program!]!()
-  if (WAITS || (program === 'ucmatose' && side === 'connect')) while (await step());
+  const times = await PROGRAMS[program]!()
+  if (WAITS || (program === 'ucmatose' && connects)) while (await step());
   else await connection.disconnect()
-  const end = await connection.closed
-  if (end !== null) throw end
-  console.log(`exact ${times}`)
-} catch (error) {
-  console.log(`failed: ${error instanceof Error ? error.message : error}`)
-  process.exitCode = 1
-}
-await host.close()
+  const error = await connection.closed
+  if (error !== null) throw error
+  return times
+}, end)

@@ -3,20 +3,16 @@
  *
  *   weir-rstream ADDRESS listen|connect [to=ADDRESS] [size=4096] [count=20] [iters=4]
  */
-import { Host } from '../../lib/index.js'
 import { RSTREAM_PORT, StreamSocket } from '../../lib/interop/rsocket/stream-socket.js'
+import { numberOf, runEnd } from './weir-end.js'
 
-const [address, side, ...rest] = process.argv.slice(2)
-const given = new Map(rest.map(pair => pair.split('=', 2) as [string, string]))
-const count = (key: string, otherwise: number) => Number(given.get(key) ?? otherwise)
-const bytes = count('size', 4096) * count('count', 20)
+const bytes = numberOf('size', 4096) * numberOf('count', 20)
 
-const host = await Host.open({ address: address! })
-try {
+await runEnd(async ({ host, connects, to }) => {
   const stream =
-    side === 'connect'
-      ? await StreamSocket.connect(host, given.get('to')!)
-      : await StreamSocket.accept(host, RSTREAM_PORT, () => console.log('listening'))
+    to === null
+      ? await StreamSocket.accept(host, RSTREAM_PORT, () => console.log('listening'))
+      : await StreamSocket.connect(host, to)
   let [out, into] = [0, 0]
   let rest = new Uint8Array(0)
   // rstream counts through all bytes of a direction.
@@ -33,13 +29,9 @@ try {
       left -= some.length
     }
   }
-  const turns = side === 'connect' ? [send, take] : [take, send]
+  const turns = connects ? [send, take] : [take, send]
   for (const turn of turns) await turn(16)
-  for (let n = count('iters', 4); n > 0; n--) for (const turn of turns) await turn(bytes)
+  for (let n = numberOf('iters', 4); n > 0; n--) for (const turn of turns) await turn(bytes)
   await stream.close()
-  console.log(`exact ${into}`)
-} catch (error) {
-  console.log(`failed: ${error instanceof Error ? error.message : error}`)
-  process.exitCode = 1
-}
-await host.close()
+  return into
+})

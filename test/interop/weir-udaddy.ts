@@ -3,12 +3,11 @@
  *
  *   weir-udaddy ADDRESS listen|connect [to=ADDRESS] [count=10] [size=100]
  */
-import { Access, Completion, datagramSource, Host, WorkOpcode, workStatusName } from '../../lib/index.js'
+import { Access, Completion, datagramSource, WorkOpcode, workStatusName } from '../../lib/index.js'
+import { numberOf, runEnd } from './weir-end.js'
 
-const [address, side, ...rest] = process.argv.slice(2)
-const given = new Map(rest.map(pair => pair.split('=', 2) as [string, string]))
-const count = Number(given.get('count') ?? 10)
-const size = Number(given.get('size') ?? 100)
+const count = numberOf('count', 10)
+const size = numberOf('size', 100)
 
 const PORT = 7174
 /** Q_Key of RDMA_PS_UDP in Linux. */
@@ -16,12 +15,11 @@ const QKEY = 0x0123_4567
 const GRH_BYTES = 40
 const WAIT_MS = 40_000
 
-const host = await Host.open({ address: address! })
 const late = setTimeout(() => {
   console.log('failed: nothing has come for too long')
   process.exit(1)
 }, WAIT_MS)
-try {
+await runEnd(async ({ host, to: server }) => {
   const slot = GRH_BYTES + size
   const region = await host.register(new SharedArrayBuffer(count * slot + size), Access.LOCAL_WRITE)
   const pair = await host.createDatagramPair({ qkey: QKEY })
@@ -44,9 +42,9 @@ try {
     const what = { opcode: WorkOpcode.SEND_WITH_IMM, immediate: pair.qpn, region, to }
     for (let id = 0; id < count; id++) pair.postSend({ id, ...what, offset: count * slot, length: size })
   }
-  if (side === 'connect') {
-    const { qpn, qkey } = await host.resolveDatagrams(given.get('to')!, PORT)
-    await sendAll(given.get('to')!, qpn, qkey)
+  if (server !== null) {
+    const { qpn, qkey } = await host.resolveDatagrams(server, PORT)
+    await sendAll(server, qpn, qkey)
   } else {
     await host.serveDatagrams(PORT, pair)
     console.log('listening')
@@ -54,10 +52,6 @@ try {
     await sendAll(datagramSource(region.bytes), peerQpn, QKEY)
   }
   while (received < count || sent < count) await next()
-  console.log(`exact ${received}`)
-} catch (error) {
-  console.log(`failed: ${error instanceof Error ? error.message : error}`)
-  process.exitCode = 1
-}
+  return received
+})
 clearTimeout(late)
-await host.close()

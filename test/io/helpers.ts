@@ -19,7 +19,10 @@ let pairs = Math.floor(Math.random() * 32)
  */
 export function freePort(): number {
   block ??= ownBlock()
-  return block + ((18 * pairs++) & (BLOCK_PORTS - 1))
+  let at = 0
+  // The first one is held, as a port of TCP.
+  while (at === 0) at = (18 * pairs++) & (BLOCK_PORTS - 1)
+  return block + at
 }
 
 /**

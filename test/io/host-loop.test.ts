@@ -1,7 +1,9 @@
 import t from 'tap'
+import { Backing } from '../../lib/frame/backing.js'
 import type { Frame } from '../../lib/frame/frame.js'
 import { FramePool } from '../../lib/frame/frame-pool.js'
 import type { Node } from '../../lib/frame/node.js'
+import { ReceivedRun } from '../../lib/frame/received-run.js'
 import { HostLoop } from '../../lib/io/loop/host-loop.js'
 import { type Port, PortCounters } from '../../lib/io/port.js'
 import { VxlanPort } from '../../lib/io/ports/vxlan-port.js'
@@ -374,6 +376,89 @@ t.test('a port that is full gets the acknowledgements when it has room', async t
   room = 2
   loop.round(2)
   t.equal(sent[1], ack)
+})
+
+/** Packets behind the head of a run of about 61 KiB, and what a round takes of runs: bytes of frames. */
+const FOLLOWERS = 59
+const ROUND_BYTES = 512 * 1024
+
+t.test('a round takes in several runs, and no more than half a megabyte of them', async t => {
+  const pool = new FramePool(8)
+  const port = new FullPort(pool, Number.POSITIVE_INFINITY)
+  const run = new ReceivedRun(new Backing(new Uint8Array(0)))
+  const receive = port.receive.bind(port)
+  let frameBytes = 0
+  let packets = 0
+  const runPort = Object.assign(port, {
+    run,
+    receive: () => {
+      run.begin(0, 0, 0, FOLLOWERS)
+      return receive()
+    },
+  })
+  const node: Node = {
+    onFrame(_now, _port, frame, behind) {
+      frameBytes = frame.length
+      packets += 1 + behind!.count
+      behind!.take(behind!.count)
+      pool.give(frame)
+    },
+    onTimeout() {},
+    nextTimeout: () => NEVER,
+    pollTransmit: () => null,
+  }
+  t.ok(new HostLoop({ node, port: runPort }).round(1), 'more waits')
+  const runs = Math.ceil(ROUND_BYTES / (frameBytes * (1 + FOLLOWERS)))
+  t.equal(packets, runs * (1 + FOLLOWERS))
+  t.ok(runs > 8)
+})
+
+t.test('a round sends several runs, and no more than half a megabyte of them', async t => {
+  const pool = new FramePool(32)
+  const port = new FullPort(pool, 0)
+  let frames = 0
+  let bytes = 0
+  port.transmit = (frame: Frame) => {
+    frames++
+    bytes += frame.length * (1 + frame.followers)
+    frame.followers = 0
+    pool.give(frame)
+  }
+  const node: Node = {
+    onFrame() {},
+    onTimeout() {},
+    nextTimeout: () => NEVER,
+    pollTransmit() {
+      const frame = packet(pool, Opcode.RC_SEND_ONLY)
+      frame.followers = FOLLOWERS
+      return frame
+    },
+  }
+  t.ok(new HostLoop({ node, port }).round(1), 'there may be more')
+  t.equal(frames, Math.ceil(ROUND_BYTES / (bytes / frames)))
+  t.equal(pool.inUse, 0)
+})
+
+t.test('of packets that come and leave alone a round takes 64 and sends 128', async t => {
+  const pool = new FramePool(256)
+  const port = new FullPort(pool, 1000)
+  let sent = 0
+  port.transmit = (frame: Frame) => {
+    sent++
+    pool.give(frame)
+  }
+  let taken = 0
+  const node: Node = {
+    onFrame(_now, _port, frame) {
+      taken++
+      pool.give(frame)
+    },
+    onTimeout() {},
+    nextTimeout: () => NEVER,
+    pollTransmit: () => packet(pool, Opcode.RC_SEND_ONLY),
+  }
+  t.ok(new HostLoop({ node, port }).round(1))
+  t.same([taken, sent], [64, 128])
 })
 
 t.test('where more arrives without end, deadlines are kept all the same', async t => {

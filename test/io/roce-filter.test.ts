@@ -59,13 +59,17 @@ const TO = {
 
 for (const family of [4, 6] as const) {
   t.test(`IPv${family}`, async t => {
-    const program = roceFilter(TO[family], IFA_PROTOCOL)
-    const other = roceFilter(HostAddress.parse(family === 4 ? '10.99.0.3' : 'fd00::3'), IFA_PROTOCOL)
+    const program = roceFilter(TO[family], IFA_PROTOCOL, false)
+    const other = roceFilter(HostAddress.parse(family === 4 ? '10.99.0.3' : 'fd00::3'), IFA_PROTOCOL, false)
     for (const format of [-1, ...telemetry.FORMAT_NAMES.map(telemetry.formatOf)]) {
       const frame = packet(family, format)
       t.ok(accepts(program, frame), `format ${format}`)
       t.notOk(accepts(other, frame), 'to another host')
     }
+    const announcement = packet(family, -1)
+    announcement.view.setUint16(12, 0x88cc)
+    t.notOk(accepts(program, announcement), 'LLDP')
+    t.ok(accepts(roceFilter(TO[family], IFA_PROTOCOL, true), announcement), 'LLDP, where somebody wants it')
     const toDns = packet(family, -1)
     udp.setDestinationPort(toDns.view, family === 4 ? 34 : 54, 53)
     t.notOk(accepts(program, toDns), 'another port')

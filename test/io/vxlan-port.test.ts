@@ -125,3 +125,35 @@ t.test('two links with one VNI are refused', async t => {
     { code: 'WEIR_BAD_ARGUMENT', message: /VNI 5/ },
   )
 })
+
+t.test(
+  'what the kernel drops because nobody reads is counted',
+  { skip: process.platform !== 'linux' && 'only Linux says how many' },
+  async t => {
+    for (const address of ['127.0.0.1', '::1']) {
+      const peer = await plainSocket(address)
+      const pool = new FramePool(4096)
+      const port = await VxlanPort.open({
+        pool,
+        vni: 7,
+        local: { address, port: 0 },
+        peer: { address, port: peer.address().port },
+        ringFrames: 4096,
+        socketBufferBytes: 16_384,
+      })
+      const datagram = Buffer.concat([Buffer.from('0800000000000700', 'hex'), Buffer.alloc(1000)])
+      // The event loop reads nothing meanwhile: the kernel takes each datagram within the call.
+      const sent = Array.from(
+        { length: 2000 },
+        () => new Promise(done => peer.send(datagram, port.localPort, address, done)),
+      )
+      await Promise.all(sent)
+      await until(() => port.counters.rxFrames + port.counters.drops.kernelFull === 2000)
+      t.ok(port.counters.drops.kernelFull > 0, `${port.counters.drops.kernelFull} dropped`)
+      t.equal(port.counters.rxFrames + port.counters.drops.kernelFull, 2000, 'and no other is missing')
+      peer.close()
+      await port.close()
+      t.equal(pool.inUse, 0)
+    }
+  },
+)

@@ -22,9 +22,30 @@ t.test(
   'each host: its address, a MAC address that follows from it, the switch, a name for its port',
   async t => {
     t.same(THREE, [
-      { name: 'h1', address: '10.0.0.1', mac: '02:57:0a:00:00:01', switch: 's1', interface: 's1-h1' },
-      { name: 'h2', address: '10.255.255.254', mac: '02:57:0a:ff:ff:fe', switch: 's1', interface: 's1-h2' },
-      { name: 'h3', address: '10.0.0.2', mac: '02:57:0a:00:00:02', switch: 's2', interface: 's2-h3' },
+      {
+        name: 'h1',
+        address: '10.0.0.1',
+        mac: '02:57:0a:00:00:01',
+        mtu: 4500,
+        switch: 's1',
+        interface: 's1-h1',
+      },
+      {
+        name: 'h2',
+        address: '10.255.255.254',
+        mac: '02:57:0a:ff:ff:fe',
+        mtu: 4500,
+        switch: 's1',
+        interface: 's1-h2',
+      },
+      {
+        name: 'h3',
+        address: '10.0.0.2',
+        mac: '02:57:0a:00:00:02',
+        mtu: 4500,
+        switch: 's2',
+        interface: 's2-h3',
+      },
     ])
   },
 )

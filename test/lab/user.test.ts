@@ -1,6 +1,7 @@
 /** Labs of an ordinary user: everything is in a user namespace. */
 import { randomBytes } from 'node:crypto'
 import t from 'tap'
+import { reportOf } from '../support/transfer-report.js'
 import { noUserLabs, Place, SMALL } from './support.js'
 
 t.test('an ordinary user has a lab, without sudo', { skip: noUserLabs() }, async t => {
@@ -12,7 +13,7 @@ t.test('an ordinary user has a lab, without sudo', { skip: noUserLabs() }, async
   const path = place.file('data', randomBytes(200_000))
   const sent = await place.exec('small', 'h1', ['weir', 'send', path, 'h2', '--json'])
   t.equal(sent.code, 0, sent.stderr)
-  t.equal(JSON.parse(sent.stdout).bytes, 200_000)
+  t.equal(reportOf(sent.stdout).bytes, 200_000)
   const inside = await place.exec('small', 'h2', ['weir', 'lab', 'status', '--json'])
   const [lab] = JSON.parse(inside.stdout)
   t.match(lab, { state: 'up', privilege: 'user' }, 'also from within the lab')

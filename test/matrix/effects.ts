@@ -138,6 +138,7 @@ export const NIC_EFFECTS: Readonly<
   choosesIds: 'of sockets: test/nic/plain-ids',
   slackNs: 'of loops that wake late: test/nic/pacing',
   untaggedCnps: 'of packets that nobody in these networks sends: test/nic/cnps',
+  failover: 'of links that a switch says have failed: test/inof/scenario',
   cm: 'of handshakes, which end before data begins: test/cm',
   lineRateBps: [{ value: 5e9, seen: less('rateMax') }],
   pathMtu: [256, 512, 2048, 4096].map(value => ({ value, seen: either(is('payloadMax', value), filled) })),

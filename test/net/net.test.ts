@@ -116,3 +116,16 @@ t.test('a signal ends the attempt, and later the stream', async t => {
   abort.abort()
   t.match(await failed, [[{ code: 'WEIR_CANCELLED' }], [{ code: 'WEIR_STREAM_RESET' }]])
 })
+
+t.test('a signal ends a listener', async t => {
+  const there = await open(t)
+  const abort = new AbortController()
+  const listener = await listen(PORT + 2, { host: there, signal: abort.signal })
+  const waits = listener.accept()
+  abort.abort()
+  await t.rejects(waits, { code: 'WEIR_BAD_STATE' })
+  await t.rejects(listen(PORT + 2, { host: there, signal: abort.signal }), { code: 'WEIR_CANCELLED' })
+  const notOne = { aborted: false } as AbortSignal
+  await t.rejects(listen(PORT + 2, { host: there, signal: notOne }), { code: 'WEIR_BAD_ARGUMENT' })
+  await (await listen(PORT + 2, { host: there })).close()
+})

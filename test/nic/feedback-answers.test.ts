@@ -6,6 +6,7 @@ import { Receiver } from '../../lib/nic/flow/receiver.js'
 import { Feedback } from '../../lib/nic/rx/feedback.js'
 import { TelemetryEcho } from '../../lib/nic/telemetry/telemetry-echo.js'
 import type { ControlPackets } from '../../lib/nic/tx/control-packets.js'
+import { SourcePorts } from '../../lib/nic/tx/source-ports.js'
 import * as bth from '../../lib/wire/ib/bth.js'
 import { Opcode } from '../../lib/wire/ib/opcode.js'
 import * as delayedAck from '../../lib/wire/weir/delayed-ack.js'
@@ -22,8 +23,8 @@ t.test(
   async t => {
     let pushed = 0
     const control = { push: () => void pushed++ } as unknown as ControlPackets
-    const events = { onBaseRttAnswer() {}, onPathAnswer() {}, flowChanged() {} }
-    const feedback = new Feedback(control, () => 1, events)
+    const events = { onBaseRttAnswer() {}, onPathAnswer() {}, onRaceAnswer() {}, flowChanged() {} }
+    const feedback = new Feedback(control, new SourcePorts(null), () => 1, events)
     const receiver = new Receiver(new TelemetryEcho(false), false, 16)
     receiver.onResponses(1)
     const flow = { receiver } as Flow

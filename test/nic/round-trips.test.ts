@@ -85,3 +85,37 @@ for (const opcode of [WorkOpcode.RDMA_READ, WorkOpcode.RDMA_WRITE]) {
     )
   }
 }
+
+t.test(
+  'an outage is no round trip: an acknowledgement after a timeout answers what was retransmitted',
+  async t => {
+    const OUTAGE_NS = 150e6
+    const settings = { start: 'careful' as const, cc: { name: 'dcqcn', options: {} } }
+    const pair = makePair({ a: settings, b: settings, delayNs: 500_000 })
+    const { left } = connected(pair)
+    const [here, there] = [memoryOf(pair.a, pattern(1, LENGTH)), memoryOf(pair.b, Buffer.alloc(LENGTH))]
+    left.connection!.postSend(pair.network.now, {
+      id: 1,
+      opcode: WorkOpcode.RDMA_WRITE,
+      region: here,
+      offset: 0,
+      length: LENGTH,
+      remoteAddress: there.address,
+      rkey: there.key,
+    })
+    const { stats } = left.connection!
+    t.ok(pair.until(() => stats.ackedBytes > LENGTH / 8))
+    // What leaves first still arrives, and nobody hears of it.
+    const [startNs, endNs] = [pair.network.now, pair.network.now + OUTAGE_NS]
+    pair.tap.watch = (_frame, now, fromA) => now >= endNs || (fromA && now < startNs + 300_000)
+    let longestNs = 0
+    const done = pair.until(() => {
+      longestNs = Math.max(longestNs, stats.rttNs)
+      return left.log.includes('completion 1 SUCCESS')
+    })
+    t.ok(done)
+    t.ok(stats.timeouts > 0, `${stats.timeouts} timeouts`)
+    t.ok(longestNs < OUTAGE_NS / 2, `round trips of ${longestNs / 1e6} ms at most`)
+    t.ok(there.buffer!.equals(here.buffer!))
+  },
+)

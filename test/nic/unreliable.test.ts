@@ -1,5 +1,6 @@
 /** Unreliable connections of two NICs: IBA 9.8.2 (messages, PSNs) and 9.9.3 (classes D and D1: dropped in silence). */
 import t from 'tap'
+import type { Frame } from '../../lib/frame/frame.js'
 import type { Nic } from '../../lib/nic/nic.js'
 import type { PacedHandler, PacedPair } from '../../lib/nic/paced/paced-pair.js'
 import type { UnreliablePair } from '../../lib/nic/paced/unreliable-pair.js'
@@ -7,6 +8,8 @@ import { Access, type MemoryRegion } from '../../lib/qp/memory/memory.js'
 import { Completion, ReceiveOpcode, WorkStatus } from '../../lib/qp/queues/completion-queue.js'
 import { type SendWork, WorkOpcode } from '../../lib/qp/queues/work.js'
 import { MILLISECOND } from '../../lib/time/nanos.js'
+import * as icrc from '../../lib/wire/ib/icrc.js'
+import { Opcode } from '../../lib/wire/ib/opcode.js'
 import { HostAddress } from '../../lib/wire/net/address.js'
 import { frameName, makePair, memoryOf, type Pair, type PairOptions, pattern, refusal } from './pair.js'
 
@@ -258,26 +261,39 @@ t.test('without a receive a message is dropped; receives whose memory is gone fa
 t.test('packets of another host, and of other services, do not count', async t => {
   const here = world()
   const { pair, right, left } = here
-  let change: (bytes: Uint8Array, at: number) => void = () => {}
+  let change: (frame: Frame) => void = () => {}
   pair.tap.watch = frame => {
-    change(frame.bytes, frame.bth)
+    change(frame)
     return true
   }
-  change = (bytes, at) => {
-    bytes[at] = 0x04
+  const { qp } = right.pair
+  for (const [what, opcode, other] of [
+    ['a SEND of the reliable service', Opcode.RC_SEND_ONLY, 1],
+    ['a CNP is for queue pairs of all services (IBA A17.9.3)', Opcode.CNP, 1],
+    ['what a switch sends is of no service', Opcode.DIRECT_NOTIFY, 1],
+    ['a datagram', Opcode.UD_SEND_ONLY, 2],
+  ] as const) {
+    change = frame => {
+      frame.bytes[frame.bth] = opcode
+      icrc.write(frame)
+    }
+    const before = pair.b.counters.unreliable.droppedOpcode
+    post(here, {})
+    settle(here)
+    t.equal(right.done.length, 0)
+    t.equal(pair.b.counters.unreliable.droppedOpcode, before + 1)
+    t.equal(qp.otherService, other, what)
   }
-  post(here, {})
-  settle(here)
-  t.equal(right.done.length, 0, 'a SEND of the reliable service')
   const other = new Party(pair.a, HostAddress.parse('10.0.0.77'))
   other.pair.connect(right.pair.id)
   const stranger = pair.b.createUnreliablePair(0, HostAddress.parse('10.0.0.77'), right, {})
   stranger.connect(left.pair.id)
   left.pair.qp.connect(stranger.id)
   change = () => {}
+  const dropped = pair.b.counters.unreliable.droppedOpcode
   post(here, {})
   settle(here)
-  t.ok(pair.b.counters.unreliable.droppedOpcode >= 1)
+  t.equal(pair.b.counters.unreliable.droppedOpcode, dropped + 1, 'of another host')
   t.equal(right.done.length, 0)
 })
 

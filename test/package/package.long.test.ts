@@ -81,7 +81,7 @@ t.test('what is shipped is what users need', { skip }, async t => {
     NEEDED.filter(file => !packed.files.includes(file)),
     [],
   )
-  t.ok(packed.files.length < 2200, `${packed.files.length} files`)
+  t.ok(packed.files.length < 2600, `${packed.files.length} files`)
 })
 
 t.test('publint', { skip }, async t => {

@@ -329,7 +329,7 @@ t.test(
 )
 
 /** Runs the timers of the host until one expires. Nobody gets what leaves then. Returns when that was. */
-function untilTimeout(pair: Two): { now: number; alone: { frame: Frame }[] } {
+function untilTimeout(pair: Two): { now: number; alone: { n: number; frame: Frame }[] } {
   const { qp } = pair.a
   const before = qp.counters.timeouts
   for (;;) {
@@ -339,6 +339,46 @@ function untilTimeout(pair: Two): { now: number; alone: { frame: Frame }[] } {
     if (qp.counters.timeouts > before) return { now, alone }
   }
 }
+
+t.test('after an outage the answer names what had arrived before it: the rest was lost', async t => {
+  const pair = timed()
+  const { qp } = pair.a
+  qp.postSend(2000, work(pair, WorkOpcode.RDMA_WRITE, 8, 2))
+  // Three arrive, and their acknowledgements are lost, as all that leaves until the timeout.
+  for (const { frame } of requests(pair, 2000).slice(0, 3)) pair.b.qp.onPacket(3000, frame)
+  drain(pair.b, FIRST_PSN, 3000)
+  const { now, alone } = untilTimeout(pair)
+  t.same(numbers(alone), [2])
+  deliver(pair, alone, now + 1000)
+  const rest = requests(pair, now + 1000)
+  t.same(numbers(rest), [5, 6, 7, 8, 9])
+  t.notOk(pair.a.observed.includes('spurious'), 'the silence was no false one')
+  deliver(pair, rest, now + 2000)
+  t.equal(qp.sendPending, 0)
+  t.equal(qp.counters.timeouts, 1)
+})
+
+t.test('an outage is no round trip that losses after it wait for', async t => {
+  const pair = timed()
+  const { qp } = pair.a
+  qp.postSend(2000, work(pair, WorkOpcode.RDMA_WRITE, 12, 2))
+  for (const { frame } of requests(pair, 2000).slice(0, 3)) pair.b.qp.onPacket(3000, frame)
+  drain(pair.b, FIRST_PSN, 3000)
+  const { now, alone } = untilTimeout(pair)
+  // This answer is a little quicker than any before, and names packets that were sent once, before the outage.
+  deliver(pair, alone, now + 999)
+  const rest = requests(pair, now + 1000)
+  t.same(numbers(rest), [5, 6, 7, 8, 9, 10, 11, 12, 13])
+  deliver(
+    pair,
+    rest.filter(({ n }) => n !== 5),
+    now + 2000,
+  )
+  // The reordering window is half of a round trip, as a packet has arrived twice.
+  qp.onTimeout(now + 2500)
+  t.same(numbers(requests(pair, now + 2500)), [5])
+  t.equal(qp.counters.timeouts, 1)
+})
 
 t.test('an answer that came early is not believed once silence has followed it', async t => {
   const pair = timed({ selectiveRepeat: false })
@@ -702,6 +742,7 @@ t.test('a queue pair that has not agreed takes no SACK and sends none', async t 
   const sent = requests(pair)
   pair.a.qp.onPacket(0, forged(1, 3, [0]))
   t.equal(pair.a.qp.counters.droppedOpcode, 1)
+  t.equal(pair.a.qp.counters.otherService, 0)
   t.equal(pair.a.qp.sndUna, FIRST_PSN)
   for (const { n, frame } of sent) if (n !== 2) pair.b.qp.onPacket(0, frame)
   const answers = drain(pair.b, FIRST_PSN)

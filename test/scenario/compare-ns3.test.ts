@@ -156,7 +156,6 @@ t.test(
     const text = written.join('')
     t.match(text, /peakQueue +108KB +110\.1KB +0\.981 +ok {2}within 15%/)
     t.match(text, /peakQueue +700KB +854\.6KB +0\.819 +NOT {2}within 15%/)
-    t.throws(() => run([]), { code: 'WEIR_BAD_ARGUMENT' })
     t.throws(() => run([join(folder, 'none.json')]), { code: 'WEIR_NO_FILE' })
     t.match(printComparison('x', compare(dumbbell({ series: {} }), referenceOf('dumbbell-100g'))), /unknown/)
   },

@@ -63,6 +63,22 @@ t.test('events that cannot be', async t => {
     ['events: [{link: s1--s2, down: true, ¦repeat: 2}]', ['repeat needs every']],
     ['events: [{link: s1--s2, down: true, every: 10ms, for: ¦10ms}]', ['for is shorter than every']],
     ['events: [{link: s1--s2, ¦reset: true, for: 10ms}]', ['leave out for']],
+    ['events: [{link: s1--s2, down: true, ¦every: 10ms}]', ['every without for', 'set for, or add an event']],
+    [
+      'events: [{link: s1--s2, down: true, ¦every: 10ms}, {link: h1--s1, down: false}]',
+      ['nothing else changes that of s1--s2'],
+    ],
+    // Another setting, the same value, and what happens before the first time change nothing back.
+    ...[
+      'loss: 1%, at: 15ms',
+      'down: true, at: 15ms',
+      'down: false, at: 0ms',
+      'down: false, at: 1ms, every: 2ms, repeat: 3',
+      'down: false, at: 6ms, every: 10ms, for: 1ms',
+    ].map((other): [string, string[]] => [
+      `events: [{link: s1--s2, down: true, at: 5ms, ¦every: 10ms}, {link: s1--s2, ${other}}]`,
+      ['every without for'],
+    ]),
     ['events: [{restart: ¦h1, for: 1ms}]', ["no switch is called 'h1'"]],
     ['events: [¦{restart: s1}]', ['for is missing']],
     ['reroute: ¦soon', ['a time is written as']],

@@ -15,10 +15,18 @@ export function documentWith(section: Section, keys: Mapping): Mapping {
   const full = { ...Object.fromEntries(required.map(key => [key.name, key.example])), ...keys }
   const { parent } = section
   if (parent === undefined) return { ...NETWORK, ...keys }
-  const value = section.within === 'list' ? [full] : section.within === 'names' ? { s1: full } : full
+  const value =
+    section.within === 'list' ? [full] : section.within === 'names' ? byName(parent.key.name, full) : full
   if (parent.section.parent === undefined)
     return { ...atRoot(parent.key.name, value, full), ...parent.key.with }
   return documentWith(parent.section, { ...parent.key.with, [parent.key.name]: value })
+}
+
+/** A mapping of names in which one has these keys. */
+function byName(name: string, item: Mapping): Mapping {
+  if (name !== 'ends') return { s1: item }
+  // Tunnels have two ends, and only a host has addresses behind itself.
+  return 'inner' in item ? { s1: {}, h3: item } : { s1: item, s2: {} }
 }
 
 /** It replaces one of the network's own hosts, switches or links. */

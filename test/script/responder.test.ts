@@ -123,6 +123,51 @@ t.test('sequence (9.7.4.1)', async t => {
   )
   script(
     t,
+    'where the peer needs it, an ACK of what no ACK has told it leaves before each NAK',
+    { ackEveryPackets: 4, acksBeforeNak: true },
+    `
+    1 < WRITE_FIRST 201 len 1024 at 0 of 9216 key good
+    1 > NAK 200 sequence msn 0
+    2 < WRITE_FIRST 200 len 1024 at 0 of 9216 key good
+    2 < WRITE_MIDDLE 201 len 1024
+    3 < WRITE_MIDDLE 203 len 1024
+    3 > ACK 201 msn 0
+    3 > NAK 202 sequence msn 0
+    4 < WRITE_MIDDLE 202 len 1024
+    5 < WRITE_MIDDLE 204 len 1024
+    5 > ACK 202 msn 0
+    5 > NAK 203 sequence msn 0
+    6 < WRITE_MIDDLE 203 len 1024
+    6 < WRITE_MIDDLE 204 len 1024
+    6 < WRITE_MIDDLE 205 len 1024
+    6 < WRITE_MIDDLE 206 len 1024
+    6 > ACK 206 msn 0
+    7 < WRITE_LAST 208 len 1024
+    7 > NAK 207 sequence msn 0
+  `,
+  )
+  script(
+    t,
+    'an ACK that has not left is not lost when a NAK follows',
+    { ackEveryPackets: 0, acksBeforeNak: true },
+    `
+    0 hold
+    1 < WRITE_ONLY 200 len 4 at 0 of 4 key good areq
+    1 < WRITE_ONLY 202 len 4 at 0 of 4 key good areq
+    2 release
+    2 > ACK 200 msn 1
+    2 > NAK 201 sequence msn 1
+    3 hold
+    3 < WRITE_ONLY 201 len 4 at 0 of 4 key good
+    3 < WRITE_ONLY 203 len 4 at 0 of 4 key good
+    3 < WRITE_ONLY 202 len 4 at 0 of 4 key good
+    3 < WRITE_ONLY 203 len 4 at 0 of 4 key good areq
+    4 release
+    4 > ACK 203 msn 4
+  `,
+  )
+  script(
+    t,
     'a NAK that has not left is void when the gap closes',
     WHEN_ASKED,
     `
@@ -656,6 +701,8 @@ t.test('packets that are not for it are counted and dropped (9.6.1)', async t =>
     0 = droppedVersion 1
     0 counter droppedOpcode
     0 = droppedOpcode 3
+    0 counter otherService
+    0 = otherService 1
     1 < WRITE_ONLY 200 len 1 at 0 of 1 key good areq pkey 32767
     1 > ACK 200 msn 1
   `,

@@ -1,4 +1,5 @@
 /** The handshake beside published test vectors: those of cacophony for Noise_XXpsk3_25519_AESGCM_SHA256. */
+import { createCipheriv, createHash, createHmac } from 'node:crypto'
 import t from 'tap'
 import { MESSAGE_BYTES, NoiseHandshake } from '../../lib/secure/noise.js'
 import { keyPairOf, sharedSecret } from '../../lib/secure/x25519.js'
@@ -28,6 +29,65 @@ const VECTOR = {
   ] as const,
   // The first transport message, of the responder: AES-256-GCM with nonce 0 and no associated data.
   transport: ['4361726c204d656e676572', 'b20ca762013411bc55d65fc7137a2e719d432cd549cb037f5e9c84'] as const,
+  handshakeHash: '8fd584888cb83f0ef12f8776516b4f5714421fd1f65ad46baeb0789a3beeffea',
+}
+
+/**
+ * Hash and chaining key of both ends after each token that changes the hash, by sections 5.2 and 5.3 of the specification: another calculation
+ * than lib/secure's, from the messages of the vector.
+ */
+function transcript(): { hash: string; ofPsk: boolean }[] {
+  const hkdf = (key: Uint8Array, material: Uint8Array) => {
+    const temporary = createHmac('sha256', key).update(material).digest()
+    const outputs: Buffer[] = []
+    for (const i of [1, 2, 3])
+      outputs.push(
+        createHmac('sha256', temporary)
+          .update(outputs.at(-1) ?? '')
+          .update(Uint8Array.of(i))
+          .digest(),
+      )
+    return outputs
+  }
+  const name = Buffer.from('Noise_XXpsk3_25519_AESGCM_SHA256')
+  const { initStatic, initEphemeral, respStatic, respEphemeral, psk, prologue, messages } = VECTOR
+  const keys = Object.fromEntries(
+    Object.entries({ is: initStatic, ie: initEphemeral, rs: respStatic, re: respEphemeral }).map(
+      ([of, key]) => [of, keyPairOf(hex(key))],
+    ),
+  )
+  const steps: { hash: string; ofPsk: boolean }[] = []
+  let [hash, chain] = [name, name] as [Buffer, Buffer]
+  const mix = (data: Uint8Array, ofPsk = false) => {
+    hash = createHash('sha256').update(hash).update(data).digest()
+    steps.push({ hash: hash.toString('hex'), ofPsk })
+  }
+  const mixKey = (material: Uint8Array) => {
+    chain = hkdf(chain, material)[0]!
+  }
+  mix(hex(prologue))
+  for (const [i, tokens] of ['e', 'e ee s es', 's se psk'].entries()) {
+    let rest = hex(messages[i]![1])
+    const take = (bytes: number) => {
+      const part = rest.subarray(0, bytes)
+      rest = rest.subarray(bytes)
+      return part
+    }
+    for (const token of tokens.split(' ')) {
+      if (token === 'e') {
+        const key = take(32)
+        mix(key)
+        mixKey(key)
+      } else if (token === 's') mix(take(48))
+      else if (token === 'psk') {
+        const [next, added] = hkdf(chain, hex(psk)) as [Buffer, Buffer]
+        chain = next
+        mix(added, true)
+      } else mixKey(sharedSecret(keys[`i${token[0]}`]!, keys[`r${token[1]}`]!.publicKey)!)
+    }
+    mix(rest)
+  }
+  return steps
 }
 
 function ends(more: { prologue?: string; psk?: string } = {}) {
@@ -59,15 +119,26 @@ t.test('both ends write and read what the vector has', async t => {
   }
   const [initiator, responder] = both.map(end => end.finish())
   t.same(responder!.hash, initiator!.hash)
+  t.equal(initiator!.hash.toString('hex'), transcript().at(-1)!.hash)
   t.same(responder!.send, initiator!.receive)
   t.same(responder!.receive, initiator!.send)
   t.same(Buffer.from(both[0].peerStatic), Buffer.from(keyPairOf(hex(VECTOR.respStatic)).publicKey))
   t.same(Buffer.from(both[1].peerStatic), Buffer.from(keyPairOf(hex(VECTOR.initStatic)).publicKey))
-  const { createCipheriv } = await import('node:crypto')
   const cipher = createCipheriv('aes-256-gcm', responder!.send, Buffer.alloc(12))
   const [payload, text] = VECTOR.transport
   const sealed = Buffer.concat([cipher.update(hex(payload)), cipher.final(), cipher.getAuthTag()])
   t.equal(sealed.toString('hex'), text)
+})
+
+t.test('the handshake_hash of the vector is that before the token psk, in its last message', async t => {
+  const steps = transcript()
+  const at = steps.findIndex(({ ofPsk }) => ofPsk)
+  t.equal(steps[at - 1]!.hash, VECTOR.handshakeHash)
+  t.equal(
+    at,
+    steps.length - 2,
+    'psk and the payload follow, which the specification takes into it (5.2, 9.2)',
+  )
 })
 
 t.test('another prologue is found out by the first message that has a key of both', async t => {

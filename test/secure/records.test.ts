@@ -161,8 +161,8 @@ usual(
   },
 )
 
-long('200,000 of them', async t => {
-  const { accepted, opened } = fuzz(200_000)
+long('a million of them', async t => {
+  const { accepted, opened } = fuzz(1_000_000)
   t.same(accepted, [])
-  t.equal(opened, 200_000)
+  t.equal(opened, 1_000_000)
 })

@@ -48,7 +48,7 @@ export function goodputBps({ bytes }: FlowOutcome, fromSeconds = 0): number {
   return ((bytes.at(-1)! - bytes[from]!) * 8 * TICKS_PER_SECOND) / (bytes.length - 1 - from)
 }
 
-/** Times count from when all connections of Weir are established. */
+/** What the flows did. Times count from when all connections of Weir are established. */
 export function beside(
   path: PathOptions,
   plans: readonly FlowPlan[],
@@ -56,6 +56,17 @@ export function beside(
   seed: number,
   config: Partial<NicConfig> = DAEMON,
 ): FlowOutcome[] {
+  return besideWithQueue(path, plans, seconds, seed, config).flows
+}
+
+/** The same, with what came to the queue and what it dropped. */
+export function besideWithQueue(
+  path: PathOptions,
+  plans: readonly FlowPlan[],
+  seconds: number,
+  seed: number,
+  config: Partial<NicConfig>,
+): { flows: FlowOutcome[]; queue: Bottleneck } {
   const random = new Random(seed)
   const pool = new FramePool(120_000, 512)
   const network = new Network({ pool, startNs: 1000 })
@@ -137,5 +148,5 @@ export function beside(
   for (const [i, { figures }] of flows.entries()) {
     Object.assign(outcomes[i]!, figures(), { droppedPackets: bottleneck.droppedOf[2 * i] ?? 0 })
   }
-  return outcomes
+  return { flows: outcomes, queue: bottleneck }
 }

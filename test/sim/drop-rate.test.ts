@@ -1,9 +1,7 @@
 /**
  * A sender that begins carefully never keeps a drop rate above 1 % for longer than ten round trips: every controller, on queues that
  * drop what they have no room for, without telemetry and without marks.
- *
- * The drop rate at a time is that of the last four round trips, so that one burst of a round trip counts for at most four. A round trip is
- * the longest of the path: with the queue full.
+ * `test/bench/silent-drop-rate` has the paths of `bench -- silent-paths`.
  */
 import t from 'tap'
 import { ccNames } from '../../lib/cc/catalogue.js'
@@ -11,10 +9,8 @@ import { MILLISECOND } from '../../lib/time/nanos.js'
 import { variants } from '../support/long.js'
 import { DAEMON } from './beside.js'
 import { type PathOptions, SPAN_NS, write } from './bottleneck.js'
+import { AVERAGED, longestAbove, ROUND_TRIPS_MOST, SHARE_MOST } from './drop-rate.js'
 
-const SHARE_MOST = 0.01
-const ROUND_TRIPS_MOST = 10
-const AVERAGED = 4
 const PATHS: readonly [name: string, path: PathOptions, bytes: number][] = [
   ['50 Mbit/s, 64 KiB', { rateBps: 50e6, rttNs: 0.1 * MILLISECOND, bufferBytes: 65_536 }, 10e6],
   ['100 Mbit/s, 10 ms', { rateBps: 100e6, rttNs: 10 * MILLISECOND, bufferBytes: 125_000 }, 20e6],
@@ -27,25 +23,6 @@ const PATHS: readonly [name: string, path: PathOptions, bytes: number][] = [
 ]
 /** It reacts to nothing, and is there to compare with. */
 const EXCEPT = ['fixed-window']
-
-/** Round trips for which the drop rate stays above `SHARE_MOST`, at most. */
-function longestAbove(came: readonly number[], dropped: readonly number[], roundTripNs: number): number {
-  const spans = Math.max(1, Math.round(roundTripNs / SPAN_NS))
-  const trips = Math.ceil(came.length / spans)
-  const sum = (counts: readonly number[], from: number, to: number) => {
-    let total = 0
-    for (let i = Math.max(0, from) * spans; i < to * spans; i++) total += counts[i] ?? 0
-    return total
-  }
-  let longest = 0
-  let lasting = 0
-  for (let trip = 1; trip <= trips; trip++) {
-    const share = sum(dropped, trip - AVERAGED, trip) / Math.max(1, sum(came, trip - AVERAGED, trip))
-    lasting = share > SHARE_MOST ? lasting + 1 : 0
-    longest = Math.max(longest, lasting)
-  }
-  return longest
-}
 
 t.test('the checker: a burst counts for four round trips, a flood for as long as it lasts', async t => {
   const spans = (count: number, value: number) => Array<number>(count).fill(value)

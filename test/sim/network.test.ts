@@ -151,6 +151,59 @@ t.test('random traffic on a ring: every frame arrives once, at its time, and non
   t.equal(pool.inUse, 0)
 })
 
+/** Six nodes on a ring that answer frames, and an agenda that looks at all of them. Returns what each has received, and what the agenda saw. */
+function ring(seed: number, run: (network: Network) => void) {
+  const random = new Random(seed)
+  const pool = new FramePool(5000, 256)
+  const network = new Network({ pool })
+  const nodes = Array.from({ length: 6 }, () => new StubNode(pool))
+  const ids = nodes.map(node => network.addNode(node))
+  for (const [i, id] of ids.entries()) network.connect(id, 0, ids[(i + 1) % 6]!, 1, 50 + random.below(500))
+  for (const [i, node] of nodes.entries()) {
+    for (let n = 0; n < 100; n++) node.send(random.below(20_000), 0, 10 * n + i, random.below(100))
+    // Each frame goes on around the ring for a while: what a node sends depends on what has reached it.
+    node.onArrival = (now, tag) => tag < 5000 && node.send(now + (tag % 7), 0, tag + 500, tag % 11)
+  }
+  const seen: unknown[] = []
+  const agenda = new Agenda()
+  agenda.add(1000, now => seen.push([now, nodes.map(({ received }) => received.length)]), 777)
+  const agendaId = network.addNode(agenda)
+  for (const id of [...ids, agendaId]) network.kick(id)
+  run(network)
+  return { received: nodes.map(({ received }) => received), seen, events: network.events, inUse: pool.inUse }
+}
+
+t.test('nodes that run ahead of others see the same frames at the same times', async t => {
+  const seed = fixedSeed(t, 6)
+  const inOrder = ring(seed, network => network.runUntil(60_000))
+  const ahead = ring(seed, network => {
+    while (network.nextEventNs() <= 60_000) network.runAhead(60_000, 100)
+  })
+  t.same(ahead, inOrder, `SEED=${seed}`)
+  t.ok(ahead.seen.length > 50)
+})
+
+t.test(
+  'a node runs ahead by less than the delay of a link, and not past the time of one without links',
+  async t => {
+    const { network, a, b, ids } = pair(1000)
+    const order: string[] = []
+    a.onArrival = now => order.push(`a ${now}`)
+    b.onArrival = now => order.push(`b ${now}`)
+    const agenda = new Agenda()
+    agenda.add(1600, now => order.push(`agenda ${now}`))
+    const agendaId = network.addNode(agenda)
+    for (const at of [0, 400, 800]) {
+      a.send(at, 0, 0)
+      b.send(at + 1, 7, 0)
+    }
+    for (const id of [...ids, agendaId]) network.kick(id)
+    network.runAhead(1800, 100)
+    // Nodes run together from 1 to 1000, then from 1001 to before the agenda's time.
+    t.same(order, ['b 1000', 'a 1001', 'a 1401', 'b 1400', 'agenda 1600', 'b 1800'])
+  },
+)
+
 t.test('faults of one direction leave the other alone', async t => {
   const pool = new FramePool(100, 256)
   const network = new Network({ pool })

@@ -145,7 +145,7 @@ t.test('troubleshooting: every error code with its meaning and what to do, and n
   }
   for (const document of DOCUMENTS) {
     for (const [code] of read(document).matchAll(/\bWEIR_[A-Z_]+\b/g)) {
-      if (/^WEIR_(IO|SOCKET|LABS|LAB_ID|LONG)$/.test(code)) continue
+      if (/^WEIR_(IO|SOCKET|LABS|LAB_ID|LONG|LONG_SHARE)$/.test(code)) continue
       t.ok(Object.hasOwn(ERROR_CODES, code), `${document}: ${code} is a code`)
     }
   }

@@ -22,15 +22,17 @@ import { HostAddress } from '../../lib/wire/net/address.js'
 
 /**
  * Called before each operation takes effect. It may change `bytes`, which for a READ are the result. 'break'
- * fails the connection. 'lose' does so at this end only, and the other end does not notice. 'hold' delays the
- * operation.
+ * fails the connection. 'lose' does so at this end only, and the other end does not notice; 'unheard' as well, after the operation has taken
+ * effect at the other end. 'hold' delays the operation. Several pieces of bytes are delivered in place of these, each by itself, if the other end has receives for them.
  */
 export type Hook = (
   from: FakeVerbs,
   work: SendWork,
   bytes: Uint8Array,
   index: number,
-) => 'break' | 'lose' | 'hold' | undefined
+  /** Number of the connection among those that its active end has begun, from 1 on. */
+  connection: number,
+) => 'break' | 'lose' | 'unheard' | 'hold' | readonly Uint8Array[] | undefined
 
 const SEND_DEPTH = 32
 
@@ -82,7 +84,7 @@ export class FakeVerbs implements Verbs {
     options: ConnectOptions = {},
   ): Connection {
     this.connects++
-    const mine = new FakeConnection(this, handler)
+    const mine = new FakeConnection(this, handler, this.connects)
     const make = () => {
       const peer = this.peer
       if (mine.ended) return
@@ -99,7 +101,7 @@ export class FakeVerbs implements Verbs {
       try {
         const privateData = options.privateData ?? new Uint8Array()
         const request = { remote: this.address, udpPort: 4791, port, privateData }
-        theirs = new FakeConnection(peer, listener.accept(now, request))
+        theirs = new FakeConnection(peer, listener.accept(now, request), mine.number)
       } catch (error) {
         mine.end(new WeirError('WEIR_REJECTED', (error as Error).message))
         return
@@ -130,6 +132,7 @@ export const realTime = { now: () => Math.round(performance.now() * 1e6), wake: 
 
 class FakeConnection implements Connection {
   readonly id = 1
+  readonly number: number
   readonly remote: HostAddress
   readonly peerPrivateData = new Uint8Array()
   readonly agreed = new Uint8Array()
@@ -144,7 +147,8 @@ class FakeConnection implements Connection {
   readonly #receives: ReceiveWork[] = []
   #busy = false
 
-  constructor(verbs: FakeVerbs, handler: ConnectionHandler) {
+  constructor(verbs: FakeVerbs, handler: ConnectionHandler, number: number) {
+    this.number = number
     this.verbs = verbs
     this.handler = handler
     this.remote = verbs.peer?.address ?? verbs.address
@@ -205,7 +209,7 @@ class FakeConnection implements Connection {
       this.#breakBoth()
       return
     }
-    const verdict = this.verbs.hook(this.verbs, work, bytes, this.verbs.operations++)
+    const verdict = this.verbs.hook(this.verbs, work, bytes, this.verbs.operations++, this.number)
     if (verdict === 'hold') return
     if (verdict === 'break') {
       this.#breakBoth()
@@ -215,8 +219,16 @@ class FakeConnection implements Connection {
       this.end(new WeirError('WEIR_CONNECTION_LOST', 'fake: lost'))
       return
     }
-    if (!work.region.valid || !this.#deliver(other, work, bytes)) {
+    const pieces = Array.isArray(verdict) ? (verdict as readonly Uint8Array[]) : [bytes]
+    if (
+      !work.region.valid ||
+      !pieces.every(piece => this.#deliver(other, { ...work, length: piece.length }, piece))
+    ) {
       this.#breakBoth()
+      return
+    }
+    if (verdict === 'unheard') {
+      this.end(new WeirError('WEIR_CONNECTION_LOST', 'fake: lost'))
       return
     }
     this.#sends.shift()
@@ -227,7 +239,8 @@ class FakeConnection implements Connection {
 
   #deliver(other: FakeConnection, work: SendWork, bytes: Uint8Array): boolean {
     if (work.opcode === WorkOpcode.SEND) {
-      const receive = other.#receives.shift()!
+      const receive = other.#receives.shift()
+      if (receive === undefined) return true
       if (bytes.length > receive.length || !receive.region.valid) return false
       receive.region.bytes!.set(bytes, receive.offset)
       other.#complete(receive.id, true, WorkStatus.SUCCESS, ReceiveOpcode.RECV, bytes.length)

@@ -2,7 +2,9 @@
  * Tests of a file that run at two times: the usual ones in `npm test`, the long ones in `npm run test:long`.
  * For this NAME.long.test.ts beside NAME.test.ts has one line, which imports it.
  */
-import t from 'tap'
+import t, { type Test } from 'tap'
+import { Random } from '../../lib/sim/random.js'
+import { drawnSeed } from './seeds.js'
 
 export const isLong = process.argv[1]?.endsWith('.long.test.js') === true
 
@@ -17,4 +19,24 @@ export const long: typeof t.test = isLong ? t.test.bind(t) : leftOut
 /** The first `count` variants of a rule in `npm test`, the others in `npm run test:long`. */
 export function variants<T>(all: readonly T[], count: number): readonly T[] {
   return isLong ? all.slice(count) : all.slice(0, count)
+}
+
+const share = Number(process.env.WEIR_LONG_SHARE ?? 1)
+if (!Number.isInteger(share) || share < 1)
+  throw new Error(
+    `WEIR_LONG_SHARE=${process.env.WEIR_LONG_SHARE}: a whole number from 1 on, such as 3 for a third`,
+  )
+
+/** True where long lists are run whole, so that a test may claim what they reach. */
+export const isWhole = share === 1
+
+/**
+ * What of a long list is run. With `WEIR_LONG_SHARE=3` a third of it, drawn by a seed that is printed; else all.
+ */
+export function drawnShare<T>(t: Pick<Test, 'comment'>, all: readonly T[]): readonly T[] {
+  if (isWhole) return all
+  const random = new Random(drawnSeed(t))
+  const drawn = all.filter(() => random.next() < 1 / share)
+  t.comment(`${drawn.length} of ${all.length}, by WEIR_LONG_SHARE=${share}`)
+  return drawn
 }

@@ -552,13 +552,13 @@ class World {
         nic.settings.packetsInFlightMax * connection.pathMtu + RESPONSES_BYTES_MAX + retransmittedBytes
       checkBounds(connection.stats, rateBps, most, what => this.fail(`${name}: ${what}`))
     }
-    for (const { name, ports, buffer } of this.#switches) {
+    for (const { name, ports, buffer, ownMemory } of this.#switches) {
       const queued = {
         name,
         gauges: ports.map(({ gauge }) => gauge.bytes),
         queues: ports.map(({ queues }) => queues.reduce((sum, { bytes }) => sum + bytes, 0)),
-        usedBytes: buffer.usedBytes,
-        bufferBytes: buffer.bytesMax,
+        usedBytes: buffer.usedBytes + ownMemory.usedBytes,
+        bufferBytes: buffer.bytesMax + ownMemory.bytesMax,
       }
       checkQueues(queued, what => this.fail(what))
     }

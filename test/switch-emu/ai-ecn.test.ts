@@ -6,6 +6,7 @@ import * as pfc from '../../lib/wire/net/pfc.js'
 import type { AiEcnOptions, AiEcnReport } from '../../switch-emu/core/ai-ecn/ai-ecn.js'
 import { TRAFFIC_MODELS } from '../../switch-emu/core/ai-ecn/model-table.js'
 import type { QueueFeatures } from '../../switch-emu/core/ai-ecn/queue-features.js'
+import { SenderKind } from '../../switch-emu/core/ai-ecn/senders.js'
 import {
   distance,
   type LineThresholds,
@@ -37,6 +38,9 @@ const OPTIONS: AiEcnOptions = {
   leastNs: 200,
   mostNs: 1e6,
 }
+
+/** The first four periods are a quarter as long as others: PERIOD_NS. */
+const LONG = { periodNs: 4 * PERIOD_NS }
 
 /** Hosts 0 to 2 send to host 3. */
 function watched(options: Partial<AiEcnOptions> = {}, features: FeatureOptions = {}) {
@@ -72,7 +76,7 @@ function reportOf(node: Switch, now: number): AiEcnReport {
 }
 
 t.test('the features of one period are those that a hand works out', async t => {
-  const { node, pool } = watched()
+  const { node, pool } = watched(LONG)
   // At 0: three packets of one flow and one of another, from two ports. One is on the line at once, and three wait.
   send(node, pool, 0, 0, 1)
   drain(node, 0, frame => pool.give(frame))
@@ -91,9 +95,11 @@ t.test('the features of one period are those that a hand works out', async t => 
     largeShare: 0.25,
     flows: 2,
     ingressPorts: 2,
+    largestPort: 0.75,
     pausesSent: 0,
     pausesReceived: 0,
     marks: 0,
+    cnps: 0,
   })
 })
 
@@ -137,9 +143,11 @@ const QUIET: QueueFeatures = {
   largeShare: 0,
   flows: 0,
   ingressPorts: 0,
+  largestPort: 0,
   pausesSent: 0,
   pausesReceived: 0,
   marks: 0,
+  cnps: 0,
 }
 
 t.test('the coordinates of traffic', async t => {
@@ -151,8 +159,19 @@ t.test('the coordinates of traffic', async t => {
   t.ok(Math.abs(pointOf({ ...QUIET, delayNs: 15_000 })[1]! - 4 / Math.log2(257)) < 1e-12)
 })
 
+const ONES = [1, 1, 1, 1, 1]
+
 function model(name: string, throughput: number, radius: number): TrafficModel {
-  return { name, centroid: [throughput, 0, 0, 0, 0], radius, kminNs: 1000, kmaxNs: 2000, pmax: 0.5 }
+  return {
+    name,
+    senders: 'acks',
+    centroid: [throughput, 0, 0, 0, 0],
+    spread: ONES,
+    radius,
+    kminNs: 1000,
+    kmaxNs: 2000,
+    pmax: 0.5,
+  }
 }
 
 t.test('the nearest model within its radius, and no other, after enough periods', async t => {
@@ -161,11 +180,11 @@ t.test('the nearest model within its radius, and no other, after enough periods'
   t.equal(nearest(models, [0.36, 0, 0, 0, 0]), null)
   t.equal(nearest(models, [0.51, 0, 0, 0, 0])?.name, 'high')
   t.equal(nearest(models, [0.8, 0.32, 0, 0, 0]), null)
-  t.ok(Math.abs(distance([0, 0, 3], [4, 0, 0]) - 5) < 1e-12)
+  t.ok(Math.abs(distance({ centroid: [0, 0, 3], spread: [2, 1, 0.5] }, [8, 0, 1.5]) - 5) < 1e-12)
 
   const matcher = new TrafficMatcher(models, 3)
   const at = (throughput: number) => {
-    const changed = matcher.onPeriod({ ...QUIET, throughput })
+    const changed = matcher.onPeriod({ ...QUIET, throughput }, 'acks')
     return `${matcher.model?.name ?? '-'}${changed ? '!' : ''}`
   }
   t.same([at(0.2), at(0.2), at(0.2), at(0.2)], ['-', '-', 'low!', 'low'])
@@ -176,17 +195,20 @@ t.test('the nearest model within its radius, and no other, after enough periods'
 })
 
 t.test('the table that ships: kinds apart, thresholds in order, each found where it lies', async t => {
-  t.same(
-    TRAFFIC_MODELS.map(({ name }) => name),
-    ['mice', 'elephants', 'incast'],
-  )
-  for (const one of TRAFFIC_MODELS) {
-    t.equal(nearest(TRAFFIC_MODELS, one.centroid), one)
-    t.ok(one.kminNs <= one.kmaxNs && one.pmax > 0 && one.pmax <= 1)
+  for (const senders of ['acks', 'cnps'] as const) {
+    const models = TRAFFIC_MODELS.filter(one => one.senders === senders)
+    t.same(
+      models.map(({ name }) => name),
+      ['mice', 'elephants', 'incast'],
+    )
+    for (const one of models) {
+      t.equal(nearest(models, one.centroid), one)
+      t.ok(one.kminNs <= one.kmaxNs && one.pmax > 0 && one.pmax <= 1)
+    }
+    const [mice, elephants, incast] = models
+    t.ok(mice!.kmaxNs < elephants!.kminNs, 'small flows want a short queue, large ones a long one')
+    t.ok(incast!.centroid[4]! > elephants!.centroid[4]!, 'an incast comes by more ports')
   }
-  const [mice, elephants, incast] = TRAFFIC_MODELS
-  t.ok(mice!.kmaxNs < elephants!.kminNs, 'small flows want a short queue, large ones a long one')
-  t.ok(incast!.centroid[4]! > elephants!.centroid[4]!, 'an incast comes by more ports')
 })
 
 t.test('the utility', async t => {
@@ -200,7 +222,7 @@ t.test('the utility', async t => {
   near({ throughput: 1, pausesSent: 1 }, 0.7)
 })
 
-const BOUNDS = { leastNs: 200, mostNs: 100_000 }
+const BOUNDS = { leastNs: 200, kminMostNs: 100_000, mostNs: 100_000 }
 
 /** A queue whose utility is concave in the logarithms of Kmin, Kmax and Pmax, with its maximum at `best`. */
 function concave(best: LineThresholds, noise: () => number) {
@@ -239,7 +261,7 @@ t.test('every threshold that it sets is within bounds, whatever the utility', as
   const lowest = { kmin: 1e9, kmax: 1e9 }
   for (let period = 0; period < 20_000; period++) {
     const mostNs = period % 5000 < 2500 ? 100_000 : 8000
-    tuner.onPeriod(random.next(), { leastNs: 200, mostNs })
+    tuner.onPeriod(random.next(), { leastNs: 200, kminMostNs: mostNs, mostNs })
     const { kminNs, kmaxNs, pmax } = tuner.thresholds
     if (!(kminNs >= 200 && kminNs <= kmaxNs && kmaxNs <= mostNs && pmax >= 0.01 && pmax <= 1)) {
       t.fail(`${kminNs} ${kmaxNs} ${pmax} in period ${period}`)
@@ -249,6 +271,20 @@ t.test('every threshold that it sets is within bounds, whatever the utility', as
     lowest.kmax = Math.min(lowest.kmax, kmaxNs)
   }
   t.ok(lowest.kmin < 2000, 'it has moved')
+})
+
+t.test('a step is judged four times as long where senders take CNPs', async t => {
+  const [acks, cnps] = (['acks', 'cnps'] as const).map(senders => {
+    const tuner = new Tuner({ kminNs: 4000, kmaxNs: 16_000, pmax: 0.2 }, senders)
+    return [0, 0].map(() => {
+      let periods = 1
+      while (tuner.onPeriod(0.8, BOUNDS) === null) periods++
+      return periods
+    })
+  })
+  // Settling and the base, then settling and the step.
+  t.same(acks, [6, 6])
+  t.same(cnps, [24, 24])
 })
 
 t.test('it goes back from a step that makes things worse, and rests when none is better', async t => {
@@ -275,18 +311,20 @@ t.test('it goes back from a step that makes things worse, and rests when none is
 
 const INCAST: TrafficModel = {
   name: 'any',
+  senders: 'acks',
   centroid: [0.5, 0.5, 0.5, 0.5, 0.5],
+  spread: ONES,
   radius: 2,
   kminNs: 8000,
   kmaxNs: 64_000,
   pmax: 0.5,
 }
 
-/** Sends 50 % of the line for some periods. */
-function halfLoad(node: Switch, pool: FramePool, periods: number): void {
-  for (let now = 0; now < periods * PERIOD_NS; now += 16_000) {
-    finish(node, pool, now)
-    send(node, pool, now, 0)
+/** Sends 50 % of the line for some periods, by so many ports in turn. */
+function halfLoad(node: Switch, pool: FramePool, periods: number, ports = 1): void {
+  for (let n = 0; n * 16_000 < periods * PERIOD_NS; n++) {
+    finish(node, pool, n * 16_000)
+    send(node, pool, n * 16_000, n % ports)
   }
   finish(node, pool, periods * PERIOD_NS)
 }
@@ -309,6 +347,70 @@ t.test('ECN acts before PFC: Kmax stays below 0.8 of xoff, whatever a model says
   }
 })
 
+t.test('where two ports bring the queue, Kmax may be twice as high, and Kmin may not', async t => {
+  const pfc = { priorities: [3], xoffBytes: 5000, xonBytes: 1000, headroomBytes: [9000, 9000, 9000, 9000] }
+  const { node, pool } = watched({ mode: 'models', models: [INCAST] }, { pfc })
+  halfLoad(node, pool, 30, 2)
+  // Kmin of 4,800 bytes is above 0.8 of 5,000. Of six or seven packets in a period one port brings half, or one more.
+  const { queues, byReason } = reportOf(node, 30 * PERIOD_NS)
+  const { kminBytes, kmaxBytes } = queues[0]!
+  t.equal(kminBytes, 4000)
+  t.ok(kmaxBytes > 6900 && kmaxBytes <= 8000, `${kmaxBytes}`)
+  // The share swings between a half and four sevenths, and its mean falls from 1 to there by halves.
+  t.ok(byReason.room <= 6, `${byReason.room} changes of the room`)
+})
+
+t.test('the first four periods of traffic are short, after a silence again', async t => {
+  const { node, pool } = watched()
+  const at = (now: number) => {
+    finish(node, pool, now)
+    return reportOf(node, now).queues[0]!.periods
+  }
+  for (const begin of [0, 10 * PERIOD_NS]) {
+    const before = at(begin)
+    for (let now = begin; now < begin + 3 * PERIOD_NS; now += 8000) {
+      finish(node, pool, now)
+      send(node, pool, now, 0)
+    }
+    t.equal(
+      reportOf(node, begin + 3 * PERIOD_NS).queues[0]!.periods - before,
+      5,
+      'four, and one of two long ones',
+    )
+  }
+})
+
+t.test('a CNP that comes back tells how the senders hear of marks', async t => {
+  const { node, pool } = watched(LONG)
+  send(node, pool, 0, 0)
+  const cnp = { from: HOST(3), to: HOST(0), destQpn: 9, opcode: Opcode.CNP, tos: 6 << 5 }
+  for (const port of [3, 2, 3]) node.onFrame(2000, port, buildFrame(pool, cnp))
+  finish(node, pool, PERIOD_NS)
+  t.match(reportOf(node, PERIOD_NS).queues[0], { senders: 'cnps', traffic: { cnps: 2 } })
+
+  const kind = new SenderKind()
+  const after = (periods: number, features: Partial<QueueFeatures>) => {
+    for (let i = 0; i < periods; i++) kind.onPeriod({ ...QUIET, ...features })
+    return kind.kind
+  }
+  t.equal(kind.kind, 'acks')
+  t.equal(after(1, { cnps: 1 }), 'cnps')
+  t.equal(after(100, {}), 'cnps', 'no marks, so nothing is to be answered')
+  t.equal(after(19, { marks: 5 }), 'cnps')
+  t.equal(after(1, { marks: 5, cnps: 1 }), 'cnps')
+  t.equal(after(19, { marks: 5 }), 'cnps')
+  t.equal(after(1, { marks: 5 }), 'acks')
+})
+
+t.test('models of other senders do not count', async t => {
+  const models = [model('low', 0.2, 0.5), { ...model('low', 0.2, 0.5), senders: 'cnps' as const, kminNs: 7 }]
+  const matcher = new TrafficMatcher(models, 1)
+  matcher.onPeriod({ ...QUIET, throughput: 0.2 }, 'acks')
+  t.equal(matcher.model, models[0])
+  matcher.onPeriod({ ...QUIET, throughput: 0.2 }, 'cnps')
+  t.equal(matcher.model, models[1])
+})
+
 t.test('by steps alone thresholds stay below xoff too, from thresholds that did not', async t => {
   const { node, pool } = watched(
     { mode: 'tune' },
@@ -320,7 +422,7 @@ t.test('by steps alone thresholds stay below xoff too, from thresholds that did 
   halfLoad(node, pool, 60)
   const { decisions, byReason } = reportOf(node, 60 * PERIOD_NS)
   t.match(decisions[0], {
-    atNs: PERIOD_NS,
+    atNs: PERIOD_NS / 4,
     priority: 3,
     why: 'room',
     before: { kmaxBytes: 90_000 },
@@ -399,7 +501,7 @@ t.test(
 )
 
 t.test('a link that goes down empties the queue: what waited counts until then', async t => {
-  const { node, pool } = watched()
+  const { node, pool } = watched(LONG)
   for (let i = 0; i < 4; i++) send(node, pool, 0, 0)
   drain(node, 0, frame => pool.give(frame))
   node.setLink(4000, 3, false)

@@ -4,6 +4,7 @@ import type { FramePool } from '../../lib/frame/frame-pool.js'
 import { HostAddress } from '../../lib/wire/net/address.js'
 import { HostTable } from '../../switch-emu/core/answers/host-table.js'
 import { IpAnswers } from '../../switch-emu/core/answers/ip-answers.js'
+import { ANSWERS_SHARE, OwnMemory, PORT_SHARE } from '../../switch-emu/core/queueing/own-memory.js'
 import type { Switch } from '../../switch-emu/core/switch.js'
 import { internetSum } from '../io/helpers.js'
 import { buildFrame } from './build-frame.js'
@@ -82,6 +83,57 @@ t.test(
     })
     t.equal(answers(node, pool, frameOf(pool, arpRequest(0, 2))).length, 1)
     t.equal(pool.inUse, 0)
+  },
+)
+
+t.test('answers to hosts that ask without end leave most of the memory for own packets', async t => {
+  const { node, pool } = build()
+  const bytes = arpRequest(0, 2).length / 2
+  /** So many answers wait at a port: 2 KiB of its own, and a quarter of what is free of 128 KiB that the ports share. */
+  const most = (used: number) => {
+    let count = 0
+    while ((count + 1) * bytes - 2048 <= (131_072 - used - Math.max(0, (count + 1) * bytes - 2048)) / 4)
+      count++
+    return count
+  }
+  for (let n = 0; n < 3000; n++) node.onFrame(0, 0, frameOf(pool, arpRequest(0, 2)))
+  const first = most(0)
+  t.equal(first, Math.floor((131_072 / 5 + 2048) / bytes))
+  t.equal(node.ownMemory.usedBytes, first * bytes)
+  t.equal(node.ownMemory.mostBytes(0), first * bytes)
+  t.equal(node.report(1, 0).dropsByReason.bufferFull, 3000 - first)
+  for (let n = 0; n < 3000; n++) node.onFrame(0, 1, frameOf(pool, arpRequest(1, 2)))
+  const second = most(first * bytes - 2048)
+  t.ok(second > first / 2, 'another port has room')
+  t.equal(node.ownMemory.usedBytes, (first + second) * bytes)
+  node.send(0, buildFrame(pool, { from: HOST(0), to: HOST(1), wireBytes: 1000 }))
+  t.equal(node.ownMemory.usedBytes, (first + second) * bytes + 1000)
+  drain(node, ALL, frame => pool.give(frame))
+  t.equal(node.ownMemory.usedBytes, 0)
+  t.equal(pool.inUse, 0)
+})
+
+t.test(
+  'however many ports fill up with own packets, each other one has room for some, and for answers',
+  async t => {
+    const PORTS = 64
+    const memory = new OwnMemory(PORTS)
+    const waiting = new Array<number>(PORTS).fill(0)
+    for (let port = 0; port < PORTS; port++) {
+      t.ok(memory.check(port, 100, ANSWERS_SHARE), 'an answer')
+      for (; memory.check(port, 100, PORT_SHARE); waiting[port]! += 100) memory.update(port, 100)
+      t.ok(waiting[port]! >= 2000, `${waiting[port]} B at port ${port}`)
+    }
+    t.ok(Math.abs(waiting[0]! - 51_200) < 100, `${waiting[0]} B: 2 KiB and three eighths of 128`)
+    t.equal(
+      memory.usedBytes,
+      waiting.reduce((sum, bytes) => sum + bytes, 0),
+    )
+    t.ok(memory.usedBytes <= memory.bytesMax)
+    for (const [port, bytes] of waiting.entries())
+      for (let n = 0; n < bytes; n += 100) memory.remove(port, 100)
+    t.equal(memory.usedBytes, 0)
+    t.ok(memory.check(0, 51_200, PORT_SHARE), 'all of it is free')
   },
 )
 

@@ -8,11 +8,15 @@ import * as bth from '../../lib/wire/ib/bth.js'
 import * as icrc from '../../lib/wire/ib/icrc.js'
 import { Opcode } from '../../lib/wire/ib/opcode.js'
 import * as ipv4 from '../../lib/wire/net/ipv4.js'
+import * as pauseFrame from '../../lib/wire/net/pfc.js'
 import * as udp from '../../lib/wire/net/udp.js'
 import { parseFrame, WireError } from '../../lib/wire/parse.js'
 import { printFrame } from '../../lib/wire/print.js'
 import * as directTag from '../../lib/wire/weir/direct-tag.js'
 import * as fairRate from '../../lib/wire/weir/fair-rate.js'
+import type { PfcOptions } from '../../switch-emu/core/pfc/ingress-accounting.js'
+import { Pfc } from '../../switch-emu/core/pfc/pfc.js'
+import type { SwitchOptions } from '../../switch-emu/core/switch.js'
 import {
   FairRatePi,
   fairRateConstants,
@@ -23,44 +27,25 @@ import { problemsOf } from '../scenario/problems-at.js'
 import { fixedSeed } from '../support/seeds.js'
 import { buildFrame, type FrameSpec } from './build-frame.js'
 import { HOST, starSwitch } from './helpers.js'
+import { PAPER_40G, PAPER_100G, paperRate } from './rocc-paper.js'
 
-/** Section 6 of the paper, in its own units: F in 10 Mbit/s, Q in 600 B, for links of 40 and 100 Gbit/s. */
-const PAPER = [
-  { bps: 40e9, alpha: 0.3, beta: 1.5, fMin: 10, fMax: 4000, qRef: 250, qMid: 500, qMax: 600 },
-  { bps: 100e9, alpha: 0.45, beta: 2.25, fMin: 10, fMax: 10_000, qRef: 500, qMid: 1000, qMax: 1100 },
-] as const
-
-/** Algorithm 1. */
-function paperRate(paper: (typeof PAPER)[number], f: number, q: number, qOld: number): number {
-  const { alpha, beta, fMin, fMax, qRef, qMid, qMax } = paper
-  let next: number
-  if (q >= qMax && f > fMax / 8) next = fMin
-  else if (q - qOld >= qMid && f > fMax / 8) next = f / 2
-  else {
-    let level = 2
-    while (f < fMax / level && level < 64) level *= 2
-    const ratio = level / 2
-    next = f - (alpha / ratio) * (q - qRef) - (beta / ratio) * (q - qOld)
-  }
-  return Math.min(fMax, Math.max(fMin, next))
-}
-
-for (const paper of PAPER) {
-  t.test(
-    `${paper.bps / 1e9} Gbit/s: the fair rate is that of the paper, whatever the queue does`,
-    async t => {
+for (const paper of [PAPER_40G, PAPER_100G])
+  for (const qLow of [0, paper.qRef / 8]) {
+    const which = qLow === 0 ? 'algorithm 1 as printed' : 'with full gains for a queue that is nearly empty'
+    t.test(`${paper.bps / 1e9} Gbit/s, ${which}: the fair rate, whatever the queue does`, async t => {
       const random = new Random(fixedSeed(t, 7))
-      const pi = new FairRatePi(fairRateConstants(paper.bps, {}))
+      const pi = new FairRatePi(fairRateConstants(paper.bps, qLow === 0 ? { qLowBytes: 0 } : {}))
       let f: number = paper.fMax
       let qOld = 0
       let off = 0
-      const seen = { least: 0, most: 0, between: 0 }
+      const seen = { least: 0, most: 0, between: 0, low: 0 }
       for (let step = 0; step < 20_000; step++) {
         // Now a queue that stays short, now one that wanders, now jumps.
         const most = Math.floor((Math.floor(step / 500) % 2 === 0 ? 0.6 : 2.8) * paper.qRef)
         const isJump = random.below(12) === 0
         const q = isJump ? random.below(most) : Math.max(0, Math.min(most, qOld + random.below(121) - 60))
-        f = paperRate(paper, f, q, qOld)
+        f = paperRate(paper, f, q, qOld, qLow)
+        if (q < paper.qRef / 8 && f < paper.fMax / 2) seen.low++
         qOld = q
         pi.update(q * 600)
         off = Math.max(off, Math.abs(pi.rateBps / 10e6 - f) / f)
@@ -68,13 +53,18 @@ for (const paper of PAPER) {
       }
       t.ok(off < 1e-9, `relative difference ${off}`)
       for (const [name, times] of Object.entries(seen)) t.ok(times > 100, `${name}: ${times}`)
-    },
-  )
-}
+    })
+  }
 
 t.test('other links have the constants of the nearer one, with queues in proportion', async t => {
   const of = (rateBps: number) => fairRateConstants(rateBps, {})
-  t.match(of(40e9), { qRefBytes: 150e3, qMidBytes: 300e3, qMaxBytes: 360e3, intervalNs: 40_000 })
+  t.match(of(40e9), {
+    qLowBytes: 18_750,
+    qRefBytes: 150e3,
+    qMidBytes: 300e3,
+    qMaxBytes: 360e3,
+    intervalNs: 40_000,
+  })
   t.match(of(100e9), { qRefBytes: 300e3, qMidBytes: 600e3, qMaxBytes: 660e3, intervalNs: 40_000 })
   t.match(of(400e9), { alpha: 0.45, beta: 2.25, qRefBytes: 1.2e6, minBps: 100e6, intervalNs: 40_000 })
   t.same([of(400e9).unitBps, of(400e9).unitBytes], [40e6, 2400])
@@ -96,7 +86,7 @@ t.test('whatever is given of the queues, Q_ref < Q_mid < Q_max', async t => {
         for (const [name, value] of Object.entries(given))
           if (value !== undefined) t.equal(made[name as keyof typeof given], value)
       }
-  const all = { alpha: 1, beta: 2, qRefBytes: 1, qMidBytes: 2, qMaxBytes: 3, intervalNs: 4 }
+  const all = { alpha: 1, beta: 2, qLowBytes: 0, qRefBytes: 1, qMidBytes: 2, qMaxBytes: 3, intervalNs: 4 }
   t.match(fairRateConstants(100e9, { ...all, minRate: 5, maxRate: 6 }), { ...all, minBps: 5, maxBps: 6 })
 })
 
@@ -104,6 +94,7 @@ t.test('options that contradict each other, or do nothing, are refused in files'
   const base = 'hosts: [h1, h2]\nlinks: [{ends: h1--s1, rate: 10Gbps}, {ends: s1--h2, rate: 1Gbps}]\n'
   const flows = 'cc: rocc\ntraffic: [{from: h1, to: h2, size: 1MB}]\n'
   for (const [options, wrong] of [
+    ['qLow: 300KB, qRef: 300KB', /qLow is below qRef/],
     ['qRef: 300KB, qMid: 200KB', /qMid is above qRef/],
     ['qRef: 300KB, qMax: 300KB', /qMax is above qRef and qMid/],
     ['qMid: 300KB, qMax: 200KB', /qMax is above qRef and qMid/],
@@ -117,21 +108,35 @@ t.test('options that contradict each other, or do nothing, are refused in files'
     t.match(problems[0], /^x.yaml:\d+:\d+: /)
     t.match(problems[0], wrong, options)
   }
-  for (const options of ['qRef: 300KB', 'qMid: 1KB', 'qMax: 1KB', 'qRef: 1KB, qMax: 5MB', 'maxRate: 9Gbps'])
+  for (const options of [
+    'qRef: 300KB',
+    'qLow: 0B',
+    'qMid: 1KB',
+    'qMax: 1KB',
+    'qRef: 1KB, qMax: 5MB',
+    'maxRate: 9Gbps',
+  ])
     t.same(problemsOf(`${base}switches: {s1: {rocc: {${options}}}}\n${flows}`), [], options)
 })
 
 const RATE = 40e9
+const LOW = PAPER_40G.qRef / 8
 /** Hosts 0 to 3 send to host 4. */
-function congested(options: Partial<RoccOptions> = {}) {
+function congested(
+  options: Partial<RoccOptions> = {},
+  bufferBytes = 1 << 24,
+  lossless: Pick<SwitchOptions, 'classifier'> & { pfc?: PfcOptions } = {},
+) {
+  const { pfc, ...classifier } = lossless
   const ports = Array.from({ length: 5 }, () => ({ rateBps: RATE }))
-  const { node, pool } = starSwitch({ ports, features: { rocc: { flows: 16, ...options } } })
+  const features = { rocc: { flows: 16, ...options }, ...(pfc !== undefined && { pfc }) }
+  const { node, pool } = starSwitch({ ports, bufferBytes, features, ...classifier })
   const sent: { now: number; port: number; bytes: Buffer }[] = []
   const drive = (until: number) => {
     for (let now = node.nextTimeout(); now <= until; now = node.nextTimeout()) {
       node.onTimeout(now)
       for (let frame = node.pollTransmit(now); frame !== null; frame = node.pollTransmit(now)) {
-        if (bth.opcode(frame.view, frame.bth) === Opcode.FAIR_RATE) {
+        if (frame.bth >= 0 && bth.opcode(frame.view, frame.bth) === Opcode.FAIR_RATE) {
           sent.push({ now, port: frame.port, bytes: Buffer.from(frame.bytes.subarray(0, frame.length)) })
         }
         pool.give(frame)
@@ -171,9 +176,9 @@ t.test('each interval the sources of the queue get the fair rate, in the name of
     [41_000, 41_000, 81_000, 81_000],
   )
   t.same(sent.map(({ port }) => port).sort(), [0, 0, 1, 1])
-  const first = paperRate(PAPER[0], 4000, 600, 0)
+  const first = paperRate(PAPER_40G, 4000, 600, 0, LOW)
   t.equal(first, 10)
-  const second = paperRate(PAPER[0], first, 160_000 / 600, 600)
+  const second = paperRate(PAPER_40G, first, 160_000 / 600, 600, LOW)
   const fields = { switchId: 0, port: 0, rateBps: 0, intervalNs: 0 }
   for (const { port, bytes, now } of sent) {
     const frame = parsed(bytes)
@@ -220,6 +225,69 @@ t.test('the table is bounded, and forgets flows that send nothing', async t => {
   t.match(node.report(80_000, 4).rocc, { sent: 0, missed: 0 })
   drive(1e9)
   t.equal(pool.inUse, 0)
+})
+
+t.test('a buffer that data has filled drops no fair rates', async t => {
+  const it = congested({}, 300_000)
+  burst(it, 1000)
+  // Until then hosts 2 and 3 fill again what leaves.
+  for (let now = 2000; now < 82_000; now += 200) for (const from of [2, 3]) it.data(now, from, { psn: now })
+  t.ok(it.node.buffer.usedBytes > 298_000)
+  t.ok(it.node.report(82_000, 4).dropsByReason.bufferFull! > 100)
+  t.same(
+    it.sent.map(({ port, now }) => `${port} at ${now}`).sort(),
+    [0, 1, 2, 3].flatMap(port => [`${port} at 41000`, `${port} at 81000`]),
+  )
+  it.drive(1e9)
+  t.equal(it.node.buffer.usedBytes, 0)
+  t.equal(it.pool.inUse, 0)
+})
+
+t.test('no peer is paused for fair rates that wait: their sender is the switch itself', async t => {
+  const pfc = {
+    priorities: [3],
+    xoffBytes: 100,
+    xonBytes: 50,
+    headroomBytes: new Array<number>(5).fill(600_000),
+  }
+  const it = congested({}, 1 << 24, { classifier: { dscp: { 24: 3 } }, pfc })
+  const { node, pool } = it
+  const pause = pool.take()!
+  pauseFrame.write(pause.view, 0, 0x02_00_00_00_00_99, 1 << 3, 65_535)
+  pause.length = pause.wireLength = pauseFrame.BYTES
+  node.onFrame(0, 0, pause) // for 839 us
+  for (let n = 0; n < 560; n++) it.data(1000, 0, { psn: n, tos: 24 << 2 })
+  it.drive(400_000)
+  t.equal(it.sent.length, 0)
+  const { count, bytes } = node.ports[0]!.queues[3]!
+  t.ok(count >= 2 && bytes > pfc.xoffBytes, `${count} fair rates wait, ${bytes} B`)
+  t.equal(node.ownMemory.usedBytes, bytes)
+  const { accounting } = node.find(Pfc)!
+  t.equal(accounting.bytesOf(0, 3), 0, 'the data has left')
+  t.equal(accounting.xoffMask(0), 0)
+  it.drive(1e9)
+  t.equal(it.sent.length, count)
+  t.equal(node.ownMemory.usedBytes, 0)
+  t.equal(pool.inUse, 0)
+})
+
+t.test('the memory of own packets is bounded too', async t => {
+  const it = congested({
+    flows: 4096,
+    intervalNs: 1000,
+    ageNs: 1e6,
+    qRefBytes: 1000,
+    qMidBytes: 1e6,
+    qMaxBytes: 2e6,
+  })
+  for (let n = 0; n < 2000; n++) it.data(0, 0, { psn: n, sourcePort: 0xc000 + n })
+  it.drive(10_000)
+  const { bufferFull } = it.node.report(10_000, 0).dropsByReason
+  t.ok(bufferFull! > 0, `${bufferFull} fair rates found no room`)
+  const waits = it.node.ownMemory.usedBytes
+  t.ok(waits > 50_000 && waits <= 51_200, `${waits} B wait at the port: 50 KiB at most`)
+  it.drive(1e9)
+  t.equal(it.pool.inUse, 0)
 })
 
 t.test('acknowledgements and other traffic get none', async t => {

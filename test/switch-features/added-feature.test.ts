@@ -73,7 +73,7 @@ t.test('it runs: marks, frames of its own, and what the result says of both', as
   const lines = printTables(result).split('\n')
   t.match(
     lines.find(line => line.startsWith('port ')),
-    /pauses +tenths +own$/,
+    /pauses +own peak +tenths +own$/,
   )
   t.match(
     lines.find(line => line.startsWith('s1:h2 ')),

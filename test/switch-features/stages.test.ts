@@ -185,48 +185,44 @@ t.test(
 )
 
 t.test(
-  'frames of its own are forwarded, or dropped and counted; no stage looks at them as offered',
+  'frames of its own are forwarded, or dropped and counted; no stage admits them or looks at them as offered',
   async t => {
     const { node, pool, notes } = noted({})
     const { sw } = node.find(First)!
     sw.send(50, buildFrame(pool, data))
+    t.same([node.buffer.usedBytes, node.ownMemory.usedBytes], [0, 1000])
     drain(node, ALL, frame => {
       t.same([frame.port, frame.departNs], [1, 1050])
       pool.give(frame)
     })
-    t.same(notes, [
-      'first arrive 1 > 1 p3',
-      'first admit 1 p3 1000',
-      'first enqueue 1 p3 behind 0',
-      'first leave 1 p3 1000',
-      'first start 50 1 > 1',
-    ])
+    t.same(notes, ['first arrive 1 > 1 p3', 'first enqueue 1 p3 behind 0', 'first start 50 1 > 1'])
+    t.equal(node.ownMemory.usedBytes, 0)
     sw.send(2000, buildFrame(pool, { ...data, to: HOST(77) }), 1)
     t.equal(node.report(2000, 1).dropsByReason.noRoute, 1)
     t.equal(pool.inUse, 0)
   },
 )
 
-t.test('urgent frames go first, one feature at a port', async t => {
+t.test('urgent frames go first, those of two features in the order of their times', async t => {
   const { node, pool } = noted({})
   const times: number[] = []
-  const urgent = {
-    dueNs: 0 as Nanos,
+  const urgent = (first: Nanos, last: Nanos, wireBytes: number) => ({
+    dueNs: first,
     transmit(startNs: Nanos): Frame {
-      this.dueNs = startNs < 5000 ? 5000 : NEVER
-      return buildFrame(pool, { ...data, wireBytes: 500, psn: 9 })
+      this.dueNs = startNs < last ? last : NEVER
+      return buildFrame(pool, { ...data, wireBytes, psn: 9 })
     },
-  }
+  })
   const [, port] = node.ports
-  port!.setUrgent(urgent)
-  t.throws(() => port!.setUrgent(urgent), { code: 'WEIR_BAD_ARGUMENT' })
+  port!.addUrgent(urgent(0, 5000, 500))
+  port!.addUrgent(urgent(4000, 4000, 100))
   node.onFrame(0, 0, buildFrame(pool, data))
   node.find(First)!.sw.wake(0, 1)
   drain(node, ALL, frame => {
     times.push(frame.departNs)
     pool.give(frame)
   })
-  t.same(times, [500, 1500, 5500])
+  t.same(times, [500, 1500, 4100, 5500])
   t.equal(pool.inUse, 0)
 })
 

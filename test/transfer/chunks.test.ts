@@ -335,7 +335,7 @@ bothWays('a file that changed is told to have changed, when a chunk is read agai
     return undefined
   })
   const { hook } = bench.source
-  bench.source.hook = bench.sink.hook = (from, work, bytes, index) => {
+  bench.source.hook = bench.sink.hook = (from, work, bytes, index, connection) => {
     if (work.opcode === WorkOpcode.SEND && decodeMessage(bytes).body === 'again' && !isChanged) {
       isChanged = true
       void open(path, 'r+').then(async handle => {
@@ -343,7 +343,7 @@ bothWays('a file that changed is told to have changed, when a chunk is read agai
         await handle.close()
       })
     }
-    return hook(from, work, bytes, index)
+    return hook(from, work, bytes, index, connection)
   }
   const outcome = await bench.run(way, 'a').then(
     () => null,

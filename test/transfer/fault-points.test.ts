@@ -9,12 +9,12 @@ import { keyText } from '../../lib/secure/key-text.js'
 import { FAULT_POINTS, type FaultPoint } from '../../lib/transfer/fault-points.js'
 import { isPartialName } from '../../lib/transfer/protocol/names.js'
 import { Run, scratch } from '../support/daemon-process.js'
-import { long, usual } from '../support/long.js'
+import { drawnShare, long, usual } from '../support/long.js'
 import { loopbackAddress } from '../support/loopback.js'
 
 /** Points that only a transfer which fails, is damaged or lasts longer reaches. */
 const BESIDE: ReadonlySet<FaultPoint> = new Set(
-  (['refuse', 'fail', 'ping', 'again', 'held'] as const).flatMap((body): FaultPoint[] => [
+  (['refuse', 'fail', 'ping', 'again', 'held', 'lost', 'missing'] as const).flatMap((body): FaultPoint[] => [
     `sends ${body}`,
     `takes ${body}`,
   ]),
@@ -43,6 +43,7 @@ class Killable {
   async start(faultPoint = ''): Promise<void> {
     const at = (name: string) => join(this.folder, name)
     const files = ['--inbox', at('inbox'), '--share', at('share'), '--socket', at('s'), '--chunk', '16KiB']
+    files.push('--allow-delete')
     const env = { WEIR_FAULT_POINT: faultPoint }
     if (existsSync(at('key'))) files.push('--identity', at('key'), '--peers', at('peers'))
     this.#run = new Run(this.#t, ['daemon', '--address', this.address, ...files], undefined, [], env)
@@ -82,7 +83,16 @@ interface Way {
   folders(local: Killable, remote: Killable): [from: string, to: string]
 }
 
+/** What the tree does not have. */
+function makeMore(folder: string): void {
+  for (const name of ['deep/old/er', 'gone']) {
+    mkdirSync(join(folder, name), { recursive: true })
+    for (let i = 0; i < 3; i++) writeFileSync(join(folder, name, `old${i}`), 'old')
+  }
+}
+
 const many = { retries: RETRIES }
+const deleting = { delete: true, deleteMost: 100 }
 const WAYS: readonly Way[] = [
   {
     name: 'send a file',
@@ -119,6 +129,58 @@ const WAYS: readonly Way[] = [
         ...many,
         directory: join(local.folder, 'to'),
         overwrite: again,
+      }),
+    folders: (local, remote) => [join(remote.folder, 'share', 'tree'), join(local.folder, 'to')],
+  },
+]
+
+/** The same over several connections. */
+const STREAMED: readonly Way[] = WAYS.map(way => ({
+  ...way,
+  name: `${way.name} over 2 streams`,
+  move: (client, local, remote, again) => way.move(withStreams(client, 2), local, remote, again),
+}))
+
+/** Asks for so many of them with each transfer. */
+function withStreams(client: DaemonClient, streams: number): DaemonClient {
+  return new Proxy(client, {
+    get: (target, name: keyof DaemonClient) => {
+      const method = target[name] as (...args: unknown[]) => unknown
+      return (...args: unknown[]) =>
+        method.apply(target, [...args.slice(0, -1), { ...(args.at(-1) as object), streams }])
+    },
+  })
+}
+
+/** The same where more is at the destination than at the source. */
+const DELETING: readonly Way[] = [
+  {
+    name: 'send a tree and delete',
+    prepare: (local, remote) => {
+      makeTree(join(local.folder, 'from'))
+      makeMore(join(remote.folder, 'inbox', 'to'))
+    },
+    move: (client, local, remote, again) =>
+      client.sendTree([{ path: join(local.folder, 'from') }], remote.address, {
+        ...many,
+        directory: 'to',
+        overwrite: again,
+        ...deleting,
+      }),
+    folders: (local, remote) => [join(local.folder, 'from'), join(remote.folder, 'inbox', 'to')],
+  },
+  {
+    name: 'get a tree and delete',
+    prepare: (local, remote) => {
+      makeTree(join(remote.folder, 'share', 'tree'))
+      makeMore(join(local.folder, 'to'))
+    },
+    move: (client, local, remote, again) =>
+      client.getTree(remote.address, ['tree/'], {
+        ...many,
+        directory: join(local.folder, 'to'),
+        overwrite: again,
+        ...deleting,
       }),
     folders: (local, remote) => [join(remote.folder, 'share', 'tree'), join(local.folder, 'to')],
   },
@@ -205,6 +267,8 @@ usual('a few points', async t => {
   await killAt(t, WAYS[1]!, 1, 'named file')
   await killAt(t, WAYS[0]!, 0, 'sends commit')
   await killAt(t, WAYS[3]!, 1, 'takes wish')
+  await killAt(t, DELETING[0]!, 1, 'deleted')
+  await Promise.all([killAt(t, STREAMED[0]!, 1, 'sends credit'), killAt(t, STREAMED[2]!, 0, 'takes filled')])
 })
 
 const SEALED = [
@@ -226,16 +290,21 @@ for (const [which, test] of [
 
 long('every point, at either end, of files and trees, both ways', async t => {
   const reached = new Set<FaultPoint>()
-  for (const way of WAYS) {
+  const kills: (() => Promise<void>)[] = []
+  for (const way of [...WAYS, ...STREAMED, ...DELETING]) {
     for (const [victim, points] of (await pointsOf(t, way)).entries()) {
       t.comment(`${way.name}, ${victim === 0 ? 'local' : 'other'} end: ${points.join(', ')}`)
-      for (const point of points) reached.add(point)
-      const kills = points.filter(point => point !== 'sends ping' && point !== 'takes ping')
-      // Most of the time they wait.
-      for (let at = 0; at < kills.length; at += AT_ONCE)
-        await Promise.all(kills.slice(at, at + AT_ONCE).map(point => killAt(t, way, victim as 0 | 1, point)))
+      for (const point of points) {
+        reached.add(point)
+        if (point !== 'sends ping' && point !== 'takes ping')
+          kills.push(() => killAt(t, way, victim as 0 | 1, point))
+      }
     }
   }
+  // Most of the time they wait.
+  const drawn = drawnShare(t, kills)
+  for (let at = 0; at < drawn.length; at += AT_ONCE)
+    await Promise.all(drawn.slice(at, at + AT_ONCE).map(kill => kill()))
   t.same(
     FAULT_POINTS.filter(point => !reached.has(point) && !BESIDE.has(point)),
     [],

@@ -12,7 +12,9 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
+import type { Transfer } from '../../lib/transfer/task/transfer.js'
 import { scratch } from '../support/daemon-process.js'
 import { linesOf, makeOddTree } from '../support/odd-tree.js'
 import { realHost } from './real-host.js'
@@ -201,4 +203,24 @@ t.test('a lost connection: what is here does not move again', async t => {
   t.same(linesOf(to), linesOf(share))
   renameSync(join(share, 't'), join(share, 'u'))
   await t.rejects(get(['t']), { code: 'WEIR_NO_FILE' })
+})
+
+t.test('a refusal after a lost connection: the part of the file that was under way is removed', async t => {
+  const { share, to, a, b } = await twoHosts(t)
+  fill(share, 'tree/first', 'tree/z-last')
+  writeFileSync(join(share, 'tree', 'long'), Buffer.alloc(8_000_000, 'long '))
+  let transfer: Transfer | undefined
+  const note = (begun: Transfer) => {
+    transfer = begun
+  }
+  const options = { paths: ['tree'], host: b.address, directory: to, retries: 3 }
+  const got = a.transfers.getTree(options, never, note)
+  while ((transfer?.deliveredBytes ?? 0) < 1_000_000) await sleep(1)
+  a.link.isDown = b.link.isDown = true
+  while (transfer?.state !== 'waiting') await sleep(5)
+  t.equal(readdirSync(join(to, 'tree')).length, 2, 'one file, and a part of another')
+  fill(to, 'tree/z-last/in-the-way')
+  a.link.isDown = b.link.isDown = false
+  await t.rejects(got, { code: 'WEIR_FILE_EXISTS' })
+  t.same(readdirSync(join(to, 'tree')).sort(), ['first', 'z-last'])
 })

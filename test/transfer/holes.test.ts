@@ -2,13 +2,15 @@
 import { chmod, open, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { Random } from '../../lib/sim/random.js'
 import { Arrivals } from '../../lib/transfer/file/arrivals.js'
 import { openSource } from '../../lib/transfer/file/file-source.js'
-import { dataRuns } from '../../lib/transfer/file/holes.js'
+import { dataRuns, isHole } from '../../lib/transfer/file/holes.js'
 import { Inbox } from '../../lib/transfer/file/inbox.js'
 import type { Offer } from '../../lib/transfer/protocol/messages.js'
 import { partialName } from '../../lib/transfer/protocol/names.js'
 import { scratch } from '../support/daemon-process.js'
+import { drawnSeed } from '../support/seeds.js'
 
 const CHUNK = 1 << 16
 const SIZE = 16 * CHUNK
@@ -47,6 +49,41 @@ t.test('blocks of zeros are left out, by blocks of the file', async t => {
   t.same(dataRuns(bytes, 0), [{ from: 0, to: 12_288 }], 'neighbours are one run')
   t.same(dataRuns(Buffer.of(0, 0), 0), [])
   t.same(dataRuns(Buffer.of(0, 1), 0), [{ from: 0, to: 2 }])
+})
+
+t.test('a source reads what the file has, holes or not', async t => {
+  const path = join(await scratch(t), 'f')
+  const handle = await open(path, 'w')
+  const seed = drawnSeed(t)
+  const random = new Random(seed)
+  for (let i = 0; i < 20; i++)
+    await handle.write(Buffer.alloc(1 + random.below(9000), i + 1), 0, null, random.below(SIZE))
+  await handle.truncate(SIZE + 123_456)
+  await handle.close()
+  const whole = await readFile(path)
+  const source = await openSource(path)
+  for (let i = 0; i < 300; i++) {
+    const from = random.below(whole.length)
+    const into = Buffer.alloc(Math.min(1 + random.below(2 * CHUNK), whole.length - from), 0xff)
+    await source.read(into, from)
+    if (!into.equals(whole.subarray(from, from + into.length))) t.fail(`${into.length} bytes from ${from}`)
+  }
+  t.ok(source.allocatedBytes > 0, 'it has holes')
+  await source.close()
+})
+
+t.test('a hole is one to its last byte', async t => {
+  const path = join(await scratch(t), 'f')
+  const handle = await open(path, 'w+')
+  await handle.truncate(4 * CHUNK)
+  await handle.write(Buffer.of(1), 0, 1, 2 * CHUNK)
+  if (isHole(handle.fd, 0, 1)) {
+    t.ok(isHole(handle.fd, 0, 2 * CHUNK))
+    t.notOk(isHole(handle.fd, 0, 2 * CHUNK + 1))
+    t.notOk(isHole(handle.fd, 2 * CHUNK, 1))
+    t.ok(isHole(handle.fd, 3 * CHUNK, CHUNK))
+  } else t.comment('nobody says here where holes are')
+  await handle.close()
 })
 
 t.test('a file with holes arrives with them, a dense one without', async t => {

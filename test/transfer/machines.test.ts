@@ -128,7 +128,7 @@ t.test('any interleaving delivers every chunk in order, and neither ring is ever
         inRemote.set(slot, chunk)
         receiver.onChunk(chunk, receiver.chunks.plan!.lengthOf(chunk))
         inLocal.delete(sender.chunks.localSlotOf(chunk))
-        sender.onCompleted()
+        sender.onCompleted(chunk)
         return true
       },
       () => {
@@ -252,6 +252,7 @@ const path: SenderFigures = {
   retransmittedBytes: 0,
   spuriousRetransmissions: 0,
   timeouts: 0,
+  pathMoves: 0,
 }
 const filled = (chunks: number, windowBytes = path.windowBytes) =>
   message('filled', { chunks, path: { ...path, windowBytes } })
@@ -315,7 +316,7 @@ t.test('fetched: any interleaving brings every byte in order, within ring and wi
       },
       () => {
         if (server.chunks.toPost < 0) return false
-        toGetter.push(filled(server.takeFilled(), windows[toGetter.length % windows.length]!))
+        toGetter.push(filled(server.takeFilled().chunks, windows[toGetter.length % windows.length]!))
         return true
       },
       () => {
@@ -326,7 +327,7 @@ t.test('fetched: any interleaving brings every byte in order, within ring and wi
         return true
       },
       () => {
-        const piece = getter.pieceToRead
+        const piece = getter.pieceToRead()
         if (!piece) return false
         const position = theirs[piece.slot]! + piece.offset
         if (Number.isNaN(position)) throw new Error(`slot ${piece.slot} is read while it is filled`)
@@ -405,12 +406,12 @@ t.test('fetched: any interleaving brings every byte in order, within ring and wi
 t.test('a window that lets less than a packet go lets one piece go', async t => {
   const getter = getting(CHUNK * 9)
   getter.onMessage(filled(4, 1))
-  const piece = getter.pieceToRead!
-  t.same(piece, { slot: 0, from: 0, offset: 0, length: CHUNK })
+  const piece = getter.pieceToRead()!
+  t.same(piece, { chunk: 0, slot: 0, from: 0, offset: 0, length: CHUNK })
   getter.onAskedFor(piece)
-  t.equal(getter.pieceToRead, null)
+  t.equal(getter.pieceToRead(), null)
   getter.onRead(CHUNK)
-  t.match(getter.pieceToRead, { slot: 1 })
+  t.match(getter.pieceToRead(), { slot: 1 })
 })
 
 t.test('a getter does not believe everything', async t => {
@@ -428,7 +429,7 @@ t.test('a getter does not believe everything', async t => {
     const getter = getting(CHUNK * 9)
     act(getter)
     t.equal(getter.failure?.code, 'WEIR_PROTOCOL', what)
-    t.equal(getter.pieceToRead, null)
+    t.equal(getter.pieceToRead(), null)
     t.equal(getter.chunks.toWrite, -1)
   }
   const short = getting(CHUNK * 2)
@@ -621,9 +622,8 @@ t.test('chunks out of a pipe keep their slots until they are credited', async t 
     chunks.onLoaded()
     chunks.onPosted()
   }
-  sender.onCompleted()
-  sender.onCompleted()
-  t.notOk(sender.awaitsTransport)
+  sender.onCompleted(0)
+  sender.onCompleted(1)
   t.equal(chunks.toLoad, -1, 'the other end may ask for them again')
   sender.onMessage(message('credit', { chunks: 1 }))
   t.equal(chunks.toLoad, 2)

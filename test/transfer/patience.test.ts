@@ -4,22 +4,26 @@ import t, { type Test } from 'tap'
 import type { Connection, ConnectionHandler } from '../../lib/nic/types.js'
 import { WorkOpcode } from '../../lib/qp/queues/work.js'
 import { SECOND } from '../../lib/time/nanos.js'
-import type { FileSink, FileSource, FileStore } from '../../lib/transfer/file/file.js'
+import type { FileSink, FileSource, FileStore, ListedTree } from '../../lib/transfer/file/file.js'
 import { RingPool } from '../../lib/transfer/mover/ring-pool.js'
 import { ringBytesOf } from '../../lib/transfer/protocol/chunk-plan.js'
 import { createDigest } from '../../lib/transfer/protocol/digest.js'
 import {
   decodeMessage,
+  FETCH_PRIVATE_DATA,
   GET_PRIVATE_DATA,
   TRANSFER_PORT,
   type TransferMessage,
 } from '../../lib/transfer/protocol/messages.js'
+import { TreeList } from '../../lib/transfer/protocol/tree-list.js'
+import { wishMessages } from '../../lib/transfer/protocol/wishes.js'
 import type { ActiveSession } from '../../lib/transfer/session/active-session.js'
 import {
   newGetSession,
   newReceiveSession,
   newSendSession,
   newServeSession,
+  newTreeServeSession,
 } from '../../lib/transfer/session/new-session.js'
 import type { PassiveSession } from '../../lib/transfer/session/passive-session.js'
 import { type FakeVerbs, fakePair } from '../support/fake-verbs.js'
@@ -33,6 +37,7 @@ const source = (size: number): FileSource => ({
   allocatedBytes: 0,
   mode: 0o644,
   mtimeMs: 0,
+  mayBeHole: () => false,
   read: async into => void into.fill(1),
   verifyUnchanged: async () => {},
   close: async () => {},
@@ -324,6 +329,58 @@ t.test('fetched: in a silence both ends ping, and one that has died is found', a
   quiet.getter.hook = (_from, work) => (work.opcode === WorkOpcode.RDMA_READ ? 'hold' : undefined)
   await settle()
   await checkPings(t, quiet.session(), quiet.clock, quiet.server)
+})
+
+/** A list that grows for as long as the test wants. */
+class GrowingTree implements ListedTree {
+  readonly list = new TreeList()
+  readonly skipped = 0
+  isWhole = false
+  end: () => void = () => {}
+  more = () =>
+    new Promise<void>(resolve => {
+      this.end = () => {
+        this.isWhole = true
+        resolve()
+      }
+    })
+  stop() {}
+  openFile = () => Promise.reject(new Error('nobody wants it'))
+  openQuickly = () => {
+    throw new Error('nobody wants it')
+  }
+}
+
+t.test('a getter has its time to answer after a list that took longer than that', async t => {
+  const [getter, server] = fakePair()
+  const clock = new Clock()
+  getter.now = server.now = clock.now
+  const tree = new GrowingTree()
+  const files = { open: () => Promise.reject(new Error('a tree was asked for')), list: async () => tree }
+  const rings = new RingPool(ringBytesOf(CHUNK, 4), 1)
+  const session = newTreeServeSession({ verbs: server, time: clock, rings, files })
+  server.listen(TRANSFER_PORT, { accept: () => session })
+  getter.connect(0, server.address, TRANSFER_PORT, mute, { privateData: FETCH_PRIVATE_DATA })
+  await settle()
+  const wishes = { paths: ['tree'], exclude: [], include: [], skipLinks: false, checksum: null }
+  for (const wish of wishMessages(wishes, new Uint8Array()))
+    session.mover.onMessage(clock.ns, { body: 'wish', wish })
+  session.advance()
+  await settle()
+  session.tick(clock.at(700 * SECOND))
+  await settle()
+  t.match([session.state, session.hasAsked], ['listing', true], 'it keeps its place while it waits')
+  tree.end()
+  await settle()
+  t.equal(session.state, 'listed')
+  session.tick(clock.at(1299 * SECOND))
+  await settle()
+  t.equal(session.state, 'listed')
+  session.tick(clock.at(1301 * SECOND))
+  await settle()
+  t.equal(session.state, 'failed')
+  session.tick(clock.at(1304 * SECOND))
+  t.match((await session.outcome).failure, { code: 'WEIR_CONNECTION_LOST' })
 })
 
 t.test('fetched: a credit that waits for an earlier one when the getter is done is not missed', async t => {

@@ -5,20 +5,17 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import { systemRandom } from '../../lib/daemon/random.js'
 import { FramePool } from '../../lib/frame/frame-pool.js'
 import { HostLoop } from '../../lib/io/loop/host-loop.js'
 import { DgramPort } from '../../lib/io/ports/dgram-port.js'
-import { createLog } from '../../lib/log.js'
 import { Nic } from '../../lib/nic/nic.js'
+import { systemRandom } from '../../lib/open-nic/random.js'
 import { Random } from '../../lib/sim/random.js'
 import { MILLISECOND } from '../../lib/time/nanos.js'
-import { Inbox } from '../../lib/transfer/file/inbox.js'
-import { Share } from '../../lib/transfer/file/share.js'
-import { TransferService } from '../../lib/transfer/service.js'
 import { HostAddress } from '../../lib/wire/net/address.js'
 import { FaultPort } from '../io/fault-port.js'
 import { loopbackAddress } from '../support/loopback.js'
+import { newServiceIn } from '../support/transfer-service.js'
 
 /** What happens to each packet that leaves, 0 to 1. */
 interface Faults {
@@ -28,7 +25,14 @@ interface Faults {
 }
 
 /** One that listens on a loopback address, with `in`, `share` and `to` in `folder`. Closed when the test ends, if not before. */
-export async function realHost(t: Test, folder: string, rocePort: number, seed: number, faults: Faults) {
+export async function realHost(
+  t: Test,
+  folder: string,
+  rocePort: number,
+  seed: number,
+  faults: Faults,
+  more: { allowsDeletion?: boolean } = {},
+) {
   const address = loopbackAddress()
   for (const name of ['in', 'share', 'to']) mkdirSync(join(folder, name), { recursive: true })
   const pool = new FramePool(2048)
@@ -52,18 +56,8 @@ export async function realHost(t: Test, folder: string, rocePort: number, seed: 
     slackNs: MILLISECOND,
   })
   const loop = new HostLoop({ node: nic, port })
-  const [store, share] = [await Inbox.at(join(folder, 'in')), await Share.at(join(folder, 'share'))]
-  const log = createLog('silent', 'test')
-  const transfers = new TransferService({
-    verbs: nic,
-    time: loop,
-    store,
-    trees: store,
-    share,
-    log,
-    chunkBytes: 65_536,
-    retryAfterMs: 100,
-  })
+  const settings = { time: loop, chunkBytes: 65_536, slots: 40, retryAfterMs: 100, ...more }
+  const transfers = await newServiceIn(folder, nic, settings)
   loop.start()
   transfers.start()
   const close = async () => {

@@ -6,21 +6,18 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { WeirError } from '../../lib/errors.js'
-import { createLog } from '../../lib/log.js'
 import { type SendWork, WorkOpcode } from '../../lib/qp/queues/work.js'
 import { SECOND } from '../../lib/time/nanos.js'
-import { Arrivals } from '../../lib/transfer/file/arrivals.js'
-import { Inbox } from '../../lib/transfer/file/inbox.js'
-import { Share } from '../../lib/transfer/file/share.js'
 import { TransferFailure } from '../../lib/transfer/protocol/failure.js'
 import { decodeMessage, encodeMessage, type TransferMessage } from '../../lib/transfer/protocol/messages.js'
-import { TransferService } from '../../lib/transfer/service.js'
+import type { TransferService } from '../../lib/transfer/service.js'
 import { AttemptRetries, mayPass } from '../../lib/transfer/task/retries.js'
 import type { Transfer, TransferResult } from '../../lib/transfer/task/transfer.js'
-import { type FakeVerbs, fakePair, type Hook, realTime } from '../support/fake-verbs.js'
+import { type FakeVerbs, fakePair, type Hook } from '../support/fake-verbs.js'
 import { filesIn } from '../support/files-in.js'
 import { asOlderPeer } from '../support/older-peer.js'
 import { CHUNK, WAYS, type Way } from '../support/transfer-bench.js'
+import { checkAllReleased, serviceIn } from '../support/transfer-service.js'
 
 const CHUNKS = 12
 const never = new AbortController().signal
@@ -52,22 +49,14 @@ function movesData({ opcode, length }: SendWork): boolean {
 }
 
 async function start(t: Test, way: Way, retryAfterMs = 2): Promise<Bench> {
-  const folder = t.testdir({ out: {}, in: {} })
-  const [out, into] = [join(folder, 'out'), join(folder, 'in')]
+  const folder = t.testdir({ share: {}, in: {} })
+  const [out, into] = [join(folder, 'share'), join(folder, 'in')]
   const content = Buffer.alloc(CHUNKS * CHUNK)
   for (let i = 0; i < content.length; i++) content[i] = (i * 131 + (i >> 8) * 17) & 0xff
   writeFileSync(join(out, 'a'), content)
   const pair = fakePair()
-  const log = createLog('silent', 'test')
-  const arrivals = new Arrivals(CHUNK)
-  const [store, share] = [await Inbox.at(into, arrivals), await Share.at(out)]
-  const services = pair.map(verbs => {
-    const files = { store, share, arrivals, chunkBytes: CHUNK, slots: 4 }
-    const service = new TransferService({ verbs, time: realTime, log, retryAfterMs, ...files })
-    service.start()
-    t.teardown(() => service.close(100))
-    return service
-  })
+  const services = await Promise.all(pair.map(verbs => serviceIn(folder, verbs, { retryAfterMs })))
+  t.teardown(() => Promise.all(services.map(service => service.close(100))))
   const [asks, answers] = pair
   const begun: Transfer[] = []
   let moved = 0
@@ -124,9 +113,7 @@ function partOf({ into }: Bench): string {
 }
 
 async function checkReleased(t: Test, { services, asks, answers }: Bench): Promise<void> {
-  for (const service of services) while (service.count > 0) await sleep(1)
-  t.equal(asks.memory.size + answers.memory.size, 0, 'no region left')
-  t.equal(asks.open + answers.open, 0, 'no connection left')
+  await checkAllReleased(t, services, asks, answers)
 }
 
 bothWays('as long as each attempt brings something, there may be any number of them', async (t, way) => {

@@ -1,4 +1,5 @@
 /** An inbox that other programs use as well, and its list of deliveries over many starts. */
+import { existsSync, readdirSync } from 'node:fs'
 import fs from 'node:fs/promises'
 import { syncBuiltinESMExports } from 'node:module'
 import { dirname, join } from 'node:path'
@@ -128,4 +129,20 @@ t.test('a list that has grown too long is written anew', async t => {
   await fs.writeFile(join(folder, DELIVERED_NAME), Buffer.alloc(9 << 20, ' '))
   await receive(await Inbox.at(folder), offerOf())
   t.equal(await receive(await Inbox.at(folder), offerOf()), 0, 'the delivery is remembered')
+})
+
+const noProc = !existsSync('/proc/self/fd') && 'there is no /proc to count descriptors'
+
+t.test("an offer by a name that is the list's leaves nothing open", { skip: noProc }, async t => {
+  const inbox = await Inbox.at(await scratch(t))
+  const count = () => readdirSync('/proc/self/fd').length
+  const offers = [
+    { name: '.weir-delivered', directory: '' },
+    { name: 'f', directory: '.weir-delivered/x' },
+  ]
+  await t.rejects(inbox.open(offerOf(offers[0]!)), { message: /own list/ })
+  const before = count()
+  for (let i = 0; i < 20; i++)
+    for (const offer of offers) await t.rejects(inbox.open(offerOf(offer)), { message: /own list/ })
+  t.equal(count(), before)
 })

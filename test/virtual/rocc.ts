@@ -13,10 +13,14 @@ interface Joining {
   gapNs?: number
   /** Flows that end, and their size in bytes. Default: none. */
   ending?: { flows: number; bytes: number }
+  /** Default 64 MB: no burst of the tests fills it. */
+  buffer?: string
+  /** Options of the switches. Default: none. */
+  rocc?: string
 }
 
 export function joinQueue(
-  { flows, gbps, key, share = 1, gapNs = 100, ending }: Joining,
+  { flows, gbps, key, share = 1, gapNs = 100, ending, buffer = '64MB', rocc = '' }: Joining,
   ms: number,
 ): RunResult {
   const names = Array.from({ length: flows }, (_, i) => i)
@@ -24,7 +28,7 @@ export function joinQueue(
   const text = `
 link: { delay: 1us }
 hosts: [h1..h${flows}, r]
-switches: { s1: { rocc: {}, buffer: 64MB } }
+switches: { s1: { rocc: { ${rocc} }, buffer: ${buffer} } }
 links: [{ ends: h1..h${flows}--s1, rate: ${gbps * share}Gbps }, { ends: s1--r, rate: ${gbps}Gbps }]
 cc: rocc
 transport: { ${key === undefined ? '' : `key: ${key}, `}pathMtu: 1024 }

@@ -41,6 +41,7 @@ export const AUTO_OPTIONS: readonly OptionSpec[] = [...OWN_OPTIONS, ...CUBIC_OPT
 
 const REASONS = {
   unknown: 'no switch on the path has written telemetry',
+  foreign: 'the peer is no Weir host, and has sent no CNP',
   silent: 'telemetry of the path has stayed away',
   unmarked: 'packets are lost on the path without CNPs before',
   untold: 'the path has changed, and no switch on the new one has written telemetry',
@@ -59,7 +60,7 @@ export class Auto implements CongestionControl {
   /** What is in force; null: CUBIC. */
   #choice: Choice | null = null
   #chosen: Successor | null = null
-  #reason = REASONS.unknown
+  #reason: string
   #baseRttNs: Nanos
   /** The path that a controller by telemetry was made for, and the rate of its slowest link. */
   #pathId = 0
@@ -78,6 +79,7 @@ export class Auto implements CongestionControl {
     this.#slowestBps = Math.min(context.lineRateBps, context.probed?.slowestBps ?? context.lineRateBps)
     this.#pathId = context.probed?.pathId ?? 0
     this.#choice = choiceFor(this.#path)
+    this.#reason = this.#whyNone
     if (this.#choice === null) return
     this.#reason = begins ? 'flows start at line rate' : this.#choice.reason
     if (begins) this.#chosen = this.#choice.make(context, only(options, this.#choice.options))
@@ -228,7 +230,12 @@ export class Auto implements CongestionControl {
     const { changed, told } = this.#path
     if (before?.byTelemetry === false) return changed ? REASONS.unanswered : REASONS.unmarked
     if (changed) return REASONS.untold
-    return told ? REASONS.silent : REASONS.unknown
+    return told ? REASONS.silent : this.#whyNone
+  }
+
+  /** Why CUBIC is in force as long as nothing has come back. */
+  get #whyNone(): string {
+    return this.#path.foreign ? REASONS.foreign : REASONS.unknown
   }
 
   /** The window that is handed over; of a controller that bounds no bytes in flight, what its rate has in flight. */

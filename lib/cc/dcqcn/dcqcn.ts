@@ -24,6 +24,7 @@ import {
   type CongestionControl,
   type LossSample,
   NO_WINDOW,
+  roundTripOf,
 } from '../congestion-control.js'
 import { LossCap } from '../loss-cap.js'
 import type { OptionValues } from '../options.js'
@@ -194,7 +195,7 @@ export class Dcqcn implements CongestionControl {
   // ---- Round trips and losses
 
   onAck(_now: Nanos, sample: AckSample): void {
-    const { rttNs } = sample
+    const rttNs = roundTripOf(sample, this.#baseRttNs)
     if (rttNs > 0) this.#rttNs += this.#rttNs === 0 ? rttNs : RTT_GAIN * (rttNs - this.#rttNs)
     if (this.#cap.bytes === NO_WINDOW) return
     const wantedBytes = (this.#rateBps * this.#roundTripNs) / 8e9
@@ -202,6 +203,8 @@ export class Dcqcn implements CongestionControl {
   }
 
   onLoss(_now: Nanos, loss: LossSample): void {
+    // What queues there were have gone. Until another round trip shows, nothing may be paced by theirs.
+    if (loss.byTimeout) this.#rttNs = 0
     this.#cap.onLoss(loss, this.#ownWindowBytes, false)
   }
 

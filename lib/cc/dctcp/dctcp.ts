@@ -15,6 +15,7 @@ import {
   type CongestionContext,
   type CongestionControl,
   type LossSample,
+  roundTripOf,
 } from '../congestion-control.js'
 import type { OptionValues } from '../options.js'
 import { type DctcpConstants, dctcpConstants } from './dctcp-options.js'
@@ -82,7 +83,9 @@ export class Dctcp implements CongestionControl {
     return Math.min(this.#lineRateBps, (gain * this.#cwnd * 8e9) / rttNs)
   }
 
-  onAck(_now: Nanos, { seq, sndNxt, ackedBytes, markedBytes, inFlightBytes, rttNs }: AckSample): void {
+  onAck(_now: Nanos, sample: AckSample): void {
+    const { seq, sndNxt, ackedBytes, markedBytes, inFlightBytes } = sample
+    const rttNs = roundTripOf(sample, this.#baseRttNs)
     if (rttNs > 0) this.#rttNs += this.#rttNs === 0 ? rttNs : RTT_GAIN * (rttNs - this.#rttNs)
     this.#ackedSeq = Math.max(this.#ackedSeq, seq)
     this.#fraction.onAck(seq, sndNxt, ackedBytes, markedBytes)
@@ -119,6 +122,8 @@ export class Dctcp implements CongestionControl {
   }
 
   onLoss(_now: Nanos, loss: LossSample): void {
+    // What queues there were have gone. Until another round trip shows, nothing may be paced by theirs.
+    if (loss.byTimeout) this.#rttNs = 0
     if (loss.newestSeq < this.#lostSeq && !loss.byTimeout) return
     const { beta } = this.#constants
     const inFlight = loss.inFlightBytes + loss.lostBytes + loss.ackedBytes

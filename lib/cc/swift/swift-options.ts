@@ -10,6 +10,8 @@ const NAME = 'swift'
 const BASE_TARGET_NS = 25_000
 /** Where the path itself takes longer, the target leaves half of T for queues. */
 const BASE_TARGET_ROUND_TRIPS = 1.5
+/** A host that takes as long as a long path is the bottleneck. One that only has to wake for its packets is none. */
+const END_TARGET_NS = 100_000
 /** fs_range, in base targets. */
 const RANGE_BASE_TARGETS = 5
 
@@ -60,8 +62,8 @@ export const SWIFT_OPTIONS: readonly OptionSpec[] = [
     'endTarget',
     1,
     60e9,
-    100_000,
-    'target delay of the receiving host, for the window of the end host (section 3.4; value of Weir)',
+    null,
+    'target delay of the receiving host, for the window of the end host; default: 100us, or T where that is longer (section 3.4; values of Weir)',
   ),
   number(
     'endWeight',
@@ -106,7 +108,6 @@ export interface SwiftConstants {
   ai: number
   beta: number
   maxMdf: number
-  endTargetNs: Nanos
   endWeight: number
   resetAfter: number
   minPackets: number
@@ -120,7 +121,6 @@ export function swiftConstants(options: OptionValues): SwiftConstants {
     ai: value('ai'),
     beta: value('beta'),
     maxMdf: value('maxMdf'),
-    endTargetNs: value('endTarget'),
     endWeight: value('endWeight'),
     resetAfter: value('resetAfter'),
     minPackets: value('minCwnd'),
@@ -128,13 +128,15 @@ export function swiftConstants(options: OptionValues): SwiftConstants {
   }
 }
 
-/** What the target delay of the network is made of. */
+/** What the target delay of the network is made of, and the other target. */
 export interface SwiftTarget {
   baseNs: Nanos
   hopNs: Nanos
   rangeNs: Nanos
   minPackets: number
   maxPackets: number
+  /** That of the receiving host. */
+  endNs: Nanos
 }
 
 /** Throws WEIR_BAD_ARGUMENT for a value out of range. @param baseRttNs T */
@@ -153,5 +155,6 @@ export function swiftTarget(baseRttNs: Nanos, options: OptionValues): SwiftTarge
     rangeNs: known('fsRange', RANGE_BASE_TARGETS * baseNs),
     minPackets,
     maxPackets,
+    endNs: known('endTarget', Math.max(END_TARGET_NS, baseRttNs)),
   }
 }

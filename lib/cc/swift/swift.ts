@@ -82,14 +82,14 @@ export class Swift implements CongestionControl {
     this.#timeouts = 0
     const { rttNs, turnaroundNs, hopCount } = sample
     if (rttNs <= 0) return
-    const { endTargetNs, endWeight } = this.#constants
+    const { endWeight } = this.#constants
     const endNs = Math.max(0, turnaroundNs)
     if (hopCount > 0) this.#hops = hopCount
     this.#rttNs = rttNs
     this.#endNs += endWeight * (endNs - this.#endNs)
     this.#networkNs = Math.max(1, rttNs - endNs)
     this.#targetNs = this.#target.ns(this.#hops, this.#fabric.cwnd)
-    if (this.#networkNs >= this.#targetNs || this.#endNs >= endTargetNs) this.#starting = false
+    if (this.#networkNs >= this.#targetNs || this.#endNs >= this.#target.endNs) this.#starting = false
     const packets = this.#usedPackets(sample)
     if (this.#starting) {
       this.#fabric.add(packets)
@@ -97,7 +97,7 @@ export class Swift implements CongestionControl {
       return
     }
     this.#fabric.onDelay(now, this.#networkNs, this.#targetNs, packets, rttNs)
-    this.#end.onDelay(now, this.#endNs, endTargetNs, packets, rttNs)
+    this.#end.onDelay(now, this.#endNs, this.#target.endNs, packets, rttNs)
   }
 
   /** Packets acknowledged, where they were at least half of the window together with those still in flight; else 0. */

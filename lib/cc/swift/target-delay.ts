@@ -11,13 +11,16 @@ import type { Nanos } from '../../time/nanos.js'
 import type { SwiftTarget } from './swift-options.js'
 
 export class TargetDelay {
+  /** Target delay of the receiving host. */
+  readonly endNs: Nanos
   readonly #baseNs: Nanos
   readonly #hopNs: Nanos
   readonly #rangeNs: Nanos
   readonly #alpha: number
   readonly #beta: number
 
-  constructor({ baseNs, hopNs, rangeNs, minPackets, maxPackets }: SwiftTarget) {
+  constructor({ baseNs, hopNs, rangeNs, minPackets, maxPackets, endNs }: SwiftTarget) {
+    this.endNs = endNs
     this.#baseNs = baseNs
     this.#hopNs = hopNs
     this.#rangeNs = rangeNs

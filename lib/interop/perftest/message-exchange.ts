@@ -13,8 +13,9 @@ export interface MessageExchange {
   read(bytes: number): Promise<Uint8Array>
   readKeys(): Promise<Keys>
   /**
-   * What a client says next, which a server cannot know: keys, or a figure of its report. Null: it has left. Throws as `read`.
+   * What a client says next, which a server cannot know: keys, or a figure of its report. `'done'`: that it is. Null: it has left without that
+   * word, which there is by TCP alone. Throws as `read`.
    */
-  readNext(): Promise<{ keys: Keys } | { figure: Uint8Array } | null>
+  readNext(): Promise<{ keys: Keys } | { figure: Uint8Array } | 'done' | null>
   close(): Promise<void>
 }

@@ -2,13 +2,23 @@
 import { connect as connectTcp, type Socket } from 'node:net'
 import { WeirError } from '../../errors.js'
 import type { Host } from '../../host/host.js'
-import type { HostConnection } from '../../host/host-connection.js'
+import { HostConnection } from '../../host/host-connection.js'
+import type { HostSharedReceiveQueue } from '../../host/host-shared-receive-queue.js'
 import type { Nanos } from '../../time/nanos.js'
 import { Conversation, MessageMemory } from '../conversation.js'
 import { shakeHands } from './hand-shake.js'
 import type { MessageExchange } from './message-exchange.js'
 import { CYCLE_BUFFER, FIGURE_BYTES, figuresOf, type Keys, type Report, readFigures } from './messages.js'
-import { connectPatiently, hostOf, keysOf, makePair, type TestEnd, TestMemory } from './queue-pairs.js'
+import {
+  connectPatiently,
+  hostOf,
+  keysOf,
+  makePair,
+  OUT_READS,
+  shareReceives,
+  type TestEnd,
+  TestMemory,
+} from './queue-pairs.js'
 import { type Measured, pingPong, type Run, reportOf, roundTrips, stream } from './requester.js'
 import { TcpExchange } from './tcp-exchange.js'
 import {
@@ -32,6 +42,8 @@ export interface ClientOptions {
   service?: PerftestService
   /** The server sends as well (-b). `iterations` counts for both. */
   bidirectional?: boolean
+  /** The queue pairs take their receives from one queue (--use-srq). */
+  sharesReceives?: boolean
   size: number
   /** Messages of each queue pair; 0: until `durationNs` is over. */
   iterations: number
@@ -96,6 +108,7 @@ class Client {
   readonly #options: ClientOptions
   readonly #test: PerftestTest
   readonly #pairs: Pair[] = []
+  #shared: HostSharedReceiveQueue | null = null
 
   constructor(host: Host, remote: string, exchange: MessageExchange, options: ClientOptions) {
     this.#host = host
@@ -107,10 +120,11 @@ class Client {
   }
 
   async run(): Promise<ClientResult> {
-    const { size, byManager, pathMtu, onMeasuring } = this.#options
+    const { size, byManager, pathMtu, onMeasuring, qps, sharesReceives = false } = this.#options
     const domain = this.#host.newDomain()
     const memory = await TestMemory.open(this.#host, Math.max(size, CYCLE_BUFFER), domain)
     try {
+      if (sharesReceives) this.#shared = await shareReceives(this.#host, qps * STREAM_RECEIVES, domain)
       const wanted = pathMtu ?? this.#host.about.pathMtu
       const agreed = await shakeHands(this.#exchange, true, wanted)
       if (byManager) await this.#connectPairs(memory, domain)
@@ -118,11 +132,12 @@ class Client {
       onMeasuring?.()
       const measured = await this.#measure(memory)
       const { connection } = this.#pairs[0]!
-      const stats = 'stats' in connection ? await connection.stats() : null
+      const stats = connection instanceof HostConnection ? await connection.stats() : null
       const remote = await this.#tell(measured)
       return { ...measured, ...agreed, pathMtu: connection.pathMtu, stats, remote }
     } finally {
       await this.end()
+      await this.#shared?.close()
       await this.#host.deregister(memory.region)
     }
   }
@@ -135,10 +150,10 @@ class Client {
   /** Without the connection manager: the keys are what the ends need to connect. */
   async #makePairs(memory: TestMemory, domain: number, pathMtu: number): Promise<void> {
     const { qps, service = 'RC' } = this.#options
-    const receives = this.#receives(memory)
     for (let i = 0; i < qps; i++) {
-      const pair = await makePair(this.#host, this.#remote, service, { domain, pathMtu, receives })
-      const mine = keysOf(this.#host, memory, pair)
+      const pair = await makePair(this.#host, this.#remote, service, { ...this.#shares(), domain, pathMtu })
+      this.#postReceives(pair.connection, memory)
+      const mine = this.#keysOf(memory, pair)
       this.#pairs.push({ connection: pair.connection, mine, theirs: mine })
       const theirs = await this.#swap(mine)
       this.#pairs[i]!.theirs = theirs
@@ -157,12 +172,13 @@ class Client {
     const { qps, port, pathMtu, signal } = this.#options
     const none = { outReads: 0, qpn: 0, psn: 0, rkey: 0, address: 0, gid: new Uint8Array(16) }
     await this.#swap(none)
-    const receives = this.#receives(memory)
-    const options = { domain, receives, signal, ...(pathMtu && { pathMtu }) }
+    const options = { ...this.#shares(), domain, signal, ...(pathMtu && { pathMtu }) }
     for (let i = 0; i < qps; i++) {
       const connection = await connectPatiently(() => this.#host.connect(this.#remote, port, options))
+      // The server sends only after this end's keys.
+      this.#postReceives(connection, memory)
       // Only key and address count; the number has to differ from 0 and from the others'.
-      const mine = keysOf(this.#host, memory, { qpn: i + 1, psn: 0 })
+      const mine = this.#keysOf(memory, { qpn: i + 1, psn: 0 })
       this.#pairs.push({ connection, mine, theirs: mine })
     }
     await this.#swap(none)
@@ -176,11 +192,22 @@ class Client {
       for (const { mine } of whose === 'all' ? this.#pairs : this.#pairs.slice(0, 1)) await this.#swap(mine)
   }
 
-  #receives(memory: TestMemory) {
+  /** As perftest: a client that neither READs nor does atomics says that it has one outstanding. One that SENDs has no key for the server. */
+  #keysOf(memory: TestMemory, pair: { qpn: number; psn: number }): Keys {
+    const { op } = this.#options
+    const keys = keysOf(this.#host, memory, pair, op === 'read' || op === 'atomic' ? OUT_READS : 1)
+    return op === 'send' ? { ...keys, rkey: 0 } : keys
+  }
+
+  #shares(): { sharedReceiveQueue?: HostSharedReceiveQueue } {
+    return this.#shared === null ? {} : { sharedReceiveQueue: this.#shared }
+  }
+
+  #postReceives(connection: TestEnd, memory: TestMemory): void {
     const { test, op, bidirectional } = this.#options
-    if (op !== 'send') return []
-    if (bidirectional) return memory.receives(STREAM_RECEIVES)
-    return test === 'lat' ? memory.receives(RECEIVES) : []
+    if (op !== 'send' || (test === 'bw' && !bidirectional)) return
+    const count = bidirectional ? STREAM_RECEIVES : RECEIVES
+    for (const receive of memory.receives(count)) (this.#shared ?? connection).postReceive(receive)
   }
 
   async #swap(mine: Keys): Promise<Keys> {
@@ -198,6 +225,7 @@ class Client {
       opcode: this.#test.opcode,
       pairs: this.#pairs.map(({ connection, theirs }) => ({
         connection,
+        receives: this.#shared ?? connection,
         remoteAddress: theirs.address,
         rkey: theirs.rkey,
         outReads: theirs.outReads,

@@ -5,7 +5,7 @@ import type { Host } from '../../host/host.js'
 import type { HostConnection } from '../../host/host-connection.js'
 import type { HostListener } from '../../host/host-listener.js'
 import type { DomainId } from '../../qp/memory/memory.js'
-import { ClientPlaces, noPlace } from '../client-places.js'
+import { ClientPlaces } from '../client-places.js'
 import { Conversation, MessageMemory } from '../conversation.js'
 import type { MessageExchange } from './message-exchange.js'
 import { type Left, type Listens, Session } from './session.js'
@@ -24,13 +24,13 @@ export class PerftestServer {
   readonly #open = new Set<Socket>()
 
   /**
-   * @param port of TCP and of the connection manager; `silentMs`: as ClientPlaces
+   * @param port of TCP and of the connection manager; `silentMs` and `places`: as ClientPlaces
    *
    * Throws WEIR_BAD_ARGUMENT when the TCP port cannot be bound, and as `Host.listen` does.
    */
   static async listen(
     host: Host,
-    { port, silentMs, ...listens }: Listens & { port: number; silentMs?: number },
+    { port, silentMs, places, ...listens }: Listens & { port: number; silentMs?: number; places?: number },
     onLeft: (left: Left) => void,
   ): Promise<PerftestServer> {
     const sockets = createServer()
@@ -48,7 +48,7 @@ export class PerftestServer {
         sockets,
         listener,
         domain,
-        places: new ClientPlaces(silentMs),
+        places: new ClientPlaces(silentMs, places),
       })
       void server.#accept()
       return server
@@ -79,6 +79,11 @@ export class PerftestServer {
     sockets.on('connection', socket => this.#onSocket(socket))
   }
 
+  /** Clients that are here. */
+  get clients(): number {
+    return this.#places.count
+  }
+
   /** Takes no more clients, and ends those that are there. */
   async close(): Promise<void> {
     this.#sockets.close()
@@ -100,7 +105,8 @@ export class PerftestServer {
   }
 
   #turnAway(remote: string): void {
-    this.#onLeft({ remote, version: null, report: null, error: noPlace() })
+    const error = this.#places.noPlace()
+    this.#onLeft({ remote, version: null, isTurnedAway: true, report: null, error })
   }
 
   async #accept(): Promise<void> {

@@ -3,6 +3,7 @@ import { WeirError } from '../../errors.js'
 import type { Host, HostRegion } from '../../host/host.js'
 import type { HostConnection } from '../../host/host-connection.js'
 import type { HostQueuePair } from '../../host/host-queue-pair.js'
+import type { HostSharedReceiveQueue } from '../../host/host-shared-receive-queue.js'
 import type { HostUnreliable } from '../../host/host-unreliable.js'
 import { Access, type DomainId } from '../../qp/memory/memory.js'
 import type { ReceiveWork } from '../../qp/queues/work.js'
@@ -11,7 +12,7 @@ import type { Keys } from './messages.js'
 import type { PerftestService } from './tests.js'
 
 /** READs and atomics that a Weir host answers at a time. */
-const OUT_READS = 16
+export const OUT_READS = 16
 const ALL = Access.LOCAL_WRITE | Access.REMOTE_READ | Access.REMOTE_WRITE | Access.REMOTE_ATOMIC
 
 /** An end of a queue pair of a test. */
@@ -22,11 +23,32 @@ export async function makePair(
   host: Host,
   remote: string,
   service: PerftestService,
-  options: { domain: DomainId; pathMtu: number; receives?: readonly ReceiveWork[] },
+  options: { domain: DomainId; pathMtu: number; sharedReceiveQueue?: HostSharedReceiveQueue },
 ): Promise<HostQueuePair | HostQueuePair<HostUnreliable>> {
   return service === 'UC'
     ? await host.createQueuePair(remote, { ...options, type: 'uc' })
     : await host.createQueuePair(remote, options)
+}
+
+/** Packets that the client has sent to queue pairs of another service than its own. Those that have ended say nothing. */
+export async function otherService(ends: readonly TestEnd[]): Promise<number> {
+  const counts = ends.map(async end => (await end.stats().catch(() => null))?.otherService ?? 0)
+  return (await Promise.all(counts)).reduce((sum, count) => sum + count, 0)
+}
+
+/** Where the receives of a queue pair are posted: there, or to a queue that all of a client's queue pairs share (--use-srq). */
+export type ReceiveEnd = Pick<HostSharedReceiveQueue, 'postReceive'>
+
+/** A queue for the receives of so many queue pairs. */
+export async function shareReceives(
+  host: Host,
+  receives: number,
+  domain: DomainId,
+): Promise<HostSharedReceiveQueue> {
+  return await host.createSharedReceiveQueue({
+    depth: 2 ** Math.ceil(Math.log2(Math.max(2, receives))),
+    domain,
+  })
 }
 
 /** Memory of a test: a part for the peer, and a part for what is sent from here. */
@@ -57,9 +79,14 @@ export class TestMemory {
 }
 
 /** What this end says of a queue pair. Of one of the connection manager only key and address count. */
-export function keysOf(host: Host, { region }: TestMemory, { qpn, psn }: { qpn: number; psn: number }): Keys {
+export function keysOf(
+  host: Host,
+  { region }: TestMemory,
+  { qpn, psn }: { qpn: number; psn: number },
+  outReads = OUT_READS,
+): Keys {
   const { gid } = HostAddress.parse(host.about.address)
-  return { outReads: OUT_READS, qpn, psn, rkey: region.key, address: region.address, gid }
+  return { outReads, qpn, psn, rkey: region.key, address: region.address, gid }
 }
 
 /** Where the packets of the peer's queue pair come from. Throws WEIR_PROTOCOL for a GID of the other family. */

@@ -7,7 +7,7 @@ import { WorkStatus, workStatusName } from '../../qp/queues/work-status.js'
 import type { Nanos } from '../../time/nanos.js'
 import { byteIs } from './byte-watch.js'
 import type { Report } from './messages.js'
-import type { TestEnd, TestMemory } from './queue-pairs.js'
+import type { ReceiveEnd, TestEnd, TestMemory } from './queue-pairs.js'
 
 const MIB = 2 ** 20
 /** READs and atomics that this end has outstanding. */
@@ -18,6 +18,7 @@ const PEAK_MS = 100
 /** A queue pair, and the memory at its other end. */
 interface RunPair {
   connection: TestEnd
+  receives: ReceiveEnd
   remoteAddress: number
   rkey: number
   /** READs and atomics that the other end answers at a time. */
@@ -120,7 +121,7 @@ async function streamOn(run: Run, pair: RunPair, tally: Tally): Promise<void> {
   const going = goesOn(run)
   const posted = new Float64Array(most)
   const work = workOf(run, pair)
-  const taken = new Taken(run, pair.connection)
+  const taken = new Taken(run, pair)
   for (let sent = 0, done = 0; ; done++) {
     for (; sent - done < most && (iterations > 0 ? sent < iterations : going()); sent++) {
       posted[sent % most] = performance.now()
@@ -140,25 +141,25 @@ async function streamOn(run: Run, pair: RunPair, tally: Tally): Promise<void> {
 /** SENDs that come while this end sends. */
 class Taken {
   readonly #run: Run
-  readonly #connection: TestEnd
+  readonly #pair: RunPair
   readonly #completion = new Completion()
   #count = 0
 
-  constructor(run: Run, connection: TestEnd) {
+  constructor(run: Run, pair: RunPair) {
     this.#run = run
-    this.#connection = connection
+    this.#pair = pair
   }
 
   /** Waits for a completion of a send. */
   async completed(): Promise<void> {
-    do await anyCompleted(this.#connection, this.#completion)
+    do await anyCompleted(this.#pair.connection, this.#completion)
     while (this.#isTaken())
   }
 
   /** Waits until so many have come. */
   async all(messages: number): Promise<void> {
     while (this.#count < messages) {
-      await anyCompleted(this.#connection, this.#completion)
+      await anyCompleted(this.#pair.connection, this.#completion)
       this.#isTaken()
     }
   }
@@ -166,7 +167,7 @@ class Taken {
   #isTaken(): boolean {
     if (!this.#completion.isReceive) return false
     this.#count++
-    if (this.#run.takes) this.#connection.postReceive(this.#run.memory.receives(1)[0]!)
+    if (this.#run.takes) this.#pair.receives.postReceive(this.#run.memory.receives(1)[0]!)
     return true
   }
 }
@@ -198,7 +199,7 @@ export async function pingPong(run: Run): Promise<Measured> {
 }
 
 async function answeredSends(run: Run, pair: RunPair, tally: Tally): Promise<void> {
-  const { connection } = pair
+  const { connection, receives } = pair
   const [receive] = run.memory.receives(1)
   const work = workOf(run, pair)
   const completion = new Completion()
@@ -209,7 +210,7 @@ async function answeredSends(run: Run, pair: RunPair, tally: Tally): Promise<voi
     // One completion is of the message, and one of the answer, which may come first.
     for (let left = 2; left > 0; left--) {
       await anyCompleted(connection, completion)
-      if (completion.isReceive) connection.postReceive(receive!)
+      if (completion.isReceive) receives.postReceive(receive!)
     }
     const now = performance.now()
     tally.count(now, now - began)

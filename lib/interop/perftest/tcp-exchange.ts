@@ -68,9 +68,9 @@ export class TcpExchange implements MessageExchange {
     return readKeysText(await this.read(KEYS_TEXT_BYTES))
   }
 
-  async readNext(): Promise<{ keys: Keys } | { figure: Uint8Array } | null> {
+  async readNext(): Promise<{ keys: Keys } | { figure: Uint8Array } | 'done' | null> {
     const hasBegun = await this.#has(DONE.length)
-    if (hasBegun && this.#unread.subarray(0, DONE.length).equals(DONE)) return null
+    if (hasBegun && this.#unread.subarray(0, DONE.length).equals(DONE)) return 'done'
     if (!hasBegun && this.#unread.length === 0 && this.#failure === null) return null
     if (!(await this.#has(FIGURE_BYTES))) throw this.#broken(FIGURE_BYTES)
     if (KEYS_BEGIN.test(this.#unread.toString('latin1', 0, FIGURE_BYTES)))

@@ -77,3 +77,11 @@ export const TESTS: Readonly<Record<TestName, Readonly<Record<PerftestOp, Perfte
     atomic: { ...latency, opcode: FETCH_AND_ADD, size: ATOMIC_BYTES },
   },
 }
+
+/** Rounds of the first queue pair's keys in the shortest test of those that exchange any after the data. */
+export const ROUNDS_THROUGH = Math.min(
+  ...Object.values(TESTS)
+    .flatMap(each => Object.values(each))
+    .filter(({ keysAfter }) => keysAfter > 0)
+    .map(({ keysBefore, keysAfter }) => keysBefore.length + keysAfter),
+)

@@ -5,7 +5,7 @@ import type { HostConnection } from '../../host/host-connection.js'
 import type { HostListener } from '../../host/host-listener.js'
 import { Access } from '../../qp/memory/memory.js'
 import { WorkOpcode } from '../../qp/queues/work.js'
-import { type Client, ClientPlaces, noPlace, SILENT_MS } from '../client-places.js'
+import { type Client, ClientPlaces, SILENT_MS } from '../client-places.js'
 import { Conversation, MessageMemory } from '../conversation.js'
 import { INFO_BYTES, PING_BYTES_MAX, readInfo } from './memory-info.js'
 import { RPING_PORT } from './ping-client.js'
@@ -81,7 +81,7 @@ export class PingServer {
       if (this.#places.hasRoom()) void this.#serve(new Peer(connection))
       else {
         void connection.disconnect()
-        this.#onLeft({ remote: connection.remote, pings: 0, error: noPlace() })
+        this.#onLeft({ remote: connection.remote, pings: 0, error: this.#places.noPlace() })
       }
     }
   }

@@ -3,9 +3,9 @@
  * does not load this file works without it. Pointers are plain numbers, exact up to 2^53. Addresses of user
  * space on 64-bit Linux have 47 bits, or 52 if a program asks for them.
  */
-import { createRequire } from 'node:module'
 import { endianness } from 'node:os'
 import { WeirError } from '../../errors.js'
+import { type Koffi, type Library, loadKoffi } from './koffi.js'
 
 /** An address in this process, or 0 for none. */
 export type Pointer = number
@@ -65,6 +65,14 @@ export interface Libc {
   /** Only for requests whose argument is a pointer. */
   ioctl(fd: number, request: number, argument: Uint8Array): number
   close(fd: number): number
+  write(fd: number, bytes: Uint8Array, length: number): number
+  /** Returns the new offset of the file. */
+  lseek(fd: number, offset: number, whence: number): number
+  /** @param path ends in a NUL */
+  openat(folder: number, path: Uint8Array, flags: number, mode: number): number
+  renameat2(fromFolder: number, from: Uint8Array, toFolder: number, to: Uint8Array, flags: number): number
+  /** @param into 256 bytes for a `struct statx` */
+  statx(folder: number, path: Uint8Array, flags: number, mask: number, into: Uint8Array): number
   /** Why the last call failed, as a positive number (EAGAIN is 11). */
   errno(): number
   /**
@@ -76,21 +84,8 @@ export interface Libc {
   memory(pointer: Pointer, bytes: number): ArrayBuffer
 }
 
-/** The part of koffi that is used here. If koffi is not installed, its types are missing too. */
-interface Koffi {
-  load(library: string): Library
-  errno(): number
-  address(view: Uint8Array): number | bigint
-  view(pointer: Pointer, bytes: number): ArrayBuffer
-}
-
-interface Library {
-  /** Takes a prototype in C, or name, result and parameters. */
-  func(prototype: string): NativeCall
-  func(name: string, result: string, parameters: string[]): NativeCall
-}
-
-type NativeCall = ((...args: unknown[]) => unknown) & { async: (...args: unknown[]) => void }
+/** System calls for which older C libraries have no function. */
+const NUMBERS = process.arch === 'x64' ? { renameat2: 316, statx: 332 } : { renameat2: 276, statx: 291 }
 
 let loaded: Libc | WeirError | null = null
 
@@ -112,10 +107,8 @@ function tryLoad(): Libc | WeirError {
   if (endianness() !== 'LE' || !['x64', 'arm64', 'riscv64', 'loong64'].includes(process.arch)) {
     return unsupported(`need a 64-bit little-endian processor; this is ${process.arch}`)
   }
-  let koffi: Koffi
-  try {
-    koffi = createRequire(import.meta.url)('koffi')
-  } catch {
+  const koffi = loadKoffi()
+  if (koffi === null) {
     return unsupported('need the optional package koffi; install it with: npm install --include=optional')
   }
   for (const name of ['libc.so.6', `libc.musl-${process.arch === 'x64' ? 'x86_64' : 'aarch64'}.so.1`]) {
@@ -131,6 +124,8 @@ function tryLoad(): Libc | WeirError {
 function bindCalls(koffi: Koffi, library: Library): Libc {
   const call = (prototype: string) => library.func(prototype) as (...args: unknown[]) => number
   const ppoll = library.func('int ppoll(uint64_t, uint64_t, uint64_t, uint64_t)')
+  const renameat2 = call('int64_t syscall(int64_t, int64_t, void*, int64_t, void*, uint64_t)')
+  const statx = call('int64_t syscall(int64_t, int64_t, void*, int64_t, uint64_t, void*)')
   return {
     socket: call('int socket(int, int, int)'),
     bind: call('int bind(int, void*, uint32_t)'),
@@ -159,6 +154,12 @@ function bindCalls(koffi: Koffi, library: Library): Libc {
     ifNameToIndex: call('uint32_t if_nametoindex(const char*)'),
     ioctl: call('int ioctl(int, uint64_t, void*)'),
     close: call('int close(int)'),
+    write: call('int64_t write(int, void*, uint64_t)'),
+    lseek: call('int64_t lseek(int, int64_t, int)'),
+    openat: call('int openat(int, void*, int, uint32_t)'),
+    renameat2: (from, name, to, newName, flags) =>
+      renameat2(NUMBERS.renameat2, from, name, to, newName, flags),
+    statx: (folder, path, flags, mask, into) => statx(NUMBERS.statx, folder, path, flags, mask, into),
     errno: () => koffi.errno(),
     address: view => Number(koffi.address(view)),
     memory: (pointer, bytes) => koffi.view(pointer, bytes),

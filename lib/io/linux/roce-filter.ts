@@ -43,11 +43,13 @@ interface Step {
  * NIC checks those further.
  *
  * @param ifaProtocol IP protocol of IFA
+ * @param lldp passes LLDP frames as well: somebody speaks with the switch
  */
-export function roceFilter(address: HostAddress, ifaProtocol: number): FilterInstruction[] {
+export function roceFilter(address: HostAddress, ifaProtocol: number, lldp: boolean): FilterInstruction[] {
   return assemble([
     { code: LOAD_HALF, k: TYPE_AT },
     { code: JUMP_EQUAL, k: ethernet.TYPE_MAC_CONTROL, yes: 'accept' },
+    ...(lldp ? [{ code: JUMP_EQUAL, k: ethernet.TYPE_LLDP, yes: 'accept' } as const] : []),
     ...(address.family === 4 ? toIpv4(address, ifaProtocol) : toIpv6(address, ifaProtocol)),
     { code: JUMP_EQUAL, k: udp.PORT_ROCE, yes: 'accept' },
     { code: JUMP_EQUAL, k: udp.PORT_INT, yes: 'accept', no: 'reject' },

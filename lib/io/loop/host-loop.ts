@@ -28,10 +28,14 @@ interface HostLoopOptions {
   intake?: Intake
 }
 
-/** Most frames received in one round, but for the rest of a run. Then the event loop runs. */
+/** Most frames received in one round, and sent. A run counts as one. Then the event loop runs. */
 const RECEIVED_FRAMES = 64
-/** Most packets sent in one round, but for the rest of a run. */
 const SENT_FRAMES = 128
+/**
+ * Most bytes received in one round, and sent, but for the rest of a run: eight of the longest runs. What a round costs beside its packets
+ * (system calls, an acknowledgement, a turn of the event loop) is then little, and nobody waits for long.
+ */
+const ROUND_BYTES = 512 * 1024
 /**
  * Rounds for which deadlines wait until all arrived frames are taken in. A deadline means silence, and the
  * packet that would break the silence may be behind other frames. This number of rounds empties any receive
@@ -110,8 +114,8 @@ export class HostLoop implements Driven {
     this.#intake?.begin(now)
     let received = 0
     let bytes = 0
-    let answered = 0
-    while (received < RECEIVED_FRAMES) {
+    let answered = false
+    while (received < RECEIVED_FRAMES && bytes < ROUND_BYTES) {
       const frame = this.#port.receive()
       if (frame === null) break
       const { length } = frame
@@ -121,36 +125,38 @@ export class HostLoop implements Driven {
       // frame in its run has arrived with it.
       now = this.now()
       this.#node.onFrame(now, 0, frame, run)
-      const packets = run === null ? 1 : 1 + run.taken
-      received += packets
-      bytes += packets * length
+      received++
+      bytes += (run === null ? 1 : 1 + run.taken) * length
       // Who polls wants the answer to leave before the loop takes in what came behind the question.
-      if (received === packets && this.#loop.polls) answered = this.#send(now)
+      if (received === 1 && this.#loop.polls) answered = this.#send(now)
     }
     this.#intake?.took(bytes, this.#port.waitingBytes())
-    this.#keepDeadlines(now, received >= RECEIVED_FRAMES)
+    const moreWaits = received >= RECEIVED_FRAMES || bytes >= ROUND_BYTES
+    this.#keepDeadlines(now, moreWaits)
     const sent = this.#send(now)
     if (this.#intake?.wantsEnd) this.#intake.end(this.now())
-    return Math.max(sent, answered) >= SENT_FRAMES || received >= RECEIVED_FRAMES
+    return moreWaits || sent || answered
   }
 
   /**
-   * Sends what may leave, and returns the number of packets. Acknowledgements are last. An answer would otherwise leave behind the
+   * Sends what may leave. Returns true if it has sent as much as a round may, so there may be more. Acknowledgements are last. An answer would otherwise leave behind the
    * acknowledgement of its question, and its peer would take in that one before it saw the answer. Requests keep their order.
    */
-  #send(now: Nanos): number {
+  #send(now: Nanos): boolean {
     this.#sendBehind()
     let sent = 0
-    while (sent < SENT_FRAMES && this.#port.canTransmit()) {
+    let bytes = 0
+    while (sent < SENT_FRAMES && bytes < ROUND_BYTES && this.#port.canTransmit()) {
       const frame = this.#node.pollTransmit(now)
       if (frame === null) break
-      sent += 1 + frame.followers
+      sent++
+      bytes += (1 + frame.followers) * frame.length
       if (acknowledges(frame) && this.#behind.length < SENT_FRAMES) this.#behind.push(frame)
       else this.#port.transmit(frame)
     }
     this.#sendBehind()
     this.#port.flush()
-    return sent
+    return sent >= SENT_FRAMES || bytes >= ROUND_BYTES
   }
 
   /** What the port has no room for now stays, and leaves before anything else of the next round. */

@@ -4,7 +4,7 @@ import { MILLISECOND, type Nanos } from '../../time/nanos.js'
 const WINDOW_NS: Nanos = 1 * MILLISECOND
 const SAMPLES_LEAST = 4
 const SAMPLES_MOST = 32
-/** Most bytes that one round of the loop takes, in packets of 4 KiB. */
+/** Bytes that one round of the loop takes at least if more wait, in packets of 4 KiB that come alone. Of runs it takes more. */
 const ROUND_BYTES = 64 * 4096
 
 /**

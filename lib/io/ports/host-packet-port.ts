@@ -25,6 +25,8 @@ interface HostPacketPortOptions {
   interface?: string
   /** See PacketPortOptions. */
   ringBytes?: number
+  /** LLDP frames arrive too. Default false. */
+  lldp?: boolean
 }
 
 /**
@@ -67,8 +69,8 @@ export class HostPacketPort extends PacketPort {
     mac: MacAddress,
     guards: readonly Guard[],
   ) {
-    const { pool, address, ringBytes } = options
-    super({ pool, interface: name, ringBytes, filter: roceFilter(address, pool.ifaProtocol) })
+    const { pool, address, ringBytes, lldp = false } = options
+    super({ pool, interface: name, ringBytes, filter: roceFilter(address, pool.ifaProtocol, lldp) })
     this.interface = name
     this.mac = mac
     this.#guards = guards

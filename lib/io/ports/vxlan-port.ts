@@ -60,7 +60,7 @@ export class VxlanPort implements Port {
   }
 
   get counters(): PortCounters {
-    return this.#vxlan.counters
+    return this.#vxlan.countDrops()
   }
 
   get receiveBudgetBytes(): number {
@@ -106,7 +106,7 @@ export class VxlanPort implements Port {
 
   #onFrame(frame: Frame): void {
     if (!this.#ring.push(frame)) {
-      this.counters.drops.ringFull++
+      this.#vxlan.counters.drops.ringFull++
       this.#pool.give(frame)
       return
     }

@@ -7,6 +7,7 @@ import * as ipv6 from '../../wire/net/ipv6.js'
 import * as udp from '../../wire/net/udp.js'
 import * as vxlan from '../../wire/net/vxlan.js'
 import { interfaceMtu } from '../interfaces/interface.js'
+import { udpDrops } from '../linux/udp-drops.js'
 import { PortCounters, type PortDropReason } from '../port.js'
 import { DatagramSocket } from './datagram-socket.js'
 
@@ -63,6 +64,7 @@ export class VxlanSocket {
   readonly #headerView = new DataView(this.#header.buffer)
   readonly #onFrame: (link: number, frame: Frame) => void
   #socket!: DatagramSocket
+  #isClosed = false
 
   /** Binds the socket. Throws WEIR_BAD_ARGUMENT when that fails or two links share a VNI. */
   static async open(options: VxlanSocketOptions): Promise<VxlanSocket> {
@@ -99,6 +101,12 @@ export class VxlanSocket {
     return this.#socket.port
   }
 
+  /** Counts also what the kernel has dropped until now. */
+  countDrops(): PortCounters {
+    if (!this.#isClosed) this.counters.drops.kernelFull = udpDrops(this.#socket.address, this.#socket.port)
+    return this.counters
+  }
+
   get receiveBudgetBytes(): number {
     return this.#socket.receiveBudgetBytes
   }
@@ -120,6 +128,8 @@ export class VxlanSocket {
   }
 
   close(): Promise<void> {
+    this.countDrops()
+    this.#isClosed = true
     return this.#socket.close()
   }
 

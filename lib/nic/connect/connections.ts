@@ -102,6 +102,8 @@ interface Host extends FlowHost {
   readonly headers: HostHeaders
   addFlow(flow: Flow): void
   removeFlow(flow: Flow): void
+  /** The flow has just been established. */
+  flowEstablished(now: Nanos, flow: Flow): void
   /** The flow has new work, or another phase. */
   flowChanged(now: Nanos, flow: Flow): void
   deliverCompletions(now: Nanos, flow: Flow): void
@@ -255,6 +257,7 @@ export class Connections {
       udpPort,
       baseRttNs,
       pathMtu,
+      isPlain: false,
       packetBytes,
       cc,
       telemetry,
@@ -596,8 +599,20 @@ export class Connections {
     const phase = 'accepting'
     const packetBytes = this.#nic.packetSizes.bytesTo(now, remote)
     const isPlain = words === null
-    const beginning = { remote, handler, phase, udpPort, pathMtu, isPlain, packetBytes } as const
-    return this.#makeFlow({ ...beginning, baseRttNs: undefined, cc: undefined })
+    // The same members in the same order as that of an active end: objects of one shape.
+    return this.#makeFlow({
+      remote,
+      handler,
+      phase,
+      udpPort,
+      baseRttNs: undefined,
+      pathMtu,
+      isPlain,
+      packetBytes,
+      cc: undefined,
+      telemetry: undefined,
+      paths: undefined,
+    })
   }
 
   /** The passive end's flow takes over what the request says, and is ready to receive. */
@@ -668,6 +683,7 @@ export class Connections {
   /** @param roundTripNs of the messages, null = not measured */
   #establish(now: Nanos, flow: Flow, roundTripNs: Nanos | null): void {
     flow.ending.enter('established')
+    this.#nic.flowEstablished(now, flow)
     flow.keepAlive.onHeard(now)
     this.#halfOpen.delete(flow)
     if (roundTripNs !== null) {
@@ -726,6 +742,8 @@ export class Connections {
       responderResources: Math.min(READS_OUTSTANDING, peer.responderResources),
       selectiveRepeat: flow.peer.selectiveRepeat,
       ackEveryPackets: flow.receiver.ackEveryPackets,
+      // rdma_rxe passes over a NAK that follows another without an ACK, and then waits for its timer of seconds.
+      acksBeforeNak: !flow.peer.isWeir,
       grantedPackets: grantedPackets(this.#nic.settings, flow),
     })
     this.#nic.table.bindRemote(flow)

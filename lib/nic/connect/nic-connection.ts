@@ -48,7 +48,9 @@ export class NicConnection implements Connection {
   }
 
   get stats(): ConnectionStats {
-    return this.flow.stats
+    const { stats, qp } = this.flow
+    stats.otherService = qp.counters.otherService
+    return stats
   }
 
   postSend(now: Nanos, work: SendWork): boolean {

@@ -190,7 +190,7 @@ function ownFeatures(
   { peer: { selectiveRepeat }, path }: Flow,
   offer: FeedbackOffer,
 ): number {
-  const keepsPort = probesPaths(path.settings) ? 0 : KEEPS_PORT
+  const keepsPort = probesPaths(path.settings) || settings.failover ? 0 : KEEPS_PORT
   const always = PATH_ANSWERS | WINDOW_NUMBERS | offer.features
   return (
     (always | (selectiveRepeat ? SELECTIVE_REPEAT : 0) | (settings.takesRuns ? 0 : NO_RUNS) | keepsPort) >>> 0

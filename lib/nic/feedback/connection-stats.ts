@@ -24,9 +24,11 @@ export function newConnectionStats(): ConnectionStats {
     spuriousBytes: 0,
     timeouts: 0,
     pathQueueBytes: 0,
+    pathQueueNs: 0,
     pathHops: 0,
     refusedFeedback: 0,
     implausibleTelemetry: 0,
+    otherService: 0,
     sourcePort: 0,
     pathMoves: 0,
     pathProbes: 0,
@@ -45,9 +47,13 @@ export function recordSample(stats: ConnectionStats, sample: AckSample, counters
   if (sample.rttNs > 0) stats.rttNs = sample.rttNs
   const { hops } = sample
   if (hops.count === 0) return
-  let fullest = 0
-  for (let i = 0; i < hops.count; i++) fullest = Math.max(fullest, hops.qlenBytes[i]!)
+  let [fullest, waitNs] = [0, 0]
+  for (let i = 0; i < hops.count; i++) {
+    fullest = Math.max(fullest, hops.qlenBytes[i]!)
+    waitNs += (hops.qlenBytes[i]! * 8e9) / hops.rateBps[i]!
+  }
   stats.pathQueueBytes = fullest
+  stats.pathQueueNs = waitNs
   stats.pathHops = hops.count
 }
 

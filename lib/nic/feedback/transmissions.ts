@@ -77,6 +77,8 @@ export class Transmissions {
     sample.seq = log.numberOf(psn)
     // The stamp of an arrival may be a little early: a round trip of nothing is none.
     sample.rttNs = Math.max(0, log.rttNs(psn, sample.heardNs))
+    sample.sinceRepeatNs =
+      sample.seq >= 0 && log.wasRepeated(psn) ? Math.max(0, sample.heardNs - log.sentNs(psn)) : 0
     sample.sentNs = sample.rttNs > 0 ? sample.heardNs - sample.rttNs : UNKNOWN_NS
     return true
   }

@@ -1,12 +1,31 @@
 import type { PathSettings } from '../../cc/path-options.js'
 import { PreparedHeaders } from '../../frame/prepared-headers.js'
+import type { Nanos } from '../../time/nanos.js'
+import type { PathRace } from '../telemetry/path-race.js'
 import type { FlowPaths } from './flow-paths.js'
 
 const NO_HEADERS = new PreparedHeaders(0)
 
+/** A link has failed since the path was last known to be whole. `Failover` writes it. */
+export interface PathDoubt {
+  /** An acknowledgement beyond this PSN shows that the path is whole. */
+  provenSeq: number
+  /** SND.UNA, and since when it has been so or the path has been taken. */
+  una: number
+  sinceNs: Nanos
+  /** Races that have found nothing, and paths left by chance, since the link failed. */
+  attempts: number
+  /** Probes from several source ports. Null: none were sent yet. */
+  race: PathRace | null
+  /** Another link has failed since that race began: its answers tell where to go, and not that this is whole still. */
+  again: boolean
+}
+
 /** The path of a flow's packets: the ports by which the network hashes them, their class, and the headers with both. */
 export class FlowPath {
   readonly settings: PathSettings
+  /** Null: no link has failed since the path was last known to be whole. */
+  doubt: PathDoubt | null = null
   #sourcePort = 0
   #firstPort = 0
   #peerSourcePort = 0
@@ -114,6 +133,11 @@ export class FlowPath {
     const moved = this.#peerSourcePort !== 0
     this.#peerSourcePort = sourcePort
     return moved
+  }
+
+  /** The port of the peer's data says nothing any more: that path may have failed. */
+  forgetPeerPort(): void {
+    this.#peerSourcePort = 0
   }
 
   /** The queue pair has taken a packet from this port of the peer. */

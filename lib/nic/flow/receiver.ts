@@ -215,9 +215,10 @@ export class Receiver {
     this.#answerSequence = sequence
   }
 
-  onPathProbe(frame: Frame): void {
+  /** @param sourcePort as of PathAnswers */
+  onPathProbe(frame: Frame, sourcePort: number): void {
     this.#pathAnswers ??= new PathAnswers()
-    this.#pathAnswers.keep(frame)
+    this.#pathAnswers.keep(frame, sourcePort)
   }
 
   /** A notification leaves. */

@@ -81,6 +81,8 @@ export class Sender implements WindowFollower {
   #ackedBytes = 0
   /** SND.UNA at the last acknowledgement that the controller learned of, and the newest transmission that one has named. */
   #ackedUna = 0
+  /** The first transmission after the last timeout. */
+  #timedOutNumber = 0
   #ackedNumber = -1
   /** The last response that the peer has shown to have, and how many of those are news. */
   #takenSeq = -1
@@ -306,7 +308,9 @@ export class Sender implements WindowFollower {
   onRetransmit(lostBytes: number, byTimeout: boolean, newestSeq: number): void {
     this.#losses.add(lostBytes, byTimeout, newestSeq)
     this.promises.onLoss()
-    if (byTimeout) this.#stats.timeouts++
+    if (!byTimeout) return
+    this.#stats.timeouts++
+    this.#timedOutNumber = this.#sent.count
   }
 
   onSpurious(): void {
@@ -351,8 +355,12 @@ export class Sender implements WindowFollower {
     this.#takeMarks(sample)
     this.#fill(sample, false, seq)
     // An acknowledgement of what was acknowledged before measures no round trip. A peer that only sends READs repeats it in each packet.
-    if (sample.seq <= this.#ackedNumber) sample.rttNs = 0
-    else this.#ackedNumber = sample.seq
+    // What left before a timeout measures none either: its acknowledgement may have been lost, and this one answers what was retransmitted.
+    if (sample.seq <= this.#ackedNumber || sample.seq < this.#timedOutNumber) {
+      sample.rttNs = 0
+      sample.sinceRepeatNs = 0
+    }
+    this.#ackedNumber = Math.max(this.#ackedNumber, sample.seq)
     // Nobody keeps a packet for longer than the whole round trip.
     if (sample.turnaroundNs > sample.rttNs) sample.turnaroundNs = UNKNOWN_NS
     if (sample.advanced) this.promises.onProgress(sample, this.#peer.granted)
@@ -376,6 +384,7 @@ export class Sender implements WindowFollower {
     sample.source = FeedbackSource.READ
     // The peer's program may have asked late, so this measures no round trip.
     sample.rttNs = 0
+    sample.sinceRepeatNs = 0
     sample.hops.count = 0
     sample.ecnEcho = false
     sample.markedBytes = 0
@@ -417,6 +426,7 @@ export class Sender implements WindowFollower {
     sample.inFlightBytes = this.#qp.inFlightBytes
     // How long the probe itself took is no round trip of data.
     sample.rttNs = 0
+    sample.sinceRepeatNs = 0
     sample.sentNs = this.#telemetryProbe!.answeredSentNs
     sample.probed = this.#telemetryProbe?.always ?? false
     this.congestion.onTelemetry(now, sample)
@@ -432,6 +442,7 @@ export class Sender implements WindowFollower {
     sample.advanced = false
     sample.inFlightBytes = this.#qp.inFlightBytes
     sample.rttNs = 0
+    sample.sinceRepeatNs = 0
     sample.sentNs = UNKNOWN_NS
     this.congestion.onCnp(now, sample)
   }

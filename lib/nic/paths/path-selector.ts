@@ -8,6 +8,7 @@ import type { Flow } from '../flow/flow.js'
 import { newFlowPaths } from '../flow/flow-paths.js'
 import type { ImplausibleCounter } from '../telemetry/flow-plausibility.js'
 import { PathProbes, ProbedPath } from '../telemetry/path-probes.js'
+import { PathRace, RACE_PORTS } from '../telemetry/path-race.js'
 import { Control, type ControlPackets } from '../tx/control-packets.js'
 import type { HostHeaders } from '../tx/host-headers.js'
 import type { SourcePorts } from '../tx/source-ports.js'
@@ -101,6 +102,44 @@ export class PathSelector {
     if (this.#ports.nearest(peerSourcePort) !== peerSourcePort) return
     this.#headers.sendFrom(flow, peerSourcePort)
     flow.onPathChange()
+  }
+
+  // ---- Paths that may have failed
+
+  /** The peer answers probes, and this host has other ports to send them from. */
+  mayRace(flow: Flow): boolean {
+    return flow.peer.answersPaths && this.#ports.count > 1
+  }
+
+  /** Sends probes from several source ports, the flow's own among them. */
+  race(now: Nanos, flow: Flow): PathRace {
+    const { remote, path, peer } = flow
+    const ports = [path.sourcePort]
+    const count = Math.min(RACE_PORTS, this.#ports.count)
+    while (ports.length < count) ports.push(this.#anotherPort(ports))
+    const headers = ports.map(port => this.#headers.forFlow(remote, port, path.dscp, peer.reportsMarks))
+    this.#control.push(flow, Control.PATH_PROBE)
+    return new PathRace(now, ports, headers, this.#nic.random())
+  }
+
+  /**
+   * The flow's path has failed: it takes another one, whatever is in flight. False: this host has one source port.
+   *
+   * @param port 0: another one by chance
+   */
+  leave(now: Nanos, flow: Flow, port: number): boolean {
+    if (this.#ports.count < 2) return false
+    const { selection, sourcePort } = flow.path
+    const next = port === 0 ? this.#anotherPort([sourcePort]) : port
+    if (selection !== null && selection.probes !== null) {
+      selection.probes.paths[selection.current] = this.#path(flow, next)
+      // What it was about to move to was chosen before the link failed.
+      if (selection.phase === 'settled' || selection.phase === 'draining') this.#rest(now, flow)
+    }
+    this.#headers.sendFrom(flow, next)
+    flow.onPathChange()
+    flow.stats.pathMoves++
+    return true
   }
 
   // ---- Events of a flow with `paths`

@@ -13,6 +13,7 @@ import { isWithin } from '../../options/read-value.js'
 import type { Nanos } from '../../time/nanos.js'
 import * as bth from '../../wire/ib/bth.js'
 import { isReadResponse, Opcode } from '../../wire/ib/opcode.js'
+import * as udp from '../../wire/net/udp.js'
 import { HopRecords } from '../../wire/telemetry/hop-records.js'
 import * as telemetry from '../../wire/telemetry/telemetry.js'
 import * as delayedAck from '../../wire/weir/delayed-ack.js'
@@ -22,12 +23,15 @@ import * as rate from '../../wire/weir/rate.js'
 import { readRequest } from '../feedback/rate-request.js'
 import type { Flow } from '../flow/flow.js'
 import { Control, type ControlPackets } from '../tx/control-packets.js'
+import type { SourcePorts } from '../tx/source-ports.js'
 
 interface FeedbackEvents {
   /** The answer to a probe that measures T. */
   onBaseRttAnswer(now: Nanos, flow: Flow, sequence: number, sample: AckSample): void
   /** The answer to a path probe, with its telemetry. */
   onPathAnswer(now: Nanos, flow: Flow, sequence: number, hops: HopRecords): void
+  /** The answer to a probe that asked whether a path is whole. */
+  onRaceAnswer(now: Nanos, flow: Flow, sequence: number): void
   flowChanged(now: Nanos, flow: Flow): void
 }
 
@@ -38,14 +42,21 @@ interface FeedbackEvents {
 export class Feedback {
   readonly counters = { badRequests: 0, implausibleTelemetry: 0 }
   readonly #control: ControlPackets
+  readonly #ports: SourcePorts
   readonly #concurrentFlows: () => number
   readonly #events: FeedbackEvents
   /** Telemetry of a packet that this end works on itself. */
   readonly #hops = new HopRecords()
   readonly #fairRate: FairRate = { switchId: 0, port: 0, rateBps: 0, intervalNs: 0 }
 
-  constructor(control: ControlPackets, concurrentFlows: () => number, events: FeedbackEvents) {
+  constructor(
+    control: ControlPackets,
+    ports: SourcePorts,
+    concurrentFlows: () => number,
+    events: FeedbackEvents,
+  ) {
     this.#control = control
+    this.#ports = ports
     this.#concurrentFlows = concurrentFlows
     this.#events = events
   }
@@ -108,15 +119,23 @@ export class Feedback {
       case Opcode.FAIR_RATE:
         return this.#onFairRate(now, flow, frame)
       case Opcode.PATH_PROBE:
-        flow.receiver.onPathProbe(frame)
+        flow.receiver.onPathProbe(frame, this.#answerFrom(frame))
         this.#control.push(flow, Control.PATH_ANSWER)
         return true
       case Opcode.PATH_ANSWER:
-        this.#events.onPathAnswer(now, flow, bth.psn(frame.view, frame.bth), sample.hops)
+        if (bth.ackRequest(frame.view, frame.bth))
+          this.#events.onRaceAnswer(now, flow, bth.psn(frame.view, frame.bth))
+        else this.#events.onPathAnswer(now, flow, bth.psn(frame.view, frame.bth), sample.hops)
         return true
       default:
         return false
     }
+  }
+
+  /** The source port of the probe where that asks for it, and packets can leave from it; else 0. */
+  #answerFrom({ view, bth: at, l4 }: Frame): number {
+    const port = udp.sourcePort(view, l4)
+    return bth.ackRequest(view, at) && this.#ports.nearest(port) === port ? port : 0
   }
 
   #onRequest(now: Nanos, flow: Flow, frame: Frame): void {

@@ -67,6 +67,8 @@ export interface RxEvents {
   onAlive(now: Nanos, flow: Flow): void
   /** The peer sends the flow payload from another UDP source port than before. Called before the packet is looked at. */
   onPeerMoved(flow: Flow, sourcePort: number): void
+  /** The peer has repeated a request that had come, from that UDP source port. */
+  onRepeated(flow: Flow, sourcePort: number): void
   /** A data packet with telemetry has arrived, or a READ response that asks for an answer; the queue pair has handled it. */
   onCollected(now: Nanos, flow: Flow, frame: Frame): void
   /** The flow's packets have passed more switches than its telemetry has slots for. */
@@ -263,6 +265,8 @@ export class RxPipeline {
       if (flow.path.keptPort === 0 && (flow.qp.took || flow.qp.sndUna > sndUna))
         flow.path.onGenuine(udp.sourcePort(frame.view, frame.l4))
       flow.sender.reportToCongestion(now, this.sample)
+      if (!flow.qp.took && flow.path.doubt !== null && isRequest(opcode))
+        this.#events.onRepeated(flow, udp.sourcePort(frame.view, frame.l4))
       if (flow.qp.took) this.#onTaken(now, frame, flow, opcode, packets)
       // The peer waits for this answer, whether or not it has to say something new.
       else if (flow.qp.arrivedInVain && asksForAnswer(frame, flow, opcode))
@@ -474,13 +478,13 @@ function asksForAnswer(frame: Frame, flow: Flow, opcode: number): boolean {
 /**
  * A peer that says so sends everything from one UDP port. That is the port of the first packet that the queue pair took, or the port
  * that this end began with, because an end with other ports follows its peer. If this end chooses paths, the peer follows to any
- * port. Packets of switches are not the peer's.
+ * port; if it has left one that had failed, to its new one. Packets of switches are not the peer's.
  */
 function isFromPort(frame: Frame, flow: Flow, opcode: number): boolean {
-  const { keptPort, firstPort, selection } = flow.path
+  const { keptPort, firstPort, sourcePort, selection } = flow.path
   if (!flow.peer.keepsPort || keptPort === 0 || selection !== null) return true
   const port = udp.sourcePort(frame.view, frame.l4)
-  return port === keptPort || port === firstPort || isOfSwitch(opcode)
+  return port === keptPort || port === firstPort || port === sourcePort || isOfSwitch(opcode)
 }
 
 /** Requests and responses, which a connection with a key does not authenticate. */

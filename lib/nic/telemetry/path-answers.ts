@@ -8,6 +8,7 @@ export class PathAnswers {
   /** Bit p: path p's. */
   #waiting = 0
   readonly #sequence = new Int32Array(PATHS_MAX)
+  readonly #sourcePort = new Int32Array(PATHS_MAX)
   readonly #length = new Int32Array(PATHS_MAX)
   readonly #buffer = Buffer.alloc(PATHS_MAX * telemetry.ECHO_BYTES_MAX)
   readonly #view = new DataView(this.#buffer.buffer, this.#buffer.byteOffset, this.#buffer.length)
@@ -16,11 +17,15 @@ export class PathAnswers {
     return this.#waiting !== 0
   }
 
-  /** A path probe has arrived. */
-  keep(frame: Frame): void {
+  /**
+   * A path probe has arrived.
+   * @param sourcePort from which its answer is to leave, 0 = the flow's
+   */
+  keep(frame: Frame, sourcePort: number): void {
     const sequence = bth.psn(frame.view, frame.bth)
     const path = sequence % PATHS_MAX
     this.#sequence[path] = sequence
+    this.#sourcePort[path] = sourcePort
     this.#length[path] =
       frame.shim < 0 ? 0 : telemetry.writeEcho(this.#view, path * telemetry.ECHO_BYTES_MAX, frame)
     this.#waiting |= 1 << path
@@ -29,6 +34,11 @@ export class PathAnswers {
   /** Sequence number of the answer that `write` writes. */
   get sequence(): number {
     return this.#sequence[this.#next]!
+  }
+
+  /** The source port of that answer, 0 = the flow's. */
+  get sourcePort(): number {
+    return this.#sourcePort[this.#next]!
   }
 
   /** Writes the telemetry of one probe from `at` on; returns its bytes. */

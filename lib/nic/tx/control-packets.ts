@@ -185,11 +185,22 @@ export class ControlPackets {
   }
 
   #hasMore(flow: Flow, what: number): boolean {
-    if (what === Control.PATH_PROBE) return flow.path.selection?.probes?.wantsToSend ?? false
+    if (what === Control.PATH_PROBE)
+      return (flow.path.doubt?.race?.wantsToSend || flow.path.selection?.probes?.wantsToSend) ?? false
     return what === Control.PATH_ANSWER && (flow.receiver.pathAnswers?.waits ?? false)
   }
 
   #pathProbe(now: Nanos, flow: Flow): Frame | null {
+    const race = flow.path.doubt?.race
+    if (race?.wantsToSend) {
+      const frame = this.#tx.raceProbe(flow, race.headers, race.sequence)
+      if (frame !== null) {
+        race.onSent()
+        flow.stats.pathProbes++
+        flow.stats.pathProbeBytes += frame.wireLength
+      }
+      return frame
+    }
     const probes = flow.path.selection?.probes
     if (!probes?.wantsToSend) return null
     const path = probes.nextPath

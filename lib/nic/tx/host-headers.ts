@@ -14,6 +14,7 @@ export class HostHeaders {
   readonly #sourcePorts: SourcePorts
   /** For management datagrams, by peer; starts over when there are too many. */
   readonly #management = new Map<string, PreparedHeaders>()
+  #spreads = false
 
   constructor(settings: NicSettings, sourcePorts: SourcePorts) {
     this.#settings = settings
@@ -56,15 +57,28 @@ export class HostHeaders {
     return prepareHeaders({ from, to, fromMac: mac, toMac }, port, dscp, marks)
   }
 
+  /** A link has failed: from now on each management datagram leaves from a source port of its own, so that repeated ones take other paths. */
+  spread(): void {
+    this.#spreads = true
+    this.#management.clear()
+  }
+
+  /** All links are up again: management datagrams leave from their usual port. */
+  gather(): void {
+    this.#spreads = false
+  }
+
   /** Headers of datagrams between the hosts' QPs 1: in the NIC's own priority. */
   forManagement(to: HostAddress): PreparedHeaders {
-    const { priority, dscpOfPriority, macOfPeer } = this.#settings
+    const { priority, dscpOfPriority, macOfPeer, random } = this.#settings
+    const dscp = dscpOfPriority[priority]!
+    if (this.#spreads) return this.forFlow(to, this.#sourcePorts.at(random()), dscp)
     const key = to.toString()
     // A peer's MAC may become known, or change, between two datagrams.
     const known = macOfPeer === undefined ? this.#management.get(key) : undefined
     if (known !== undefined) return known
     if (this.#management.size >= PEERS_MAX) this.#management.clear()
-    const made = this.forFlow(to, mad.UDP_SOURCE_PORT, dscpOfPriority[priority]!)
+    const made = this.forFlow(to, mad.UDP_SOURCE_PORT, dscp)
     this.#management.set(key, made)
     return made
   }

@@ -4,6 +4,15 @@ const SLOTS = 4096
 /** Length of a slot. Flows of one NIC that become due while its link is busy take turns by slots. */
 export const SLOT_NS = 1024
 const NONE = -1
+// Numbers of a slot: its first entry and its last.
+const FIRST = 0
+const LAST = 1
+const OF_SLOT = 2
+// Numbers of an entry: its slot, and its neighbours there. Side by side, so that one part of the cache holds them.
+const SLOT = 0
+const NEXT = 1
+const PREVIOUS = 2
+const OF_ENTRY = 4
 
 /**
  * When each flow may send next: a timing wheel of 4,096 slots of 1,024 ns. Inserting, removing and moving an entry
@@ -13,11 +22,8 @@ const NONE = -1
 export class TimingWheel {
   /** Due time by entry, NEVER when the entry is not in the wheel. */
   readonly #due: Float64Array
-  readonly #slotOf: Int32Array
-  readonly #next: Int32Array
-  readonly #previous: Int32Array
-  readonly #first = new Int32Array(SLOTS).fill(NONE)
-  readonly #last = new Int32Array(SLOTS).fill(NONE)
+  readonly #entries: Int32Array
+  readonly #slots = new Int32Array(OF_SLOT * SLOTS).fill(NONE)
   /** One bit a slot: has it entries? */
   readonly #occupied = new Uint32Array(SLOTS / 32)
   /** Absolute number of the slot that the wheel has reached. */
@@ -27,9 +33,7 @@ export class TimingWheel {
   /** @param capacity entries are numbered 0 to capacity - 1 */
   constructor(capacity: number) {
     this.#due = new Float64Array(capacity).fill(NEVER)
-    this.#slotOf = new Int32Array(capacity).fill(NONE)
-    this.#next = new Int32Array(capacity).fill(NONE)
-    this.#previous = new Int32Array(capacity).fill(NONE)
+    this.#entries = new Int32Array(OF_ENTRY * capacity).fill(NONE)
   }
 
   get size(): number {
@@ -43,7 +47,7 @@ export class TimingWheel {
 
   /** Puts the entry in at `due`, wherever it was before. */
   set(entry: number, due: Nanos): void {
-    if (this.#slotOf[entry] !== NONE) this.remove(entry)
+    if (this.#entries[OF_ENTRY * entry + SLOT] !== NONE) this.remove(entry)
     this.#due[entry] = due
     const wanted = Math.floor(due / SLOT_NS)
     const slot = Math.min(Math.max(wanted, this.#cursor), this.#cursor + SLOTS - 1)
@@ -53,16 +57,19 @@ export class TimingWheel {
 
   /** Takes the entry out; harmless when it is not in. */
   remove(entry: number): void {
-    const slot = this.#slotOf[entry]!
+    const entries = this.#entries
+    const slots = this.#slots
+    const at = OF_ENTRY * entry
+    const slot = entries[at + SLOT]!
     if (slot === NONE) return
-    const next = this.#next[entry]!
-    const previous = this.#previous[entry]!
-    if (previous === NONE) this.#first[slot] = next
-    else this.#next[previous] = next
-    if (next === NONE) this.#last[slot] = previous
-    else this.#previous[next] = previous
-    if (this.#first[slot] === NONE) this.#occupied[slot >> 5]! &= ~(1 << (slot & 31))
-    this.#slotOf[entry] = NONE
+    const next = entries[at + NEXT]!
+    const previous = entries[at + PREVIOUS]!
+    if (previous === NONE) slots[OF_SLOT * slot + FIRST] = next
+    else entries[OF_ENTRY * previous + NEXT] = next
+    if (next === NONE) slots[OF_SLOT * slot + LAST] = previous
+    else entries[OF_ENTRY * next + PREVIOUS] = previous
+    if (slots[OF_SLOT * slot + FIRST] === NONE) this.#occupied[slot >> 5]! &= ~(1 << (slot & 31))
+    entries[at + SLOT] = NONE
     this.#due[entry] = NEVER
     this.#count--
   }
@@ -75,10 +82,9 @@ export class TimingWheel {
         this.#cursor = Math.max(this.#cursor, target)
         return NONE
       }
-      const slot = this.#cursor % SLOTS
-      let entry = this.#first[slot]!
+      let entry = this.#firstOf(this.#cursor)
       while (entry !== NONE) {
-        const next = this.#next[entry]!
+        const next = this.#nextOf(entry)
         const due = this.#due[entry]!
         if (due <= now) {
           this.remove(entry)
@@ -99,24 +105,36 @@ export class TimingWheel {
     const occupied = this.#firstOccupied()
     const slotEndNs = (occupied + 1) * SLOT_NS
     let earliest = NEVER
-    for (let entry = this.#first[occupied % SLOTS]!; entry !== NONE; entry = this.#next[entry]!) {
+    for (let entry = this.#firstOf(occupied); entry !== NONE; entry = this.#nextOf(entry)) {
       if (this.#due[entry]! < earliest) earliest = this.#due[entry]!
     }
     return earliest < slotEndNs ? earliest : occupied * SLOT_NS
   }
 
+  /** The first entry of a slot, or NONE. @param slot its absolute number */
+  #firstOf(slot: number): number {
+    return this.#slots[OF_SLOT * (slot % SLOTS) + FIRST]!
+  }
+
+  #nextOf(entry: number): number {
+    return this.#entries[OF_ENTRY * entry + NEXT]!
+  }
+
   #append(entry: number, slot: number): void {
-    const last = this.#last[slot]!
-    this.#previous[entry] = last
-    this.#next[entry] = NONE
+    const entries = this.#entries
+    const slots = this.#slots
+    const at = OF_ENTRY * entry
+    const last = slots[OF_SLOT * slot + LAST]!
+    entries[at + PREVIOUS] = last
+    entries[at + NEXT] = NONE
     if (last === NONE) {
-      this.#first[slot] = entry
+      slots[OF_SLOT * slot + FIRST] = entry
       this.#occupied[slot >> 5]! |= 1 << (slot & 31)
     } else {
-      this.#next[last] = entry
+      entries[OF_ENTRY * last + NEXT] = entry
     }
-    this.#last[slot] = entry
-    this.#slotOf[entry] = slot
+    slots[OF_SLOT * slot + LAST] = entry
+    entries[at + SLOT] = slot
   }
 
   /** Absolute number of the first slot with entries, from the cursor on. */

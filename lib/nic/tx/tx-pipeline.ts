@@ -12,6 +12,7 @@ import * as deth from '../../wire/ib/deth.js'
 import * as icrc from '../../wire/ib/icrc.js'
 import { isAcknowledgement, Opcode } from '../../wire/ib/opcode.js'
 import * as reth from '../../wire/ib/reth.js'
+import * as udp from '../../wire/net/udp.js'
 import * as intShim from '../../wire/telemetry/int-shim.js'
 import * as telemetry from '../../wire/telemetry/telemetry.js'
 import * as delayedAck from '../../wire/weir/delayed-ack.js'
@@ -189,6 +190,15 @@ export class TxPipeline {
     return this.#countVendor(this.#finishFeedback(frame, flow))
   }
 
+  /** A probe that asks whether a path is whole. By AckReq its answer comes back from the same source port, so by the same links. */
+  raceProbe(flow: Flow, headers: PreparedHeaders, sequence: number): Frame | null {
+    const frame = this.#begin(flow, headers)
+    if (frame === null) return null
+    this.#writeVendor(frame, flow, Opcode.PATH_PROBE, frame.payload, sequence, 0)
+    bth.setAckRequest(frame.view, frame.bth, true)
+    return this.#countVendor(this.#finishFeedback(frame, flow))
+  }
+
   /** The answer to one of the peer's path probes. */
   pathAnswer(flow: Flow, answers: PathAnswers): Frame | null {
     const frame = this.#begin(flow)
@@ -197,6 +207,10 @@ export class TxPipeline {
     const bytes = answers.write(frame, at)
     if (bytes > 0) frame.shim = at
     this.#writeVendor(frame, flow, Opcode.PATH_ANSWER, at + bytes, answers.sequence, 0)
+    if (answers.sourcePort !== 0) {
+      udp.setSourcePort(frame.view, frame.l4, answers.sourcePort)
+      bth.setAckRequest(frame.view, frame.bth, true)
+    }
     answers.sent()
     return this.#countVendor(this.#finishFeedback(frame, flow))
   }

@@ -25,6 +25,11 @@ export interface QpConfig {
   receiveSource?: ReceiveSource | null
   /** One ACK per so many request packets, besides those asked for; 0 = only when asked for. Default 1. */
   ackEveryPackets?: number
+  /**
+   * An ACK of what has come in order since the last one leaves before a NAK of a gap, for peers that take no second NAK without an ACK between.
+   * Default false: the NAK says it as well.
+   */
+  acksBeforeNak?: boolean
   /** AckReq at least once in so many packets of a long message, 1 to 2^22. Default 64. */
   ackRequestEveryPackets?: number
   /** Bound on unacknowledged PSNs, 1 to 2^23. Default 8192. One READ that takes more runs alone. */
@@ -99,6 +104,7 @@ export interface QpAttributes {
   ackTimeoutExponent?: number
   minRnrTimer?: number
   ackEveryPackets?: number
+  acksBeforeNak?: boolean
   /** From INIT to RTR only. */
   selectiveRepeat?: boolean
   /** From INIT to RTR only. */
@@ -119,6 +125,7 @@ export class QpSettings implements Required<QpConfig> {
   readonly receiveQueueDepth: number
   readonly receiveSource: ReceiveSource | null
   ackEveryPackets: number
+  acksBeforeNak: boolean
   ackRequestEveryPackets: number
   readonly maxPacketsInFlight: number
   pathMtu: number
@@ -149,6 +156,7 @@ export class QpSettings implements Required<QpConfig> {
     this.receiveQueueDepth = config.receiveQueueDepth ?? 128
     this.receiveSource = config.receiveSource ?? null
     this.ackEveryPackets = config.ackEveryPackets ?? 1
+    this.acksBeforeNak = config.acksBeforeNak ?? false
     this.ackRequestEveryPackets = config.ackRequestEveryPackets ?? 64
     this.maxPacketsInFlight = config.maxPacketsInFlight ?? 8192
     this.pathMtu = config.pathMtu ?? 1024
@@ -182,6 +190,7 @@ export class QpSettings implements Required<QpConfig> {
     this.ackTimeoutExponent = given.ackTimeoutExponent ?? this.ackTimeoutExponent
     this.minRnrTimer = given.minRnrTimer ?? this.minRnrTimer
     this.ackEveryPackets = given.ackEveryPackets ?? this.ackEveryPackets
+    this.acksBeforeNak = given.acksBeforeNak ?? this.acksBeforeNak
     this.selectiveRepeat = given.selectiveRepeat ?? this.selectiveRepeat
     this.grantedPackets = given.grantedPackets ?? this.grantedPackets
   }

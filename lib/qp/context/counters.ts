@@ -54,6 +54,8 @@ export class QpCounters {
   droppedPartition = 0
   /** Not an opcode of the reliable connected service (IBA 9.6.1). */
   droppedOpcode = 0
+  /** Those of them that are of another service. */
+  otherService = 0
   /** A response to nothing that is outstanding (IBA 9.7.5.1, ghost acknowledge). */
   droppedGhost = 0
   /** A READ or atomic response other than the next one expected. */

@@ -25,8 +25,15 @@ const WIDTH_MAX = 64
 export class Rack {
   /** The latest transmission known to have arrived, -1 = none. */
   newestNumber = -1
-  /** Its round trip. */
+  /** Its round trip, or more where it may have been an earlier transmission that arrived. */
   #newestRttNs: Nanos = 0
+  /** The round trip of the latest one that was of a packet sent once. */
+  #onceRttNs: Nanos = 0
+  /**
+   * Transmissions before this one left before a silence. Their acknowledgements may have been lost, and the answer to a retransmission names
+   * them: an outage is no round trip.
+   */
+  #sinceNumber = 0
   /** A transmission that was sent although its packet was not taken for lost, -1 = none: see `onArrived`. */
   doubtfulNumber = -1
   /** The latest packet that was sent once and has arrived. */
@@ -48,6 +55,10 @@ export class Rack {
    * A tail probe that repeats the first missing packet is doubtful evidence. Where a queue has grown to many round trips, the
    * original is answered, and what was sent between the two is still in flight. RFC 8985 probes with the last packet
    * alone, whose answer comes behind those of all others.
+   *
+   * A repeat that is answered in less than half of the last round trip may not be what has arrived either: the original was overtaken, and
+   * comes while what was sent between the two waits in the queue. RFC 8985 tells by time stamps. Here what was sent between them
+   * has two of those round trips, as a queue at most doubles in one. If a queue has drained and the repeat has arrived, losses show that much later.
    */
   onArrived(now: Nanos, number: number, sentNs: Nanos, repeated: boolean): void {
     const rttNs = now - sentNs
@@ -59,7 +70,18 @@ export class Rack {
     }
     if (number <= this.newestNumber) return
     this.newestNumber = number
-    this.#newestRttNs = rttNs
+    if (!repeated && number >= this.#sinceNumber) this.#onceRttNs = rttNs
+    this.#newestRttNs = repeated && 2 * rttNs < this.#onceRttNs ? 2 * this.#onceRttNs : rttNs
+  }
+
+  /** The requester goes back. @param sent transmissions so far */
+  onGoingBack(sent: number): void {
+    this.#sinceNumber = sent
+  }
+
+  /** Going back was needless: what was sent before is answered only now. */
+  onGoingForward(): void {
+    this.#sinceNumber = 0
   }
 
   /** Packets have arrived twice: the window was too short. @param sent transmissions so far */

@@ -387,12 +387,14 @@ export class SelectiveRepeat {
     this.#repeats.clear()
     this.#responseRepeats.clear()
     this.#evidence.forget()
+    this.#rack.onGoingBack(this.#outbound.context.transmissions)
     this.deadlineNs = NEVER
   }
 
   /** Going back was needless: what was sent once is in flight. */
   judgeAnew(): void {
     this.#judgedSeq = NO_SEQ
+    this.#rack.onGoingForward()
   }
 
   /** The PSN up to which the peer has carried out everything. */

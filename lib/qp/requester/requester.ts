@@ -203,6 +203,11 @@ export class Requester {
     if (outbound.spurious.refute()) this.context.observer.onSpurious(now)
   }
 
+  /** A time before which retries are not exhausted: between two NAKs that each use up one, a timer ends. */
+  exhaustedNotBefore(now: Nanos): Nanos {
+    return this.#retries.exhausted ? now : this.timers.endNotBefore(now)
+  }
+
   /** A response has come, whether it is of use or not. */
   onHeard(): void {
     this.#silence.onHeard()
@@ -215,6 +220,7 @@ export class Requester {
     const packets = outbound.spurious.onCount(count)
     const answers = this.#takeAnswers(now, packets)
     if (outbound.spurious.onTwice(packets - answers) === 0) return
+    this.#silence.onArrivedTwice()
     this.selective.arrivedTwice()
     if (outbound.spurious.concludes(outbound.sndUna)) this.context.observer.onSpurious(now)
   }

@@ -23,6 +23,11 @@ export class Retries {
     return this.#left < this.#settings.retryCount
   }
 
+  /** True if the next one ends the connection. */
+  get exhausted(): boolean {
+    return this.#left <= 0
+  }
+
   /** Uses one up after a timeout or NAK; false if there is none. */
   take(): boolean {
     return this.#left-- > 0

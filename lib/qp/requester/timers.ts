@@ -65,6 +65,11 @@ export class RequesterTimers {
     return doubled(Math.max(measuredNs, this.#probeNs), this.#ends)
   }
 
+  /** A time before which no timer ends, whatever arrives until then. */
+  endNotBefore(now: Nanos): Nanos {
+    return Math.min(this.next(), now + Math.min(this.#timeoutNs, this.#retransmitLeastNs))
+  }
+
   setExponent(exponent: number): void {
     this.#timeoutNs = ackTimeoutNs(exponent)
   }

@@ -50,15 +50,20 @@ export function sack(inbound: Inbound): RequestState {
   return RequestState.DONE
 }
 
-/** Beyond the expected PSN: one NAK a gap, then silence (IBA 9.7.4.1, 9.7.5.2). */
+/**
+ * Beyond the expected PSN: one NAK a gap, then silence (IBA 9.7.4.1, 9.7.5.2). An ACK may precede it, as a responder may acknowledge any
+ * request.
+ */
 export function nakSequence(inbound: Inbound): RequestState {
   const { owed } = inbound
-  const { counters } = inbound.context
+  const { counters, settings } = inbound.context
   counters.outOfSequence++
   if (owed.gapTold) return RequestState.DONE
   owed.gapTold = true
   counters.naksSent++
+  const leads = settings.acksBeforeNak && owed.hasNews
   owed.owe(inbound.expectedSeq, inbound.msn, aeth.NAK_PSN_SEQUENCE_ERROR)
+  if (leads) owed.lead()
   return RequestState.DONE
 }
 

@@ -15,8 +15,15 @@ export class Owed {
   refused = false
   /** A NAK has reported the gap: silence until it closes (IBA 9.7.5.2, one NAK a gap). */
   gapTold = false
+  /** An ACK of all before it leaves before that NAK. */
+  ackLeads = false
   /** Request packets that have come since the last ACK. */
   packets = 0
+
+  /** Some of what has come in order is not acknowledged yet. */
+  get hasNews(): boolean {
+    return this.packets > 0 || (this.pending && !this.isNak)
+  }
 
   get isNak(): boolean {
     return !aeth.isAck(this.syndrome)
@@ -27,6 +34,13 @@ export class Owed {
     this.seq = seq
     this.msn = msn
     this.syndrome = syndrome
+    this.ackLeads = false
+  }
+
+  /** The NAK that is owed follows an ACK. */
+  lead(): void {
+    this.ackLeads = true
+    this.packets = 0
   }
 
   /** An ACK has left, or another packet has carried what it says. */

@@ -28,9 +28,11 @@ export function ackIsNext(inbound: Inbound): boolean {
 /** Writes the ACK or NAK that is owed; an ACK becomes a SACK while requests are kept that came out of order. */
 export function transmitAck(inbound: Inbound, frame: Frame, at: number): void {
   const { kept, owed } = inbound
-  owed.pending = false
+  const leads = owed.ackLeads
+  owed.pending = leads
+  owed.ackLeads = false
   inbound.context.counters.acksSent++
-  writeAeth(frame, at, owed.syndrome, owed.msn)
+  writeAeth(frame, at, leads ? aeth.ACK_UNLIMITED : owed.syndrome, owed.msn)
   const selective = !owed.isNak && kept !== null && kept.count > 0
   let end = at + bth.BYTES + aeth.BYTES
   if (selective) {
@@ -40,7 +42,14 @@ export function transmitAck(inbound: Inbound, frame: Frame, at: number): void {
     owed.pending = kept.unnamed.reaches(inbound.expectedSeq)
   }
   endFrame(frame, at, end)
-  writeBth(inbound, frame, at, selective ? Opcode.SACK : Opcode.RC_ACKNOWLEDGE, 0, owed.seq)
+  writeBth(
+    inbound,
+    frame,
+    at,
+    selective ? Opcode.SACK : Opcode.RC_ACKNOWLEDGE,
+    0,
+    leads ? owed.seq - 1 : owed.seq,
+  )
   if (kept !== null) bth.setDuplicates(frame.view, at, inbound.duplicates)
 }
 

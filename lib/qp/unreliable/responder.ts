@@ -1,7 +1,7 @@
 import type { Frame } from '../../frame/frame.js'
 import * as bth from '../../wire/ib/bth.js'
 import * as immdt from '../../wire/ib/immdt.js'
-import { hasImmediate, hasReth, isFirst, isLast, isRcWrite } from '../../wire/ib/opcode.js'
+import { hasImmediate, hasReth, isFirst, isLast, isOfOtherService, isRcWrite } from '../../wire/ib/opcode.js'
 import * as reth from '../../wire/ib/reth.js'
 import { Access, type DomainId, type MemoryRegion, type MemoryTable } from '../memory/memory.js'
 import { readPayload } from '../memory/payload.js'
@@ -41,6 +41,8 @@ export class UnreliableResponder {
   #offset = 0
   #leftBytes = 0
   #bytes = 0
+  /** Packets of another service, which were dropped. */
+  otherService = 0
 
   constructor(config: ResponderConfig) {
     this.#config = config
@@ -53,6 +55,7 @@ export class UnreliableResponder {
     const opcode = bth.opcode(view, at)
     const operation = opcode - SERVICE
     const isOurs = operation >= 0 && operation <= OPERATION_MAX && bth.version(view, at) === 0
+    if (isOfOtherService(opcode, SERVICE)) this.otherService++
     if (!isOurs || (bth.partitionKey(view, at) & 0x7fff) !== 0x7fff) {
       counters.droppedOpcode++
       return

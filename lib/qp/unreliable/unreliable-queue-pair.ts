@@ -72,6 +72,11 @@ export class UnreliableQueuePair {
     return this.#isConnected
   }
 
+  /** Packets of the peer's host that are of another service than this one. */
+  get otherService(): number {
+    return this.#responder.otherService
+  }
+
   /** Something is to be sent. */
   get hasNext(): boolean {
     return !this.#sends.isEmpty

@@ -1,17 +1,18 @@
 /** How much memory a lossless switch port needs for the frames that arrive after it has paused its peer. */
 
-import * as reth from '../../wire/ib/reth.js'
+import * as ethernet from '../../wire/net/ethernet.js'
 import type { PfcSettings, Scenario } from './scenario.js'
-import { dataOverheadBytes } from './wire-sizes.js'
+import { tunnelBytesMost } from './vtep.js'
+import { longestPacketBytes } from './wire-sizes.js'
 
 const PFC_FRAME_BYTES = 60
 /** The longest frame of Ethernet with an IP packet of 1500 bytes, for traffic that is not Weir's. */
 const ETHERNET_FRAME_BYTES = 1514
 
 /** The longest frame that the links of a scenario carry, bytes, without the FCS. */
-export function longestFrameBytes(scenario: Pick<Scenario, 'transport' | 'int'>): number {
-  const own = scenario.transport.pathMtu + dataOverheadBytes(scenario.int, scenario.int.hops) + reth.BYTES
-  return Math.max(ETHERNET_FRAME_BYTES, own)
+export function longestFrameBytes(scenario: Pick<Scenario, 'transport' | 'int' | 'vtep'>): number {
+  const own = longestPacketBytes(scenario) + ethernet.BYTES
+  return Math.max(ETHERNET_FRAME_BYTES, own) + tunnelBytesMost(scenario)
 }
 
 /**

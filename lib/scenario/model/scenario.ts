@@ -5,6 +5,7 @@ import type { LinkSettings } from '../../sim/link-options.js'
 import type { Nanos } from '../../time/nanos.js'
 import type { IntFormat } from '../../wire/telemetry/telemetry.js'
 import type { SizeDistribution } from './size-distribution.js'
+import type { VtepNetwork } from './vtep.js'
 
 /**
  * A scenario with everything resolved: names are checked, defaults filled in, units converted. All times are
@@ -20,6 +21,8 @@ export interface Scenario {
   hosts: ScenarioHost[]
   switches: ScenarioSwitch[]
   links: Link[]
+  /** Virtual networks over VXLAN. Absent: there are none. */
+  vtep?: VtepNetwork[]
   /** Static routes, which override the shortest paths. Absent: none. */
   routes?: StaticRoute[]
   /** What happens to the network while the traffic runs. Absent: nothing. */
@@ -27,6 +30,8 @@ export interface Scenario {
   /** So long after a link went down or came up, switches use the shortest paths of the links that are up. Absent: never. */
   rerouteNs?: Nanos
   deadlockPrevention?: DeadlockPreventionSettings
+  /** Hosts announce themselves. Absent: they do not. */
+  inof?: InofSettings
   /** The controller of every flow that does not name its own. */
   cc: CcChoice
   transport: TransportSettings
@@ -227,7 +232,7 @@ export interface PortGroup {
 /** The ports by which a switch sends to a host, in place of the shortest paths. */
 export interface StaticRoute {
   switch: string
-  /** The host. */
+  /** The host, or the switch that is an end of tunnels. */
   to: string
   /** Egress ports. Several are parallel links, among which the flow hash chooses. */
   ports: number[]
@@ -390,4 +395,30 @@ export interface Watch {
    * has a `watch`.
    */
   flows: boolean
+}
+
+/** A zone of an iNOF network, and its members. */
+export interface InofZone {
+  zone: number
+  hosts: string[]
+}
+
+/** Hosts announce themselves to their switch, and hear of each other. */
+export interface InofSettings {
+  /** Number of the autonomous system. */
+  as: number
+  reflectors: number
+  zones: InofZone[]
+  /** Hosts that are in no zone join the default zone. */
+  autoJoin: boolean
+  /** Hold time of BGP sessions. 0: they have none. */
+  holdSeconds: number
+  /** A switch forgets a host after a silence of so long. */
+  silenceSeconds: number
+  /** Between a switch and a reflector, one way. */
+  delayNs: Nanos
+  /** Hosts with storage. */
+  storage: string[]
+  /** Flows take other paths when a link between switches fails. */
+  failover: boolean
 }

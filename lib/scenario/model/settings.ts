@@ -10,6 +10,7 @@ import type {
   CcChoice,
   DeadlockPreventionSettings,
   EcnSettings,
+  InofSettings,
   Link,
   NetworkEvent,
   PfcSettings,
@@ -23,6 +24,7 @@ import type {
   Watch,
   Workload,
 } from './scenario.js'
+import type { VtepNetwork } from './vtep.js'
 
 /** A controller with every constant. */
 interface CcSettings {
@@ -80,6 +82,10 @@ export interface RunSettings {
   /** Absent: routes stay. */
   rerouteNs?: Nanos
   deadlockPrevention: DeadlockPreventionSettings | null
+  /** Absent: hosts do not announce themselves. */
+  inof?: InofSettings
+  /** Absent: there are no virtual networks. */
+  vtep?: VtepNetwork[]
   /** The flows that the file lists. `sourcePort` null: the NIC draws one. */
   flows: (Omit<Resolved<ScenarioFlow, 'sourcePort'>, 'cc'> & { cc: CcSettings })[]
   workloads: (Omit<Workload, 'cc' | 'seed'> & { seed: number; cc: CcSettings })[]
@@ -121,6 +127,8 @@ export function settingsOf(scenario: Scenario): RunSettings {
     ...(scenario.events && { events: scenario.events }),
     ...(scenario.rerouteNs !== undefined && { rerouteNs: scenario.rerouteNs }),
     deadlockPrevention: scenario.deadlockPrevention ?? null,
+    ...(scenario.inof && { inof: scenario.inof }),
+    ...(scenario.vtep && { vtep: scenario.vtep }),
     flows: scenario.flows.map(({ sourcePort = null, cc, ...flow }) => ({
       ...flow,
       sourcePort,

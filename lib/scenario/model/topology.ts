@@ -6,6 +6,7 @@ import { ccAlwaysCollects, ccIsReceiverBased } from '../../cc/catalogue.js'
 import { type Nanos, serialisationNs } from '../../time/nanos.js'
 import * as reth from '../../wire/ib/reth.js'
 import type { Link, Scenario, ScenarioFlow } from './scenario.js'
+import { tunnelBytesBetween } from './vtep.js'
 import { ackBytes, dataOverheadBytes, leanOverheadBytes } from './wire-sizes.js'
 
 type NetworkShape = Pick<Scenario, 'hosts' | 'switches' | 'links'>
@@ -185,6 +186,7 @@ export function baseRttNs(path: readonly PathHop[], pathMtu: number): Nanos {
  * - If not all packets collect telemetry, none is assumed to. If the receiver does not echo all of it, no
  * acknowledgement is assumed to.
  * - If one switch writes no telemetry, none is assumed to.
+ * - Packets in a tunnel are longer between their switches.
  * - Of several shortest paths the fastest counts.
  */
 export function idealFctNs(topology: Topology, scenario: Scenario, flow: ScenarioFlow): Nanos {
@@ -196,13 +198,22 @@ export function idealFctNs(topology: Topology, scenario: Scenario, flow: Scenari
   const echoed =
     all && allWrite && answer === 'ack' && hops === 'all' && !ccIsReceiverBased(name) ? int : null
   let best = Number.POSITIVE_INFINITY
+  const tunnel = tunnelBytesBetween(scenario, flow.from, flow.to)
   for (const path of topology.pathKinds(flow.from, flow.to)) {
-    const overheads = path.map((_, switches) =>
-      all || int === null ? dataOverheadBytes(int, allWrite ? switches : 0) : leanOverheadBytes(int, plain),
+    const inTunnel = (link: number) => (link > 0 && link < path.length - 1 ? tunnel : 0)
+    // Switches in the middle of a tunnel see no telemetry, and write none.
+    const stampedBy = (link: number) => (tunnel === 0 ? link : Math.min(link, 1))
+    const overheads = path.map(
+      (_, link) =>
+        inTunnel(link) +
+        (all || int === null
+          ? dataOverheadBytes(int, allWrite ? stampedBy(link) : 0)
+          : leanOverheadBytes(int, plain)),
     )
     let total = forwardNs(path, flow.bytes, scenario.transport.pathMtu, overheads)
-    const back = ackBytes(echoed, path.length - 1)
-    for (const hop of path) total += 2 * hop.delayNs + (back * 8e9) / hop.rateBps
+    const back = ackBytes(echoed, tunnel === 0 ? path.length - 1 : 2)
+    for (const [link, hop] of path.entries())
+      total += 2 * hop.delayNs + ((back + inTunnel(link)) * 8e9) / hop.rateBps
     best = Math.min(best, total)
   }
   return best === Number.POSITIVE_INFINITY ? 0 : Math.floor(best)

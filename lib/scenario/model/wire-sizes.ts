@@ -6,11 +6,12 @@ import { HEADER_SLOT_BYTES } from '../../frame/frame-pool.js'
 import * as aeth from '../../wire/ib/aeth.js'
 import * as bth from '../../wire/ib/bth.js'
 import * as icrc from '../../wire/ib/icrc.js'
+import * as reth from '../../wire/ib/reth.js'
 import * as ethernet from '../../wire/net/ethernet.js'
 import * as ipv4 from '../../wire/net/ipv4.js'
 import * as udp from '../../wire/net/udp.js'
 import * as telemetry from '../../wire/telemetry/telemetry.js'
-import type { IntSettings } from './scenario.js'
+import type { IntSettings, Scenario } from './scenario.js'
 
 /**
  * The longest packet has these headers in addition: IPv6 in place of IPv4 (20), AETH, a SACK's bitmap (32),
@@ -43,13 +44,20 @@ export function leanOverheadBytes(int: IntSettings, plain: boolean): number {
   return PLAIN_BYTES + (isNative && !plain ? telemetry.senderBytes(telemetry.formatOf(int.format), 0) : 0)
 }
 
+/** The longest data packet of a scenario, without its Ethernet header. */
+export function longestPacketBytes({ transport, int }: Pick<Scenario, 'transport' | 'int'>): number {
+  return transport.pathMtu + dataOverheadBytes(int, int.hops) + reth.BYTES - ethernet.BYTES
+}
+
 /**
  * Returns the bytes that a frame needs for headers when its payload is not stored, with the most telemetry
  * that it may collect. Path probes have wide records where data packets have compact ones.
+ *
+ * @param tunnelBytes of a tunnel that it may go through
  */
-export function headerSlotBytes({ format, hops }: IntSettings): number {
+export function headerSlotBytes({ format, hops }: IntSettings, tunnelBytes = 0): number {
   const longest: IntSettings = { format: format === 'compact' ? 'wide' : format, hops }
-  const headers = dataOverheadBytes(longest, hops) + HEADERS_MORE_BYTES
+  const headers = dataOverheadBytes(longest, hops) + HEADERS_MORE_BYTES + tunnelBytes
   // An odd number of cache lines: headers that lie a power of two apart would displace each other in the cache.
   return Math.max(HEADER_SLOT_BYTES, (headers + 63) & ~63) | 64
 }

@@ -2,8 +2,8 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { WeirError } from '../../errors.js'
+import { offer } from '../../offer.js'
 import { packageFile } from '../../package-file.js'
-import { offer } from '../model/names.js'
 
 const SUFFIX = '.yaml'
 

@@ -6,7 +6,7 @@ import type { Scenario } from '../model/scenario.js'
 /** Reports switches whose lossless priorities reserve more memory than the buffer has. */
 export function checkMemory(
   problems: Problems,
-  scenario: Pick<Scenario, 'switches' | 'links' | 'transport' | 'int'> & { places: NodePlaces },
+  scenario: Pick<Scenario, 'switches' | 'links' | 'transport' | 'int' | 'vtep'> & { places: NodePlaces },
 ): void {
   const frameBytes = longestFrameBytes(scenario)
   for (const { name, pfc, bufferBytes } of scenario.switches) {

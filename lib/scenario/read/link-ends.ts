@@ -1,6 +1,7 @@
 /** Links as scenario files and commands name them: `s1--s2` for both ways, `s1:s2` for the way from s1 to s2. */
 import { WeirError } from '../../errors.js'
-import { expandNames, offer } from '../model/names.js'
+import { offer } from '../../offer.js'
+import { expandNames } from '../model/names.js'
 import type { DocumentPath, Problems } from '../model/problems.js'
 import type { LinkEnd, Scenario } from '../model/scenario.js'
 import { type PathHop, Topology } from '../model/topology.js'

@@ -36,12 +36,14 @@ import { checkFlowCount } from './expand-traffic.js'
 import { rememberPlaces } from './places.js'
 import { type CcCatalogue, DEFAULT_CC, resolveCc } from './resolve-cc.js'
 import { checkFeatureLinks } from './resolve-features.js'
+import { resolveInof } from './resolve-inof.js'
 import { resolveNetwork } from './resolve-network.js'
 import { resolveOptions } from './resolve-options.js'
 import { resolvePaths } from './resolve-paths.js'
 import { resolveRoutes } from './resolve-routes.js'
 import { controllersOf, resolveTelemetry } from './resolve-telemetry.js'
 import { type ResolvedTraffic, resolveTraffic } from './resolve-traffic.js'
+import { checkVtep, resolveVtep } from './resolve-vtep.js'
 import { resolveWatch } from './resolve-watch.js'
 
 const DEFAULT_SEED = 1
@@ -128,9 +130,11 @@ function resolveScenario(
   checkFeatureLinks(problems, network)
   const names = network.switches.map(({ name }) => name)
   const hostNames = network.hosts.map(({ name }) => name)
-  const routes = resolveRoutes({ problems, topology, hostNames, switchNames: names }, given.routes)
+  const vtep = topology === null ? [] : resolveVtep({ problems, ...network }, given.vtep)
+  const routes = resolveRoutes({ problems, topology, hostNames, switchNames: names, vtep }, given.routes)
   const events = resolveEvents(problems, given.events, topology, { hostNames, switches: network.switches })
   const prevention = resolveDeadlockPrevention(problems, given.deadlockPrevention, topology, network.switches)
+  const inof = resolveInof({ problems, hostNames, switchCount: names.length }, given.inof)
   const cc = resolveCc(problems, ['cc'], given.cc === undefined ? DEFAULT_CC : given.cc, catalogue)
   const switchNames = new Set(names)
   const transport = resolveTransport(problems, given.transport)
@@ -152,7 +156,8 @@ function resolveScenario(
   const watch = resolveWatch(problems, given.watch, topology, names)
   if (topology !== null) {
     checkPriorities(problems, network, { flows, workloads })
-    checkMemory(problems, { ...network, transport, int })
+    checkMemory(problems, { ...network, transport, int, vtep })
+    checkVtep(problems, vtep, { transport, int, flows, workloads })
   }
   if (shape === null || cc === null) return null
   const { hosts, switches, links } = network
@@ -163,11 +168,13 @@ function resolveScenario(
     hosts,
     switches,
     links,
+    ...(vtep.length > 0 && { vtep }),
     ...(routes.length > 0 && { routes }),
     ...(shape.spanningTrees !== undefined && { spanningTrees: shape.spanningTrees }),
     ...(events.length > 0 && { events }),
     ...(shape.reroute !== undefined && { rerouteNs: shape.reroute }),
     ...(prevention && { deadlockPrevention: prevention }),
+    ...(inof && { inof }),
     cc,
     transport,
     int,
@@ -197,6 +204,7 @@ function checkControllers(
   },
 ): void {
   const { cc, flows, workloads, transport, paths, switches } = around
+  checkUntagged(problems, transport, switches)
   if (cc === null) return
   // What counting flows needs of telemetry is looked at with that.
   const ratingSwitches = switches.filter(({ features }) => features?.rocc !== undefined).length
@@ -211,6 +219,23 @@ function checkControllers(
   const modes = { telemetry: DEFAULT_TELEMETRY, int, ...known }
   for (const group of ['int', 'transport'] as const) {
     for (const { name, idle } of conflicts(group, modes)) problems.atKey([group, name], idleText(name, idle))
+  }
+}
+
+/** Reports switches that send CNPs to hosts which take none of them. */
+function checkUntagged(
+  problems: Problems,
+  { key, untaggedCnps }: TransportSettings,
+  switches: Scenario['switches'],
+): void {
+  if (key === undefined || untaggedCnps > 0) return
+  const idle = {
+    while: 'hosts have a key and untaggedCnps is 0, so that they take no CNP of a switch',
+    mend: 'untaggedCnps of transport to 10%',
+  }
+  for (const { name, features } of switches) {
+    if (features?.ipcc === undefined) continue
+    problems.atKey(['switches', name, 'ipcc'], `${name}: ${idleText('ipcc', idle)}`)
   }
 }
 

@@ -1,8 +1,8 @@
 /** Ports as scenario files name them: by the neighbour, or by number. */
 
 import { WeirError } from '../../errors.js'
+import { offer } from '../../offer.js'
 import { show } from '../../options/read-value.js'
-import { offer } from '../model/names.js'
 import type { DocumentPath, Problems } from '../model/problems.js'
 import type { Scenario } from '../model/scenario.js'
 import { type PathHop, portName, Topology } from '../model/topology.js'

@@ -3,9 +3,9 @@
  * lib/cc.
  */
 import type { OptionSpec } from '../../cc/options.js'
+import { offer } from '../../offer.js'
 import { idleOptions } from '../../options/idle.js'
 import { readValue, show } from '../../options/read-value.js'
-import { offer } from '../model/names.js'
 import type { DocumentPath, Problems } from '../model/problems.js'
 import type { CcChoice } from '../model/scenario.js'
 

@@ -2,9 +2,10 @@
 
 import { PORTS_MAX } from '../../../switch-emu/core/forwarding/forwarding.js'
 import { LINE_RATE } from '../../cc/context-options.js'
+import { offer } from '../../offer.js'
 import { show } from '../../options/read-value.js'
 import { formatRate } from '../../units/units.js'
-import { expandNames, offer } from '../model/names.js'
+import { expandNames } from '../model/names.js'
 import type { DocumentPath, NodePlaces, Problems } from '../model/problems.js'
 import type { Link, ScenarioHost, ScenarioSwitch } from '../model/scenario.js'
 import { checkShape } from '../schema/check-shape.js'

@@ -3,11 +3,13 @@
  * forwarding loop, as during the convergence of routing, is an example.
  */
 
+import { offer } from '../../offer.js'
 import { show } from '../../options/read-value.js'
-import { expandNames, offer } from '../model/names.js'
+import { expandNames } from '../model/names.js'
 import type { DocumentPath, Problems } from '../model/problems.js'
 import type { StaticRoute } from '../model/scenario.js'
 import type { PathHop, Topology } from '../model/topology.js'
+import type { VtepNetwork } from '../model/vtep.js'
 import { checkShape } from '../schema/check-shape.js'
 import { routeSchema } from '../schema/network.js'
 import { resolvePeer } from './ports.js'
@@ -21,6 +23,7 @@ interface RouteContext {
   topology: Topology | null
   hostNames: readonly string[]
   switchNames: readonly string[]
+  vtep: readonly VtepNetwork[]
 }
 
 export function resolveRoutes(context: RouteContext, value: unknown): StaticRoute[] {
@@ -78,14 +81,25 @@ function resolveRoute(context: RouteContext, path: DocumentPath, item: unknown):
     .map(to => ({ switch: name, to, ports, ...times }))
 }
 
-function resolveHosts({ problems, hostNames }: RouteContext, path: DocumentPath, text: string): string[] {
+function resolveHosts(
+  { problems, hostNames, switchNames, vtep }: RouteContext,
+  path: DocumentPath,
+  text: string,
+): string[] {
   const names = expandNames(text)
   if ('wrong' in names) {
     problems.at(path, names.wrong)
     return []
   }
+  const ends = vtep.flatMap(network => network.ends)
   return names.filter(name => {
+    const end = ends.find(({ hosts }) => hosts.includes(name))
+    if (end !== undefined) {
+      problems.at(path, `${name} is behind ${end.node}, an end of tunnels; name ${end.node}`)
+      return false
+    }
     if (hostNames.includes(name)) return true
+    if (switchNames.includes(name) && ends.some(({ node }) => node === name)) return true
     problems.at(path, `no host is called '${name}'; there are ${offer(name, hostNames)}`)
     return false
   })
@@ -114,6 +128,10 @@ function mayPass(
 ): boolean {
   const { problems, topology, hostNames } = context
   if (hops.length === 0) return false
+  if (name === to) {
+    problems.at([...path, 'to'], `${to} needs no route to itself`)
+    return false
+  }
   const host = hops.find(hop => hop.peer !== to && hostNames.includes(hop.peer))
   if (host !== undefined) {
     problems.at([...path, 'via'], `${host.peer} is a host and does not forward; name a switch`)

@@ -1,5 +1,5 @@
 /** `telemetry` of a scenario file: of all hosts, and of one switch. */
-import { ccAcksCollect, ccIsReceiverBased, ccTakesFairRates } from '../../cc/catalogue.js'
+import { ccAcksCollect, ccHearsCnps, ccIsReceiverBased, ccTakesFairRates } from '../../cc/catalogue.js'
 import { type Conflict, conflicts, type GivenController, type Modes } from '../../cc/conflicts.js'
 import { TELEMETRY_OPTIONS, type TelemetrySettings } from '../../cc/telemetry-options.js'
 import { DEFAULT_TELEMETRY } from '../../cc/telemetry-settings.js'
@@ -162,6 +162,12 @@ const FOR_CONTROLLERS = [
     within: [],
     uses: ccTakesFairRates,
     idle: { while: 'no flow has a cc that takes fair rates', mend: 'cc to rocc' },
+  },
+  {
+    feature: 'ipcc',
+    within: [],
+    uses: ccHearsCnps,
+    idle: { while: 'no flow has a cc that takes notice of CNPs', mend: 'cc to dcqcn' },
   },
 ]
 

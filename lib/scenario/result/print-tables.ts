@@ -1,6 +1,7 @@
 import { formatBytes, formatDuration, formatPercent, formatRate } from '../../units/units.js'
 import { featureColumns, featureLines } from './feature-columns.js'
 import { fold } from './fold.js'
+import { inofText } from './inof-result.js'
 import { printDeadlocks } from './print-deadlocks.js'
 import { linkTable, timelineText } from './print-links.js'
 import type { FlowResult, PortResult, RealTimeResult, RunResult, Spread, Totals } from './result.js'
@@ -27,6 +28,7 @@ export function printTables(result: RunResult, columns = Number.POSITIVE_INFINIT
     portTable(result, columns),
     linkTable(result.links ?? [], columns),
     timelineText(result),
+    inofText(result.inof, columns),
     said(featureLines(result.ports)),
     said(printDeadlocks(result)),
   ]
@@ -127,8 +129,10 @@ function portTable(result: RunResult, columns: number): string {
   if (used.length === 0) return ''
   const shown = used.length > PORT_ROWS_MAX ? busiest(used) : used
   const features = featureColumns(shown)
+  // Packets that switches make wait in memory of their own: where there were some, it has a column.
+  const hasOwn = shown.some(({ maxOwnBytes }) => maxOwnBytes !== undefined)
   const head = ['port', 'rate', 'busy', 'peak queue', 'mean queue', 'marks', 'drops', 'pauses']
-  head.push(...features.head)
+  head.push(...(hasOwn ? ['own peak'] : []), ...features.head)
   const rows = shown.map(port => [
     port.name,
     formatRate(port.rateBps),
@@ -138,6 +142,7 @@ function portTable(result: RunResult, columns: number): string {
     String(port.ecnMarks),
     String(port.drops),
     String(port.pausesSent),
+    ...(hasOwn ? [formatBytes(port.maxOwnBytes ?? 0)] : []),
     ...features.cells(port),
   ])
   const rest = used.length - shown.length

@@ -1,4 +1,5 @@
 import type { RunSettings } from '../model/settings.js'
+import type { InofResult } from './inof-result.js'
 
 /**
  * The result of a run: the JSON contract of `weir run --json`. Times are integer nanoseconds since the run's
@@ -25,6 +26,8 @@ export interface RunResult {
   links?: LinkResult[]
   /** What happened to the network, in the order of the times: at most 1,000. Absent: the scenario has no events. */
   timeline?: TimelineEntry[]
+  /** Which hosts were there. Absent: the scenario has no `inof`. */
+  inof?: InofResult
   /** Keyed by `seriesName`. */
   series: Record<string, Series>
   /** Feedback that hosts rejected, all hosts together, connection set-up included. */
@@ -199,7 +202,7 @@ export interface FlowResult {
   timeouts: number
   /** Acknowledged payload. It is `bytes` when the flow finished. */
   ackedBytes: number
-  /** Path selection and admission. Absent: the scenario uses neither. */
+  /** Path selection, admission and failover. Absent: the scenario uses none of them. */
   paths?: FlowPathsResult
   /** Why the flow was not admitted. Absent: it was. */
   refused?: string
@@ -209,7 +212,7 @@ export interface FlowResult {
   digestEqual?: boolean
 }
 
-/** What path selection did for one flow at its sender. */
+/** What path selection and failover did for one flow at its sender. */
 export interface FlowPathsResult {
   /** UDP source port at the end. It decides the path among equal ones. */
   sourcePort: number
@@ -268,6 +271,8 @@ export interface PortResult {
   movedFrames?: number
   /** Direct responses that the switch sent about congestion of this port. Absent: it sends none. */
   directResponses?: number
+  /** The most bytes of packets that waited here at one time and that the switch has made: fair rates, responses, CNPs, answers. Absent: none. */
+  maxOwnBytes?: number
 }
 
 /** What became of the frames of one direction of a link. */

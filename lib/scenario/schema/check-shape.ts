@@ -1,6 +1,6 @@
 import * as z from 'zod'
+import { offer } from '../../offer.js'
 import { show } from '../../options/read-value.js'
-import { offer } from '../model/names.js'
 import type { DocumentPath, Problems } from '../model/problems.js'
 import { isPart } from './keys.js'
 import { ABSENCE } from './value-field.js'

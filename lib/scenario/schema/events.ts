@@ -96,7 +96,8 @@ export const linkEventSchema = mapping(
       },
     ),
     at: firstTime(DOWN),
-    ...times(DOWN),
+    // A link that goes down again and again comes up between.
+    ...times({ ...DOWN, for: '1ms' }),
     for: key(spacing, {
       description:
         'How long it lasts; then the link is as before. `exp 1ms`: a random time. With a fixed `every` a fixed time is shorter than that.',

@@ -81,7 +81,8 @@ export const routeSchema = mapping(
   {
     switch: requiredKey(f.text, { description: 'The switch that the route is for.', example: 's1' }),
     to: requiredKey(f.names, {
-      description: 'The host that packets go to, or a range of hosts.',
+      description:
+        'The host that packets go to, or a range of hosts. For hosts behind an end of tunnels: the switch that is the end.',
       example: 'h3',
     }),
     via: requiredPart(

@@ -3,11 +3,13 @@ import * as z from 'zod'
 import { ccSchema } from './controllers.js'
 import { eventSchema } from './events.js'
 import * as f from './fields.js'
+import { inofSchema } from './inof.js'
 import { key, mapping, part, requiredPart } from './keys.js'
 import { hostSchema, linkDefaultsSchema, linkSchema, preventionSchema, routeSchema } from './network.js'
 import { intSchema, pathsSchema, telemetrySchema, transportSchema, watchSchema } from './settings.js'
 import { switchSchema } from './switch.js'
 import { flowSchema, incastSchema, workloadSchema } from './traffic.js'
+import { vtepSchema } from './vtep.js'
 
 const NO_CHANGE = 'each key at its default'
 
@@ -52,6 +54,11 @@ export const scenarioSchema = mapping(
         example: ['h1--s1', 'h2--s1', { ends: 's1--s2', delay: '100us' }, 's2--h3'],
       },
     ),
+    vtep: part(z.union([vtepSchema, z.array(vtepSchema)]).meta({ words: 'mapping, or list of mappings' }), {
+      description: 'Virtual networks: hosts reach each other through VXLAN tunnels between switches.',
+      usual: 'packets travel as hosts send them',
+      example: { vni: 100, ends: ['s1', 's2'] },
+    }),
     routes: part(z.array(routeSchema).meta({ words: 'list of mappings' }), {
       description: 'Static routes, which override the shortest paths.',
       usual: 'shortest paths alone',
@@ -84,6 +91,11 @@ export const scenarioSchema = mapping(
       description: 'Packets on paths that can close a circle of pauses move to another priority.',
       usual: 'every packet keeps its priority',
       example: { groups: [['s1:h1', 's1:h2']], to: 4 },
+    }),
+    inof: part(z.union([inofSchema, z.null()]), {
+      description: 'Hosts announce themselves, and hear which others are there (iNOF).',
+      usual: 'they do not',
+      example: { reflectors: 1 },
     }),
     cc: part(ccSchema, {
       description: 'Congestion controller of every flow that does not name its own.',

@@ -6,9 +6,14 @@ const TURN_MS = 5
 export class Breather {
   #sinceMs = performance.now()
 
+  /** True if the others have waited for a turn of this. */
+  get isDue(): boolean {
+    return performance.now() - this.#sinceMs >= TURN_MS
+  }
+
   /** Call often: it waits seldom. */
   async breathe(): Promise<void> {
-    if (performance.now() - this.#sinceMs < TURN_MS) return
+    if (!this.isDue) return
     await setImmediate()
     this.#sinceMs = performance.now()
   }

@@ -7,6 +7,7 @@ import { TransferFailure } from '../protocol/failure.js'
 import type { SourceChunks } from '../protocol/source-chunks.js'
 import { ChunksUnderWay } from './chunks-under-way.js'
 import type { FileSource } from './file.js'
+import { areZeros } from './holes.js'
 
 interface FileFeedConfig {
   chunks: SourceChunks
@@ -84,10 +85,18 @@ export class FileFeed {
     if (plan.digestBytes > 0) {
       this.#digests.add(digest.soFar())
       this.#stateDigest(oldest, chunks.localSlotOf(oldest))
-      this.#seal(oldest, chunks.localSlotOf(oldest), plan.isKept(oldest))
+      if (this.#isHole(oldest, bytes)) plan.noteZeros(oldest)
+      this.#seal(oldest, chunks.localSlotOf(oldest), plan.movesDigestAlone(oldest))
     }
     chunks.onLoaded()
     onLoaded()
+  }
+
+  #isHole(chunk: number, bytes: Uint8Array): boolean {
+    const { chunks, source } = this.#config
+    const plan = chunks.plan!
+    if (!plan.movesZerosAlone || !areZeros(bytes)) return false
+    return source.mayBeHole(plan.positionOf(chunk), plan.lengthOf(chunk))
   }
 
   /** A chunk may be read now. A pipe is read chunk by chunk: only then is it known whether there is another one. */

@@ -48,6 +48,8 @@ export class FileIntake {
   /** The last chunk that was found damaged, or -1. It is written even if it was there before. */
   #damagedChunk = -1
   #ring: Buffer | null = null
+  /** A chunk of zeros, once there was one. */
+  #zeros: Buffer | null = null
   #path = ''
 
   constructor(config: FileIntakeConfig) {
@@ -138,9 +140,10 @@ export class FileIntake {
     while (chunks.toWrite >= 0 && !this.#writes.full) {
       const chunk = chunks.toWrite
       const at = chunks.slotOf(chunk) * plan.slotBytes
-      const bytes = this.#ring!.subarray(at, at + plan.lengthOf(chunk))
-      const isThere = plan.isKept(chunk) && chunk !== this.#damagedChunk
-      const isAuthentic = this.#unseal(chunk, at, isThere)
+      const isWhole = chunk === this.#damagedChunk
+      const isThere = plan.isKept(chunk) && !isWhole
+      const bytes = this.#bytesOf(chunk, at, plan.isZeros(chunk) && !isThere && !isWhole)
+      const isAuthentic = this.#unseal(chunk, at, plan.movesDigestAlone(chunk) && !isWhole)
       if (isThere) await this.#sink!.readBack(bytes, plan.positionOf(chunk))
       if (plan.digestBytes > 0) {
         const stated = this.#ring!.subarray(at + bytes.length, at + bytes.length + plan.digestBytes)
@@ -151,6 +154,15 @@ export class FileIntake {
       if (plan.digestBytes === 0) this.#digest!.update(bytes)
     }
     await this.#oldestWritten()
+  }
+
+  /** What is to be written of the chunk, of which the slot begins at `at`. */
+  #bytesOf(chunk: number, at: number, isZeros: boolean): Buffer {
+    const plan = this.#config.machine.chunks.plan!
+    const length = plan.lengthOf(chunk)
+    if (!isZeros) return this.#ring!.subarray(at, at + length)
+    this.#zeros ??= Buffer.alloc(plan.chunkBytes)
+    return this.#zeros.subarray(0, length)
   }
 
   async #oldestWritten(): Promise<void> {

@@ -7,6 +7,7 @@ import { whyNotRead } from '../../file-reason.js'
 import { open, readlink, realpath } from '../../fs-by-text.js'
 import { TransferFailure } from '../protocol/failure.js'
 import type { FileSource } from './file.js'
+import { isHole } from './holes.js'
 
 /** Unit of `Stats.blocks`, on every file system. */
 const STAT_BLOCK_BYTES = 512
@@ -35,7 +36,7 @@ export async function openRegular(path: string, shown: string): Promise<LocalSou
 }
 
 /** As `FileSource.allocatedBytes`. Where a system reports no blocks, nothing is known of holes. */
-export function allocatedBytesOf({ blocks, size }: Stats): number {
+export function allocatedBytesOf({ blocks, size }: Pick<Stats, 'blocks' | 'size'>): number {
   const allocatedBytes = blocks * STAT_BLOCK_BYTES
   return allocatedBytes < size ? Math.max(1, allocatedBytes) : 0
 }
@@ -74,8 +75,15 @@ export class LocalSource implements FileSource {
     return await readlink(`/proc/self/fd/${fd}`).catch(() => realpath(this.#path))
   }
 
+  mayBeHole(): boolean {
+    return this.allocatedBytes > 0
+  }
+
   async read(into: Uint8Array, position: number): Promise<void> {
-    await readFully(this.#open(), into, position, () => this.#notItsSize('fewer'))
+    const handle = this.#open()
+    // A file that has become shorter shows when it is looked at once more, at the end.
+    if (this.allocatedBytes > 0 && isHole(handle.fd, position, into.length)) into.fill(0)
+    else await readFully(handle, into, position, () => this.#notItsSize('fewer'))
   }
 
   /** Looks behind the end as well: a file that the kernel makes up, as in /proc, has contents whatever its size says. */

@@ -23,6 +23,8 @@ export interface FileSource {
   readonly allocatedBytes: number
   readonly mode: number
   readonly mtimeMs: number
+  /** True if all those bytes are of files with holes: zeros among them need not move. */
+  mayBeHole(position: number, length: number): boolean
   /** Fills `into` from `position` on. Throws CHANGED when the file ends before. */
   read(into: Uint8Array, position: number): Promise<void>
   /** Throws CHANGED when the file is not what was offered any more. */
@@ -70,9 +72,15 @@ export interface FileStore {
   open(offer: Offer, user?: FileUser): Promise<FileSink>
 }
 
-/** Files of this machine, listed. */
+/** Files of this machine, listed, or while they are listed. */
 export interface ListedTree {
   readonly list: TreeList
+  /** Nothing is added to the list any more. */
+  readonly isWhole: boolean
+  /** Resolves when the list has grown, or some time has passed. Throws what has ended it before it was whole. */
+  more(): Promise<void>
+  /** Nobody needs the list any more. Harmless when it is whole. */
+  stop(): void
   /** What was left out: sockets, pipes, devices, and links. */
   readonly skipped: number
   /** Opens the file of that number for reading. */
@@ -85,6 +93,6 @@ export interface ListedTree {
 export interface SharedFiles {
   /** Opens the file of that relative path. Throws a TransferFailure to refuse it. */
   open(path: string): Promise<FileSource>
-  /** Lists what is wished for. Throws a TransferFailure to refuse it. @param signal ends it */
+  /** Lists what is wished for, or begins to. Throws a TransferFailure to refuse it. @param signal ends it */
   list(wishes: Wishes, signal: Pick<AbortSignal, 'aborted'>): Promise<ListedTree>
 }

@@ -44,6 +44,7 @@ export class Folder {
   readonly path: string
   readonly #handle: FileHandle
   readonly #byDescriptor: boolean
+  #quick: QuickFolder | null = null
 
   private constructor(path: string, handle: FileHandle, byDescriptor: boolean) {
     this.path = path
@@ -73,7 +74,10 @@ export class Folder {
 
   /** Its synchronous calls; null where names are not resolved from its descriptor. */
   get quick(): QuickFolder | null {
-    return this.#byDescriptor ? new QuickFolder(`${DESCRIPTORS}/${this.#handle.fd}`) : null
+    if (!this.#byDescriptor) return null
+    const { fd } = this.#handle
+    this.#quick ??= new QuickFolder(fd, `${DESCRIPTORS}/${fd}`)
+    return this.#quick
   }
 
   /** Opens the folder of that name in this one. A link is followed if it ends in `within`. Throws BAD_NAME. */

@@ -1,8 +1,9 @@
 /** How a file that is whole gets its name. */
-import type { Stats } from 'node:fs'
 import { stepFault } from '../fault-points.js'
 import { TransferFailure } from '../protocol/failure.js'
 import type { Folder } from './folder.js'
+import type { Looked } from './looked.js'
+import { hasNoLinks, nameTaken } from './name-taken.js'
 
 /** Replaces a file of that name only with `overwrite`. */
 export async function giveName(
@@ -32,15 +33,6 @@ async function renameWithoutReplacing(folder: Folder, from: string, to: string):
   await folder.removeIfThere(from)
 }
 
-export function nameTaken(): TransferFailure {
-  return new TransferFailure('EXISTS', 'a file of that name has appeared meanwhile: --overwrite replaces it')
-}
-
-/** File systems without hard links: there the check at the offer is all there is. */
-export function hasNoLinks(error: unknown): boolean {
-  return ['EPERM', 'ENOTSUP', 'ENOSYS', 'EMLINK'].includes((error as NodeJS.ErrnoException).code ?? '')
-}
-
 /**
  * Who may write into the folder can put something else in the place of the temporary name. And a program that waits for files may
  * have moved this one already.
@@ -48,12 +40,12 @@ export function hasNoLinks(error: unknown): boolean {
  * On some file systems (FUSE, CIFS) a file's inode changes when it gets another name. There nothing proves that it is the same file; but
  * one with its size and time that belongs to this user was made by this user.
  */
-export async function checkPlace(folder: Folder, name: string, file: Stats): Promise<Stats | null> {
+export async function checkPlace(folder: Folder, name: string, file: Looked): Promise<Looked | null> {
   return checkIsThat(await folder.look(name), name, file)
 }
 
 /** The same for what was found by the name. */
-export function checkIsThat(there: Stats | null, name: string, file: Stats): Stats | null {
+export function checkIsThat(there: Looked | null, name: string, file: Looked): Looked | null {
   if (!there || (there.dev === file.dev && there.ino === file.ino)) return there
   const isLikely = there.isFile() && there.dev === file.dev && there.uid === file.uid && there.nlink === 1
   if (isLikely && there.size === file.size && there.mtimeMs === file.mtimeMs) return there

@@ -94,7 +94,7 @@ export class Inbox implements FileStore, TreeFolders {
     let isOpen = false
     try {
       const folder = await this.#enter(components, way)
-      if (folder.path === this.folder) checkNotList(offer.name)
+      await this.#checkNotList(folder, offer.name)
       const sink = await this.#arrivals.open(folder, offer, join(...components, offer.name), user)
       isOpen = true
       return sink
@@ -105,6 +105,16 @@ export class Inbox implements FileStore, TreeFolders {
         if (isNew && !isOpen) await folder.removeFolder(name).catch(() => {})
         await folder.close()
       }
+    }
+  }
+
+  /** Closes the folder where it is the inbox and the name is its list's. Throws BAD_NAME then. */
+  async #checkNotList(folder: Folder, name: string): Promise<void> {
+    try {
+      if (folder.path === this.folder) checkNotList(name)
+    } catch (error) {
+      await folder.close()
+      throw error
     }
   }
 
@@ -125,9 +135,9 @@ export class Inbox implements FileStore, TreeFolders {
     const inbox = await Folder.open(this.folder)
     let folder = inbox
     for (const name of components) {
-      if (folder.path === inbox.path) checkNotList(name)
       const step: Step = { folder, name, isNew: false }
       way.push(step)
+      if (folder.path === inbox.path) checkNotList(name)
       if (makes) step.isNew = await folder.makeFolderIfMissing(name)
       folder = await folder.enter(name, inbox.path)
     }

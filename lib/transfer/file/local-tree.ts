@@ -1,11 +1,13 @@
 /** Files and folders of this machine, listed to be sent. */
-import fs, { constants, type Stats } from 'node:fs'
+import fs, { constants } from 'node:fs'
 import type { FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { bytesOf, fsPath, showBytes, textOf } from '../../byte-text.js'
 import { WeirError } from '../../errors.js'
 import { whyNotRead } from '../../file-reason.js'
 import { open, stat } from '../../fs-by-text.js'
+import { TransferFailure } from '../protocol/failure.js'
 import type { DigestKind, TreeEntry } from '../protocol/messages.js'
 import { isPartialName } from '../protocol/names.js'
 import { leadsOut, TreeList } from '../protocol/tree-list.js'
@@ -14,6 +16,9 @@ import { Breather } from './breather.js'
 import { addDigests } from './file-digest.js'
 import { allocatedBytesOf } from './file-source.js'
 import { Folder } from './folder.js'
+import { Haste } from './haste.js'
+import type { Looked } from './looked.js'
+import type { QuickFolder } from './quick-folder.js'
 
 /** A file or folder that a user has named. */
 export interface TreeRoot {
@@ -41,10 +46,15 @@ interface WalkOptions {
 interface Found {
   name: string
   path: string
-  stat: Stats
+  stat: Looked
   /** What a symbolic link says. */
   target: string
 }
+
+/** So many entries are known before anything is said of them: what is wrong with a small tree is found before another host hears of it. */
+const ENTRIES_FIRST = 256
+/** A part of a list that is worth to be said. */
+const GROWS_FOR_MS = 20
 
 const READ_NO_LINK = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW
 
@@ -64,24 +74,70 @@ export class LocalTree {
   readonly #options: WalkOptions
   /** Globs that admit nothing cost time and have nothing to wait for. */
   readonly #breather = new Breather()
+  readonly #haste = new Haste()
   /** Absolute paths of entries in no folder of the list. */
   readonly #tops = new Map<number, string>()
+  /** The folder that was asked for last, and its path. */
+  #lastFolder = 0
+  #lastPath = ''
   /** Numbers of files that have several names, by device and inode. */
   readonly #inodes = new Map<string, number>()
+  #isWhole = false
+  #isStopped = false
+  /** Resolves when the list is whole. */
+  #walked: Promise<void> = Promise.resolve()
+  /** The list is whole, or will never be. */
+  readonly #ending = new AbortController()
 
-  /** Throws WEIR_NO_FILE for what cannot be read, and WEIR_CANCELLED. */
+  /** The whole list. Throws WEIR_NO_FILE for what cannot be read, and WEIR_CANCELLED. */
   static async walk(roots: readonly TreeRoot[], options: Partial<WalkOptions> = {}): Promise<LocalTree> {
     const tree = new LocalTree({ ...FOR_ITS_USER, ...options })
-    for (const root of roots) await tree.#addRoot(root)
-    const { checksum = null } = options
-    if (checksum !== null) await addDigests(tree, checksum, () => tree.#checkGoesOn())
-    tree.list.close()
-    tree.#inodes.clear()
+    await tree.#walk(roots)
+    return tree
+  }
+
+  /**
+   * The beginning of the list, or with digests all of it. It grows on until it is whole, or `stop` has been called. Throws the same; what is found
+   * later, `more` throws.
+   */
+  static async begin(roots: readonly TreeRoot[], options: Partial<WalkOptions> = {}): Promise<LocalTree> {
+    const tree = new LocalTree({ ...FOR_ITS_USER, ...options })
+    tree.#walked = tree.#walk(roots).finally(() => tree.#ending.abort())
+    tree.#walked.catch(() => {})
+    if (options.checksum) await tree.#walked
+    else while (!tree.isWhole && tree.list.entries.length < ENTRIES_FIRST) await tree.more()
     return tree
   }
 
   private constructor(options: WalkOptions) {
     this.#options = options
+  }
+
+  /** Nothing is added to the list any more. */
+  get isWhole(): boolean {
+    return this.#isWhole
+  }
+
+  /** Resolves when the list has grown, or some time has passed. Throws what has ended it before it was whole. */
+  async more(): Promise<void> {
+    const { signal } = this.#ending
+    // Promise.race would keep something of each call until the list is whole.
+    await sleep(GROWS_FOR_MS, undefined, { signal }).catch(() => {})
+    if (signal.aborted) await this.#walked
+  }
+
+  /** Nobody needs the list any more. */
+  stop(): void {
+    this.#isStopped = true
+  }
+
+  async #walk(roots: readonly TreeRoot[]): Promise<void> {
+    for (const root of roots) await this.#addRoot(root)
+    const { checksum } = this.#options
+    if (checksum !== null) await addDigests(this, checksum, () => this.#checkGoesOn())
+    this.list.close()
+    this.#inodes.clear()
+    this.#isWhole = true
   }
 
   /** Opens the file of that number. A link that somebody has put in its place is not followed. */
@@ -117,7 +173,11 @@ export class LocalTree {
     const top = this.#tops.get(number)
     if (top !== undefined) return top
     const { parent, name } = this.list.of(number)
-    return join(this.#pathOf(parent), name)
+    if (parent !== this.#lastFolder) {
+      this.#lastPath = this.#pathOf(parent)
+      this.#lastFolder = parent
+    }
+    return `${this.#lastPath}/${name}`
   }
 
   /** A link that the user has named is followed. */
@@ -141,19 +201,38 @@ export class LocalTree {
       this.#options.checkReal?.(folder.path)
       const found: Found[] = []
       const names = await this.#readable(path, this.#namesIn(folder))
-      await forEachAtOnce(names, async name => {
+      const lookAt = async (name: string, quickly: Looked | null = null) => {
         this.#checkGoesOn()
         const own = join(path, name)
-        const stat = await this.#readable(own, folder.look(name))
+        const stat = quickly ?? (await this.#readable(own, folder.look(name)))
         // Somebody has removed it since.
         if (stat === null) return
         const target = stat.isSymbolicLink() ? await this.#readable(own, folder.readLink(name)) : ''
         found.push({ name, path: own, stat, target })
-      })
+      }
+      const { quick } = folder
+      const left = quick === null ? names : await this.#lookQuickly(quick, names, lookAt)
+      await forEachAtOnce(left, name => lookAt(name))
       return found
     } finally {
       await folder.close()
     }
+  }
+
+  /** By synchronous calls while these pay. Returns the names that are left. */
+  async #lookQuickly(
+    folder: QuickFolder,
+    names: readonly string[],
+    take: (name: string, stat: Looked | null) => Promise<void>,
+  ): Promise<readonly string[]> {
+    for (const [i, name] of names.entries()) {
+      if (!this.#haste.pays) return names.slice(i)
+      if (this.#breather.isDue) await this.#breather.breathe()
+      // What cannot be looked at is looked at once more, by the calls that say why.
+      const stat = this.#haste.run(() => folder.lookIfAllowed(name))
+      await take(name, stat)
+    }
+    return []
   }
 
   async #namesIn(folder: Folder): Promise<string[]> {
@@ -166,7 +245,7 @@ export class LocalTree {
   }
 
   #checkGoesOn(): void {
-    if (this.#options.signal.aborted)
+    if (this.#options.signal.aborted || this.#isStopped)
       throw new WeirError('WEIR_CANCELLED', 'the transfer was cancelled while its files were listed')
   }
 
@@ -199,26 +278,26 @@ export class LocalTree {
 
   /** Null for what is left out. */
   #entryOf({ name, stat, target }: Found, parent: number, depth: number): TreeEntry | null {
-    const mode = stat.mode & 0o777
-    const same = {
-      name,
-      parent,
-      mode,
-      mtimeMs: stat.mtimeMs,
-      size: 0,
-      allocatedBytes: 0,
-      target: '',
-      sameAs: 0,
-    }
-    if (stat.isDirectory()) return { ...same, kind: 'FOLDER' }
-    if (stat.isSymbolicLink()) {
+    const entry = entryNamed(name, parent, stat)
+    if (stat.isDirectory()) entry.kind = 'FOLDER'
+    else if (stat.isSymbolicLink()) {
       if (this.#options.skipsLinks && leadsOut(target, depth)) return null
-      return { ...same, kind: 'SYMBOLIC_LINK', mode: 0, target }
+      entry.kind = 'SYMBOLIC_LINK'
+      entry.mode = 0
+      entry.target = target
+    } else if (stat.isFile()) this.#noteFile(entry, stat)
+    else return null
+    return entry
+  }
+
+  #noteFile(entry: TreeEntry, stat: Looked): void {
+    entry.sameAs = stat.nlink > 1 ? (this.#inodes.get(`${stat.dev}:${stat.ino}`) ?? 0) : 0
+    if (entry.sameAs > 0) {
+      entry.kind = 'HARD_LINK'
+      return
     }
-    if (!stat.isFile()) return null
-    const sameAs = stat.nlink > 1 ? (this.#inodes.get(`${stat.dev}:${stat.ino}`) ?? 0) : 0
-    if (sameAs > 0) return { ...same, kind: 'HARD_LINK', sameAs }
-    return { ...same, kind: 'FILE', size: stat.size, allocatedBytes: allocatedBytesOf(stat) }
+    entry.size = stat.size
+    entry.allocatedBytes = allocatedBytesOf(stat)
   }
 
   async #readable<T>(path: string, result: Promise<T>): Promise<T> {
@@ -230,6 +309,21 @@ export class LocalTree {
       throw new WeirError('WEIR_NO_FILE', text, { cause })
     }
   }
+}
+
+/** Why a list has ended, in the words of the protocol. */
+export function listFailure(error: unknown): TransferFailure {
+  if (error instanceof TransferFailure) return error
+  if (!(error instanceof WeirError)) return TransferFailure.from(error, 'cannot list it')
+  if (error.code === 'WEIR_CANCELLED') return new TransferFailure('CANCELLED', error.message)
+  return new TransferFailure(error.code === 'WEIR_NO_FILE' ? 'NOT_FOUND' : 'BAD_NAME', error.message)
+}
+
+/** All entries have the same fields in the same order: there are as many as files. */
+function entryNamed(name: string, parent: number, stat: Looked): TreeEntry {
+  const mode = stat.mode & 0o777
+  const { mtimeMs } = stat
+  return { name, parent, kind: 'FILE', mode, mtimeMs, size: 0, allocatedBytes: 0, target: '', sameAs: 0 }
 }
 
 function realPathOf(fd: number, path: string): string {

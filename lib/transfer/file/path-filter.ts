@@ -6,7 +6,8 @@ import picomatch from 'picomatch'
 import { WeirError } from '../../errors.js'
 import { pathMatcher } from '../protocol/glob.js'
 
-type Matches = (path: string, isFolder: boolean) => boolean
+/** Whether a path is sent, or a glob matches it. */
+export type Admits = (path: string, isFolder: boolean) => boolean
 
 /** What a glob means for names and paths. Throws if it means nothing. */
 type Compile = (glob: string) => (path: string) => boolean
@@ -23,13 +24,13 @@ export function pathFilter(
   exclude: readonly string[],
   include: readonly string[],
   compile: Compile = byPicomatch,
-): Matches {
+): Admits {
   if (exclude.length + include.length > GLOBS_MAX) {
     throw new WeirError('WEIR_BAD_ARGUMENT', `more than ${GLOBS_MAX} globs: give fewer, or name folders`)
   }
   const [out, back] = [exclude, include].map(globs => globs.map(glob => globOf(glob, compile))) as [
-    Matches[],
-    Matches[],
+    Admits[],
+    Admits[],
   ]
   const isOnly = out.length === 0 && back.length > 0
   return (path, isFolder) => {
@@ -40,7 +41,7 @@ export function pathFilter(
 }
 
 /** The same by globs of another host, whose cost is bounded: see glob.ts. */
-export function foreignPathFilter(exclude: readonly string[], include: readonly string[]): Matches {
+export function foreignPathFilter(exclude: readonly string[], include: readonly string[]): Admits {
   return pathFilter(exclude, include, pathMatcher)
 }
 
@@ -49,14 +50,14 @@ function byPicomatch(glob: string): (path: string) => boolean {
 }
 
 /** All that is in a folder that a glob matches. */
-function isBelow(path: string, globs: readonly Matches[]): boolean {
+function isBelow(path: string, globs: readonly Admits[]): boolean {
   for (let at = path.indexOf('/'); at >= 0; at = path.indexOf('/', at + 1)) {
     if (globs.some(matches => matches(path.slice(0, at), true))) return true
   }
   return false
 }
 
-function globOf(glob: string, compile: Compile): Matches {
+function globOf(glob: string, compile: Compile): Admits {
   if (glob === '' || glob === '/' || glob.length > GLOB_BYTES_MAX) {
     throw new WeirError('WEIR_BAD_ARGUMENT', `a glob has 1 to ${GLOB_BYTES_MAX} characters`)
   }

@@ -51,6 +51,10 @@ export class PipeSource implements FileSource, PipeReading {
     return this.#isReady
   }
 
+  mayBeHole(): boolean {
+    return false
+  }
+
   /** Fills less than `into` only at the end, and then `size` is known. Throws CANCELLED when the client has gone before it. */
   async read(into: Uint8Array): Promise<void> {
     if (this.#failure !== null) throw this.#failure

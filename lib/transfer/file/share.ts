@@ -13,7 +13,7 @@ import { checkNotList, DELIVERED_NAME, directoryComponents, liesIn } from '../pr
 import { isContents, type Wishes } from '../protocol/wishes.js'
 import type { FileSource, ListedTree, SharedFiles } from './file.js'
 import { type LocalSource, openRegular } from './file-source.js'
-import { LocalTree, type TreeRoot } from './local-tree.js'
+import { LocalTree, listFailure, type TreeRoot } from './local-tree.js'
 import { foreignPathFilter } from './path-filter.js'
 import { ShareGlobs } from './share-globs.js'
 
@@ -70,9 +70,9 @@ export class Share implements SharedFiles {
       const shown = (path: string) => `"${relative(this.folder, path)}"`
       const checkReal = (path: string) => this.#check(path, relative(this.folder, path))
       const options = { skipsLinks: skipLinks, admits, signal, shown, checkReal, checksum }
-      return await LocalTree.walk(roots, options)
+      return await LocalTree.begin(roots, options)
     } catch (error) {
-      throw refusalOfTree(error)
+      throw listFailure(error)
     }
   }
 
@@ -109,13 +109,6 @@ const refuse = async () => {
 
 /** When the daemon shares nothing, which is the default. */
 export const NOTHING_SHARED: SharedFiles = { open: refuse, list: refuse }
-
-/** As the getter hears it: paths in it are those of the share. */
-function refusalOfTree(error: unknown): TransferFailure {
-  if (error instanceof TransferFailure) return error
-  if (!(error instanceof WeirError)) return TransferFailure.from(error, 'cannot list it')
-  return new TransferFailure(error.code === 'WEIR_NO_FILE' ? 'NOT_FOUND' : 'BAD_NAME', error.message)
-}
 
 /** As the getter hears it: nothing about what lies outside. */
 function refusalOf(error: unknown, path: string): TransferFailure {

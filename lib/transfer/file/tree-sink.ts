@@ -8,12 +8,18 @@ import { TransferFailure } from '../protocol/failure.js'
 import type { Offer, TreeEntry } from '../protocol/messages.js'
 import type { Piece, TreeLayout, WantedFiles } from '../protocol/tree-layout.js'
 import type { Arrivals } from './arrivals.js'
-import { forEachAtOnce, SHORT_FILES_AT_ONCE } from './at-once.js'
+import { forEachAtOnce } from './at-once.js'
+import type { Deletions } from './deletions.js'
 import type { FileSink } from './file.js'
-import { Haste } from './haste.js'
 import type { OpenFolders } from './open-folders.js'
-import { writeShortFile } from './short-file.js'
+import { type ShortFile, ShortFiles } from './short-files.js'
 import { makeLinks, settleFolders, touchFiles } from './tree-ends.js'
+
+/** A file of the list with all its bytes. */
+interface NumberedFile {
+  readonly number: number
+  readonly bytes: Uint8Array
+}
 
 interface TreeSinkConfig {
   folders: OpenFolders
@@ -27,6 +33,8 @@ interface TreeSinkConfig {
   overwrite: boolean
   /** Files that are there, and get mode and time alone. */
   toTouch: readonly number[]
+  /** What goes when all else is there; null: nothing does. */
+  deletions: Deletions | null
 }
 
 /** A file of which parts come. */
@@ -41,9 +49,11 @@ interface LongFile {
 export class TreeSink implements FileSink {
   readonly #config: TreeSinkConfig
   readonly #long = new Map<number, LongFile>()
-  readonly #haste = new Haste()
+  readonly #short: ShortFiles
   #resumeBytes = 0
   #isClosed = false
+  /** Numbers of files of which a part was kept. */
+  readonly kept: number[] = []
 
   static async open(config: TreeSinkConfig): Promise<TreeSink> {
     const sink = new TreeSink(config)
@@ -58,6 +68,7 @@ export class TreeSink implements FileSink {
 
   private constructor(config: TreeSinkConfig) {
     this.#config = config
+    this.#short = new ShortFiles(config.overwrite)
   }
 
   get resumeBytes(): number {
@@ -70,12 +81,11 @@ export class TreeSink implements FileSink {
     const pieces = layout.piecesOf(position, bytes.length)
     // All parts are noted before anything is written, so that a long file is known to be whole only when each of them is in.
     for (const piece of pieces) if (this.#isPart(piece)) this.#noteComing(piece)
-    const write = async (piece: Piece) => {
-      const part = bytes.subarray(piece.at, piece.at + piece.length)
-      if (this.#isPart(piece)) await this.#writePart(piece, part)
-      else await this.#writeShort(piece.number, part)
-    }
-    await forEachAtOnce(pieces, write, SHORT_FILES_AT_ONCE)
+    const bytesOf = ({ at, length }: Piece) => bytes.subarray(at, at + length)
+    const parts = pieces.filter(piece => this.#isPart(piece))
+    const whole = pieces.filter(piece => !this.#isPart(piece))
+    await forEachAtOnce(parts, piece => this.#writePart(piece, bytesOf(piece)))
+    await this.#writeShort(whole.map(piece => ({ number: piece.number, bytes: bytesOf(piece) })))
   }
 
   async readBack(into: Uint8Array, position: number): Promise<void> {
@@ -88,9 +98,10 @@ export class TreeSink implements FileSink {
   async commit(): Promise<string> {
     const { layout, folders, overwrite, deliveredPath } = this.#config
     const empty = layout.order.filter(number => layout.list.of(number).size === 0)
-    await forEachAtOnce(empty, number => this.#writeShort(number, new Uint8Array()))
+    await this.#writeShort(empty.map(number => ({ number, bytes: new Uint8Array() })))
     await makeLinks(layout.list, folders, overwrite)
     await touchFiles(layout.list, folders, this.#config.toTouch)
+    await this.#config.deletions?.remove(folders)
     await settleFolders(layout.list, folders)
     await this.#close()
     return deliveredPath
@@ -101,6 +112,7 @@ export class TreeSink implements FileSink {
     for (const [number, { sink }] of this.#long) {
       const begin = layout.beginOf(number)
       await sink.then(open => open.keep(Math.max(0, bytes - begin))).catch(() => {})
+      this.kept.push(number)
     }
     await this.#close()
   }
@@ -154,20 +166,34 @@ export class TreeSink implements FileSink {
     return await arrivals.open(folder, offerOf(entry, overwrite), this.#shown(number))
   }
 
-  async #writeShort(number: number, bytes: Uint8Array): Promise<void> {
-    const { folders, layout, arrivals, overwrite } = this.#config
-    const entry = layout.list.of(number)
+  /** Files of one folder together. */
+  async #writeShort(files: readonly NumberedFile[]): Promise<void> {
+    const { list } = this.#config.layout
+    for (let from = 0, to = 0; from < files.length; from = to) {
+      const { parent } = list.of(files[from]!.number)
+      while (to < files.length && list.of(files[to]!.number).parent === parent) to++
+      await this.#writeIn(parent, files.slice(from, to))
+    }
+  }
+
+  async #writeIn(parent: number, files: readonly NumberedFile[]): Promise<void> {
+    const { folders, layout, arrivals } = this.#config
+    const shownFolder = parent === 0 ? this.#config.shownPath : this.#shown(parent)
+    const shown = ({ entry }: ShortFile) => join(shownFolder, entry.name)
+    const short = files.map(({ number, bytes }) => ({ entry: layout.list.of(number), bytes }))
     try {
-      await folders.use(entry.parent, async folder => {
-        const giveBack = arrivals.take(join(folder.path, entry.name), this.#shown(number))
+      await folders.use(parent, async folder => {
+        const giveBacks: (() => void)[] = []
         try {
-          await writeShortFile(folder, entry, bytes, overwrite, this.#haste)
+          for (const file of short)
+            giveBacks.push(arrivals.take(join(folder.path, file.entry.name), shown(file)))
+          await this.#short.write(folder, short, shown)
         } finally {
-          giveBack()
+          for (const giveBack of giveBacks) giveBack()
         }
       })
     } catch (error) {
-      throw TransferFailure.from(error, `cannot create ${this.#shown(number)}`)
+      throw TransferFailure.from(error, `cannot create ${shown(short[0]!)}`)
     }
   }
 

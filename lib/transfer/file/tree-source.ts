@@ -1,12 +1,15 @@
 /** The wanted files of a tree of this machine, one behind the other, as the source of a transfer. */
-import fs, { type Stats } from 'node:fs'
+import fs from 'node:fs'
 import type { FileHandle } from 'node:fs/promises'
 import { TransferFailure } from '../protocol/failure.js'
 import type { Piece, TreeLayout } from '../protocol/tree-layout.js'
 import { forEachAtOnce, SHORT_FILES_AT_ONCE } from './at-once.js'
+import { Breather } from './breather.js'
 import type { FileSource, ListedTree } from './file.js'
 import { readFully } from './file-source.js'
 import { Haste } from './haste.js'
+import type { Looked } from './looked.js'
+import { lookAtOpen } from './quick-folder.js'
 
 type OpensFiles = Pick<ListedTree, 'openFile' | 'openQuickly'>
 
@@ -22,6 +25,7 @@ export class TreeSource implements FileSource {
   readonly #layout: TreeLayout
   readonly #files: OpensFiles
   readonly #haste = new Haste()
+  readonly #breather = new Breather()
   readonly #open = new Map<number, Promise<FileHandle>>()
 
   constructor(layout: TreeLayout, files: OpensFiles) {
@@ -30,9 +34,19 @@ export class TreeSource implements FileSource {
     this.#files = files
   }
 
+  mayBeHole(position: number, length: number): boolean {
+    const { list } = this.#layout
+    return this.#layout.piecesOf(position, length).every(({ number }) => list.of(number).allocatedBytes > 0)
+  }
+
   async read(into: Uint8Array, position: number): Promise<void> {
     const pieces = this.#layout.piecesOf(position, into.length)
-    await forEachAtOnce(pieces, piece => this.#readPiece(into, piece), SHORT_FILES_AT_ONCE)
+    const left: Piece[] = []
+    for (const piece of pieces) {
+      if (!this.#haste.pays || !this.#isWhole(piece)) left.push(piece)
+      else await this.#readQuickly(into, piece)
+    }
+    await forEachAtOnce(left, piece => this.#readPiece(into, piece), SHORT_FILES_AT_ONCE)
   }
 
   /** Each file is looked at when its end has been read. */
@@ -44,25 +58,29 @@ export class TreeSource implements FileSource {
     for (const handle of handles) await closeQuietly(handle)
   }
 
+  #isWhole({ number, length }: Piece): boolean {
+    return length === this.#layout.list.of(number).size
+  }
+
   async #readPiece(into: Uint8Array, piece: Piece): Promise<void> {
     try {
       await this.#readOf(into, piece)
     } catch (error) {
-      // Somebody has put a link in its place.
-      if ((error as NodeJS.ErrnoException).code === 'ELOOP') throw this.#changed(piece.number)
-      throw TransferFailure.from(error, `cannot read ${this.#layout.list.pathOf(piece.number)}`)
+      throw this.#cannotRead(piece.number, error)
     }
+  }
+
+  #cannotRead(number: number, error: unknown): TransferFailure {
+    // Somebody has put a link in its place.
+    if ((error as NodeJS.ErrnoException).code === 'ELOOP') return this.#changed(number)
+    return TransferFailure.from(error, `cannot read ${this.#layout.list.pathOf(number)}`)
   }
 
   async #readOf(into: Uint8Array, piece: Piece): Promise<void> {
     const { number, offset, at, length } = piece
     const { size } = this.#layout.list.of(number)
     const bytes = into.subarray(at, at + length)
-    if (length === size && this.#haste.pays) {
-      await this.#readQuickly(number, bytes)
-      return
-    }
-    const isShort = length === size
+    const isShort = this.#isWhole(piece)
     const handle = await (isShort ? this.#files.openFile(number) : this.#longFile(number))
     try {
       await readFully(handle, bytes, offset, () => this.#changed(number))
@@ -72,15 +90,25 @@ export class TreeSource implements FileSource {
     }
   }
 
-  async #readQuickly(number: number, bytes: Uint8Array): Promise<void> {
-    const fd = this.#haste.run(() => this.#files.openQuickly(number))
+  /** A whole file, by synchronous calls. Packets have their turn between files. */
+  async #readQuickly(into: Uint8Array, { number, at, length }: Piece): Promise<void> {
+    if (this.#breather.isDue) await this.#breather.breathe()
+    try {
+      this.#haste.run(() => this.#readAtOnce(number, into.subarray(at, at + length)))
+    } catch (error) {
+      throw this.#cannotRead(number, error)
+    }
+  }
+
+  #readAtOnce(number: number, bytes: Uint8Array): void {
+    const fd = this.#files.openQuickly(number)
     try {
       for (let at = 0; at < bytes.length; ) {
-        const bytesRead = await readPart(fd, bytes.subarray(at), at)
+        const bytesRead = fs.readSync(fd, bytes, at, bytes.length - at, at)
         if (bytesRead === 0) throw this.#changed(number)
         at += bytesRead
       }
-      this.#checkUnchanged(number, fs.fstatSync(fd))
+      this.#checkUnchanged(number, lookAtOpen(fd))
     } finally {
       fs.closeSync(fd)
     }
@@ -101,7 +129,7 @@ export class TreeSource implements FileSource {
     return await handle
   }
 
-  #checkUnchanged(number: number, stat: Stats): void {
+  #checkUnchanged(number: number, stat: Looked): void {
     const { size, mtimeMs } = this.#layout.list.of(number)
     if (!stat.isFile() || stat.size !== size || stat.mtimeMs !== mtimeMs) throw this.#changed(number)
   }
@@ -110,15 +138,6 @@ export class TreeSource implements FileSource {
     const path = this.#layout.list.pathOf(number)
     return new TransferFailure('CHANGED', `${path} was modified while it was sent: try again`)
   }
-}
-
-/** Returns how many bytes have been read. */
-async function readPart(fd: number, into: Uint8Array, position: number): Promise<number> {
-  return await new Promise((resolve, reject) => {
-    fs.read(fd, into, 0, into.length, position, (error, bytesRead) =>
-      error ? reject(error) : resolve(bytesRead),
-    )
-  })
 }
 
 async function closeQuietly(handle: Promise<FileHandle>): Promise<void> {

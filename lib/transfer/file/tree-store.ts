@@ -2,7 +2,7 @@
  * Where a tree goes. `choose` compares what is there with the list and says which files are wanted; `open` makes the sink for
  * their contents, one behind the other. A file with the same size and time is not wanted.
  */
-import { constants, type Stats } from 'node:fs'
+import { constants } from 'node:fs'
 import { join } from 'node:path'
 import { sameDigest } from '../protocol/digest.js'
 import { TransferFailure } from '../protocol/failure.js'
@@ -11,9 +11,13 @@ import { checkNotList, partialName } from '../protocol/names.js'
 import { TreeLayout, WantedFiles } from '../protocol/tree-layout.js'
 import type { TreeList } from '../protocol/tree-list.js'
 import { forEachAtOnce } from './at-once.js'
+import { Breather } from './breather.js'
+import { type DeletionRules, Deletions } from './deletions.js'
 import type { FileSink, FileStore } from './file.js'
 import { digestOf, kindOfDigest } from './file-digest.js'
 import type { Folder } from './folder.js'
+import { Haste } from './haste.js'
+import type { Looked } from './looked.js'
 import { OpenFolders } from './open-folders.js'
 import type { TreePlace } from './tree-place.js'
 import { TreeSink } from './tree-sink.js'
@@ -35,10 +39,26 @@ export class TreeStore implements FileStore {
   /** Files that are there, but for their modes or times. */
   readonly #toTouch: number[] = []
   readonly #check: () => void
+  readonly #rules: DeletionRules | null
+  #sink: TreeSink | null = null
+  readonly #haste = new Haste()
+  readonly #breather = new Breather()
+  /** What is to be deleted; null: nothing is. */
+  deletions: Deletions | null = null
 
-  /** @param check throws when nobody needs the answer any more */
-  constructor(place: TreePlace, list: TreeList, overwrite: boolean, check = () => {}) {
+  /**
+   * @param check throws when nobody needs the answer any more
+   * @param rules of what is deleted; null: nothing is
+   */
+  constructor(
+    place: TreePlace,
+    list: TreeList,
+    overwrite: boolean,
+    check = () => {},
+    rules: DeletionRules | null = null,
+  ) {
     this.#check = check
+    this.#rules = rules
     this.#place = place
     this.#list = list
     this.#overwrite = overwrite
@@ -55,6 +75,7 @@ export class TreeStore implements FileStore {
       await forEachAtOnce(this.#numbers('FILE', 'SYMBOLIC_LINK', 'HARD_LINK'), async number => {
         await this.#lookAt(folders, number)
       })
+      if (this.#rules !== null) await this.#findDeletions(root, folders, this.#rules)
     } finally {
       await folders.close()
     }
@@ -74,8 +95,9 @@ export class TreeStore implements FileStore {
     const folders = new OpenFolders(root, this.#list, true)
     try {
       const free = await root.freeBytes()
-      if (layout.bytes - this.#partBytes > free) {
-        throw new TransferFailure('NO_SPACE', `${layout.bytes} bytes are needed, the disk has ${free} left`)
+      const needed = this.#diskBytes(layout)
+      if (needed - this.#partBytes > free) {
+        throw new TransferFailure('NO_SPACE', `${needed} bytes are needed, the disk has ${free} left`)
       }
       const { wanted } = this
       const deliveredPath = this.#deliveredPath()
@@ -88,12 +110,24 @@ export class TreeStore implements FileStore {
         deliveredPath,
         overwrite: this.#overwrite,
         toTouch: this.#toTouch,
+        deletions: this.deletions,
       }
-      return await TreeSink.open(config)
+      this.#sink = await TreeSink.open(config)
+      return this.#sink
     } catch (error) {
       await folders.close()
       throw error
     }
+  }
+
+  async #findDeletions(root: Folder, folders: OpenFolders, rules: DeletionRules): Promise<void> {
+    if (rules.inRoot && this.#place.isInbox(root)) {
+      const text =
+        'nothing is deleted right in the inbox, which others use too: name a folder in it, as in HOST:backup'
+      throw new TransferFailure('NOT_ALLOWED', text)
+    }
+    const isThere = (number: number) => !this.#missing.has(number)
+    this.deletions = await Deletions.find(this.#list, folders, rules, isThere, this.#check)
   }
 
   /** Each time it may be another folder: links can change meanwhile. */
@@ -107,6 +141,41 @@ export class TreeStore implements FileStore {
       await root.close()
       throw error
     }
+  }
+
+  /** True if parts of files were kept that no other transfer is to resume. */
+  get hasKept(): boolean {
+    return (this.#sink?.kept.length ?? 0) > 0
+  }
+
+  /** Removes those parts. What another transfer has by now stays. */
+  async abandon(): Promise<void> {
+    const root = this.hasKept ? await this.#enter(false) : null
+    if (root === null) return
+    const folders = new OpenFolders(root, this.#list, false)
+    try {
+      for (const number of this.#sink!.kept) await this.#removePart(folders, number)
+    } finally {
+      await folders.close()
+    }
+  }
+
+  async #removePart(folders: OpenFolders, number: number): Promise<void> {
+    const entry = this.#list.of(number)
+    await folders.use(entry.parent, async folder => {
+      const giveBack = this.#place.arrivals.take(join(folder.path, entry.name), this.#list.pathOf(number))
+      await folder.removeIfThere(partialName(entry)).finally(giveBack)
+    })
+  }
+
+  /** What the files take of the disk: those with holes less than their sizes. */
+  #diskBytes({ order, list }: TreeLayout): number {
+    let bytes = 0
+    for (const number of order) {
+      const { size, allocatedBytes } = list.of(number)
+      bytes += Math.min(size, allocatedBytes || size)
+    }
+    return bytes
   }
 
   /** The path of the one thing that comes into the folder, or the folder if there are several. */
@@ -143,7 +212,7 @@ export class TreeStore implements FileStore {
     else if (there !== null && !(await this.#isLinkOf(folders, entry, there))) this.#noteInTheWay(number)
   }
 
-  async #lookAtFile(folders: OpenFolders, number: number, there: Stats | null): Promise<void> {
+  async #lookAtFile(folders: OpenFolders, number: number, there: Looked | null): Promise<void> {
     const entry = this.#list.of(number)
     if (there !== null && (await this.#isUnchanged(folders, number, there))) {
       // A daemon that was killed as it gave the file its name may have left the temporary one beside it.
@@ -156,7 +225,7 @@ export class TreeStore implements FileStore {
   }
 
   /** By the digest where the list has one, else by the time. */
-  async #isUnchanged(folders: OpenFolders, number: number, there: Stats): Promise<boolean> {
+  async #isUnchanged(folders: OpenFolders, number: number, there: Looked): Promise<boolean> {
     const entry = this.#list.of(number)
     const { digest, size } = entry
     if (digest === undefined || digest.length === 0) return isUnchanged(there, entry)
@@ -193,7 +262,7 @@ export class TreeStore implements FileStore {
   async #isLinkOf(
     folders: OpenFolders,
     { kind, parent, name, target, sameAs }: TreeEntry,
-    there: Stats,
+    there: Looked,
   ): Promise<boolean> {
     if (kind === 'SYMBOLIC_LINK') {
       return there.isSymbolicLink() && (await folders.use(parent, folder => folder.readLink(name))) === target
@@ -202,10 +271,17 @@ export class TreeStore implements FileStore {
     return first !== null && first.dev === there.dev && first.ino === there.ino
   }
 
-  async #statOf(folders: OpenFolders, number: number): Promise<Stats | null> {
+  async #statOf(folders: OpenFolders, number: number): Promise<Looked | null> {
     const { parent, name } = this.#list.of(number)
     if (this.#missing.has(parent)) return null
-    return await folders.use(parent, folder => folder.look(name))
+    await this.#breather.breathe()
+    return await folders.use(parent, async folder => this.#look(folder, name))
+  }
+
+  /** By a synchronous call while such calls pay. */
+  #look(folder: Folder, name: string): Looked | null | Promise<Looked | null> {
+    const { quick } = folder
+    return quick === null || !this.#haste.pays ? folder.look(name) : this.#haste.run(() => quick.look(name))
   }
 
   #noteInTheWay(number: number): void {
@@ -222,15 +298,15 @@ export class TreeStore implements FileStore {
 }
 
 /** Times may be kept to the microsecond by one file system and to the nanosecond by another. */
-function isUnchanged(there: Stats, { size, mtimeMs }: TreeEntry): boolean {
+function isUnchanged(there: Looked, { size, mtimeMs }: TreeEntry): boolean {
   return there.isFile() && there.size === size && Math.abs(there.mtimeMs - mtimeMs) < 1
 }
 
-function hasModeAndTime(there: Stats, entry: TreeEntry): boolean {
+function hasModeAndTime(there: Looked, entry: TreeEntry): boolean {
   return isUnchanged(there, entry) && (there.mode & 0o777) === (entry.mode & 0o777)
 }
 
-async function removeSecondName(folders: OpenFolders, entry: TreeEntry, there: Stats): Promise<void> {
+async function removeSecondName(folders: OpenFolders, entry: TreeEntry, there: Looked): Promise<void> {
   await folders.use(entry.parent, async folder => {
     const partial = await folder.look(partialName(entry))
     if (partial && partial.dev === there.dev && partial.ino === there.ino)

@@ -21,7 +21,7 @@ import {
 } from '../protocol/messages.js'
 
 /** Messages on their way at a time. */
-const SEND_SLOTS = 4
+const SEND_SLOTS = 8
 /** Messages that wait for a send slot. */
 const BACKLOG_MAX = 16
 /** Work requests with greater ids are not the channel's. */

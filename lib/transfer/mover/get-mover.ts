@@ -13,6 +13,7 @@ import { GetterMachine } from '../protocol/getter-machine.js'
 import {
   type DigestKind,
   type Offer,
+  READS_LANE,
   type SenderFigures,
   TRANSFER_VERSION,
   type TransferMessage,
@@ -20,6 +21,7 @@ import {
 import { wrapped } from '../protocol/wrapped-count.js'
 import { CHANNEL_ID_MAX } from './channel.js'
 import type { TransferEndpoint } from './endpoint.js'
+import type { Lane } from './lane.js'
 import type { ActiveMover, DeliveredFile, MoverHost } from './mover.js'
 
 const READ_ID = CHANNEL_ID_MAX + 1
@@ -43,6 +45,8 @@ export interface GetMoverConfig {
   offered?: Offer | null
   /** Names the transfer to the server, the same in all its attempts. Default: empty, this is the only one. */
   transfer?: Uint8Array
+  /** As of SendMoverConfig. */
+  streams?: number
 }
 
 export class GetMover implements ActiveMover, FileUser {
@@ -110,6 +114,7 @@ export class GetMover implements ActiveMover, FileUser {
       retransmittedBytes: told.retransmittedBytes + own.retransmittedBytes,
       spuriousRetransmissions: told.spuriousRetransmissions + own.spuriousRetransmissions,
       timeouts: told.timeouts + own.timeouts,
+      pathMoves: told.pathMoves + own.pathMoves,
     }
   }
 
@@ -131,8 +136,8 @@ export class GetMover implements ActiveMover, FileUser {
   }
 
   greet(now: Nanos): void {
-    const { path, digestKind, transfer = new Uint8Array() } = this.#config
-    const request = { version: TRANSFER_VERSION, path, digest: digestKind, transfer }
+    const { path, digestKind, transfer = new Uint8Array(), streams } = this.#config
+    const request = { version: TRANSFER_VERSION, path, digest: digestKind, transfer, streams }
     this.#endpoint.channel.send(now, { body: 'request', request })
     this.machine.onAsked()
   }
@@ -142,11 +147,15 @@ export class GetMover implements ActiveMover, FileUser {
     this.machine.onMessage(message)
   }
 
-  onTransferred(now: Nanos, completion: Completion): void {
+  onTransferred(now: Nanos, completion: Completion, lane: Lane): void {
     if (completion.opcode !== WorkOpcode.RDMA_READ) return
     this.#host.onProgress(now)
     if (completion.id === REREAD_ID) this.machine.onReread(completion.byteLength)
-    else this.machine.onRead(completion.byteLength)
+    else this.machine.onRead(completion.byteLength, lane.number)
+  }
+
+  onLaneLost(_now: Nanos, lane: Lane): void {
+    this.machine.onLaneLost(lane.number)
   }
 
   advance(now: Nanos): void {
@@ -193,8 +202,11 @@ export class GetMover implements ActiveMover, FileUser {
     const { resumeBytes, resumeDigest } = this.#intake
     this.machine.sealBytes = this.#endpoint.sealBytes
     this.machine.onOpened(resumeBytes, chunkBytes, slots)
-    const ready = { rkey: 0, address: 0, chunkBytes, slots, resumeBytes, resumeDigest, chunkDigests }
+    const zerosAlone = this.machine.chunks.plan!.movesZerosAlone
+    const known = { chunkDigests, zerosAlone }
+    const ready = { rkey: 0, address: 0, chunkBytes, slots, resumeBytes, resumeDigest, ...known }
     this.#endpoint.say({ body: 'ready', ready })
+    this.#endpoint.openLanes(this.#config.streams ?? 1, READS_LANE, offer.laneKey)
   }
 
   /** Attempts of one transfer bring one file. */
@@ -206,24 +218,25 @@ export class GetMover implements ActiveMover, FileUser {
 
   /** As many slots as the path is long for, and both rings have room for, of this end's chunks. */
   #shape({ ring, chunkDigests }: Offer): { chunkBytes: number; slots: number } {
-    const { chunkBytes, digestKind, slots: most, peer } = this.#config
+    const { chunkBytes, digestKind, slots: most, peer, streams } = this.#config
     const serverRingBytes = ring!.bytes
     const ringBytes = Math.min(this.#endpoint.ringBytes, serverRingBytes)
     const digestBytes = chunkDigests ? DIGEST_BYTES[digestKind] : 0
     const slotsMax = Math.min(most, slotsIn(ringBytes, chunkBytes, digestBytes))
-    const slots = slotsFor(this.figures?.rttNs ?? 0, slotsMax)
+    const slots = slotsFor(this.figures?.rttNs ?? 0, slotsMax, streams)
     if (slots >= 1) return { chunkBytes, slots }
     const text = `${peer} has memory for ${serverRingBytes} bytes, too little for this end's chunks of ${chunkBytes}: restart one of the daemons with another --chunk`
     throw new TransferFailure('UNSUPPORTED', text)
   }
 
-  /** Hands every READ that may go to the queue pair. */
+  /** Hands every READ that may go to a queue pair: the next piece to the one with the least bytes under way. */
   #read(now: Nanos): void {
     const { machine } = this
-    for (let piece = machine.pieceToRead; piece; piece = machine.pieceToRead) {
+    for (let lane = this.#laneToRead; lane; lane = this.#laneToRead) {
+      const piece = machine.pieceToRead(lane.number)!
       const ring = machine.offer!.ring!
       const { slotBytes } = machine.chunks.plan!
-      const posted = this.#endpoint.connection!.postSend(now, {
+      const posted = lane.connection!.postSend(now, {
         id: machine.isReread(piece) ? REREAD_ID : READ_ID,
         opcode: WorkOpcode.RDMA_READ,
         region: this.#region,
@@ -233,7 +246,22 @@ export class GetMover implements ActiveMover, FileUser {
         rkey: ring.rkey,
       })
       if (!posted) return
-      machine.onAskedFor(piece)
+      machine.onAskedFor(piece, lane.number)
     }
+  }
+
+  /** Null: none may READ now. */
+  get #laneToRead(): Lane | null {
+    const { machine } = this
+    const { main, more } = this.#endpoint.lanes
+    let found = machine.pieceToRead() ? main : null
+    let least = found ? machine.inFlightOf(0) : Number.POSITIVE_INFINITY
+    for (const lane of more) {
+      const bytes = machine.inFlightOf(lane.number)
+      if (bytes >= least || !lane.isOpen || !machine.pieceToRead(lane.number)) continue
+      found = lane
+      least = bytes
+    }
+    return found
   }
 }

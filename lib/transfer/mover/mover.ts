@@ -8,9 +8,15 @@ import type { Nanos } from '../../time/nanos.js'
 import type { TransferMachine } from '../protocol/machine.js'
 import type { DigestKind, SenderFigures, TransferMessage } from '../protocol/messages.js'
 import type { TreeLayout } from '../protocol/tree-layout.js'
+import type { Deleted } from '../protocol/tree-machines.js'
+import type { Lane } from './lane.js'
 
 /** Bytes of all paths that a dry run lists: they fit an answer to the user. */
 const SHOWN_BYTES_MAX = 32_768
+/** The same of all that is deleted. */
+const DELETED_BYTES_MAX = 16_384
+
+export const NOTHING_DELETED: Deleted = { files: 0, folders: 0, paths: [] }
 
 export interface Mover {
   readonly machine: TransferMachine
@@ -27,8 +33,10 @@ export interface Mover {
   /** True while chunks are in flight: the transport itself finds a peer that has died. */
   readonly awaitsTransport: boolean
   onMessage(now: Nanos, message: TransferMessage): void
-  /** Work has completed that was no message, such as a READ or WRITE. */
-  onTransferred(now: Nanos, completion: Completion): void
+  /** Work has completed that was no message, such as a READ or WRITE. @param lane on which */
+  onTransferred(now: Nanos, completion: Completion, lane: Lane): void
+  /** A further connection has ended before the transfer: others carry what it has not brought. */
+  onLaneLost(now: Nanos, lane: Lane): void
   /** Posts whatever may go now. */
   advance(now: Nanos): void
   /** The next work on the file that takes time, or null. */
@@ -74,27 +82,50 @@ interface TreeCounts {
   movedBytes: number
   /** Paths of the first files that would move, where that was the question. */
   wouldMove: string[]
+  /** What the source does not have and was deleted, or would be. */
+  deletedFiles: number
+  deletedFolders: number
+  /** Paths of the first things that would be deleted, where that was the question. Those of folders end with a slash. */
+  wouldDelete: string[]
 }
 
-export function countsOf({ list, order, bytes: movedBytes }: TreeLayout, skipped: number): TreeCounts {
+export function countsOf(
+  { list, order, bytes: movedBytes }: TreeLayout,
+  skipped: number,
+  { files: deletedFiles, folders: deletedFolders }: Deleted = NOTHING_DELETED,
+): TreeCounts {
   const { files, entries } = list
   const folders = entries.filter(({ kind }) => kind === 'FOLDER').length
   const links = entries.length - files - folders
-  return { files, movedFiles: order.length, folders, links, skipped, movedBytes, wouldMove: [] }
+  const deleted = { deletedFiles, deletedFolders, wouldDelete: [] }
+  return { files, movedFiles: order.length, folders, links, skipped, movedBytes, wouldMove: [], ...deleted }
 }
 
 /** What a transfer would move that has ended before it moves anything. */
-export function wouldDeliver(layout: TreeLayout, skipped: number, digestKind: DigestKind): DeliveredFile {
-  const wouldMove: string[] = []
-  let room = SHOWN_BYTES_MAX
-  for (const number of layout.order) {
-    const path = layout.list.pathOf(number)
+export function wouldDeliver(
+  layout: TreeLayout,
+  skipped: number,
+  deleted: Deleted,
+  digestKind: DigestKind,
+): DeliveredFile {
+  const { list, order } = layout
+  const wouldMove = first(order.length, i => list.pathOf(order[i]!), SHOWN_BYTES_MAX)
+  const wouldDelete = first(deleted.paths.length, i => deleted.paths[i]!, DELETED_BYTES_MAX)
+  const tree = { ...countsOf(layout, skipped, deleted), wouldMove, wouldDelete }
+  return { path: '', bytes: 0, digestKind, digest: new Uint8Array(), tree }
+}
+
+/** As many of the first of so many paths as have so many bytes. */
+function first(count: number, pathOf: (i: number) => string, bytesMax: number): string[] {
+  const paths: string[] = []
+  let room = bytesMax
+  for (let i = 0; i < count; i++) {
+    const path = pathOf(i)
     room -= bytesOf(path).length
     if (room < 0) break
-    wouldMove.push(path)
+    paths.push(path)
   }
-  const tree = { ...countsOf(layout, skipped), wouldMove }
-  return { path: '', bytes: 0, digestKind, digest: new Uint8Array(), tree }
+  return paths
 }
 
 /** A mover of the end that another host has asked. */

@@ -13,7 +13,7 @@ import type { Nanos } from '../../time/nanos.js'
 import type { FileStore, FileUser } from '../file/file.js'
 import { FileIntake } from '../file/file-intake.js'
 import { slotsFor } from '../protocol/chunk-plan.js'
-import type { SenderFigures, TransferMessage } from '../protocol/messages.js'
+import type { LaneChunks, SenderFigures, TransferMessage } from '../protocol/messages.js'
 import { ReceiverMachine } from '../protocol/receiver-machine.js'
 import { wrapped } from '../protocol/wrapped-count.js'
 import type { TransferEndpoint } from './endpoint.js'
@@ -101,6 +101,7 @@ export class ReceiveMover implements PassiveMover, FileUser {
     // A pipe may have nothing to say for hours: its sender is there all the same.
     if (message.body === 'ping' && this.machine.chunks.plan?.isOpen) this.#host.onProgress(now)
     this.machine.onMessage(message)
+    if (message.body === 'lost' && !this.machine.ended) this.#onLost(now, message.lost)
   }
 
   onTransferred(now: Nanos, completion: Completion): void {
@@ -110,6 +111,9 @@ export class ReceiveMover implements PassiveMover, FileUser {
     if (chunk >= 0) this.#gate!.close(this.machine.chunks.slotOf(chunk))
     this.#host.onProgress(now)
   }
+
+  /** The sender asks what has come. */
+  onLaneLost(): void {}
 
   advance(now: Nanos): void {
     const { chunks } = this.machine
@@ -144,15 +148,25 @@ export class ReceiveMover implements PassiveMover, FileUser {
     if (machine.state !== 'opening' || this.hasEnded) return
     const { resumeBytes, resumeDigest } = this.#intake
     const chunkDigests = offer.chunkDigests === true
-    const slots = slotsFor(this.figures?.rttNs ?? 0, slotsMax)
+    const streams = offer.streams ?? 1
+    const slots = slotsFor(this.figures?.rttNs ?? 0, slotsMax, streams)
     const region = this.#endpoint.registerRing(Access.LOCAL_WRITE | Access.REMOTE_WRITE)
     machine.sealBytes = this.#endpoint.sealBytes
-    machine.onOpened(resumeBytes, slots)
+    const laneKey = streams > 1 ? this.#endpoint.admitLanes({ region, count: slots }) : new Uint8Array()
+    machine.onOpened(resumeBytes, slots, laneKey.length > 0)
     this.#gate = new WriteGate(machine.chunks.plan!.slotBytes, slots)
     region.writeGate = this.#gate
     this.#host.onProgress(this.#endpoint.now())
     const ring = { rkey: region.key, address: region.address, chunkBytes, slots }
-    this.#endpoint.say({ body: 'ready', ready: { ...ring, resumeBytes, resumeDigest, chunkDigests } })
+    const zerosAlone = machine.chunks.plan!.movesZerosAlone
+    const ready = { ...ring, resumeBytes, resumeDigest, chunkDigests, zerosAlone, laneKey }
+    this.#endpoint.say({ body: 'ready', ready })
+  }
+
+  /** What the connection still brings does not count, so that the answer stays true. */
+  #onLost(now: Nanos, lost: LaneChunks): void {
+    this.#endpoint.lanes.get(lost.lane)?.leave(now)
+    this.#endpoint.channel.send(now, { body: 'missing', missing: this.machine.missingOf(lost) })
   }
 
   /** The oldest chunk is in the file; its credit follows. */

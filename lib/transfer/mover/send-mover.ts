@@ -13,11 +13,13 @@ import {
   type SenderFigures,
   TRANSFER_VERSION,
   type TransferMessage,
+  WRITES_LANE,
 } from '../protocol/messages.js'
 import { SenderMachine } from '../protocol/sender-machine.js'
 import { wrapped } from '../protocol/wrapped-count.js'
 import { CHANNEL_ID_MAX } from './channel.js'
 import type { TransferEndpoint } from './endpoint.js'
+import type { Lane } from './lane.js'
 import type { ActiveMover, DeliveredFile, MoverHost } from './mover.js'
 
 const WRITE_ID = CHANNEL_ID_MAX + 1
@@ -37,6 +39,8 @@ export interface SendMoverConfig {
   overwrite: boolean
   /** Names the transfer to the receiver, the same in all its attempts. Default: empty, this is the only one. */
   transfer?: Uint8Array
+  /** Connections that carry chunks, 1 to STREAMS_MAX. Default 1. */
+  streams?: number
 }
 
 export class SendMover implements ActiveMover {
@@ -102,19 +106,19 @@ export class SendMover implements ActiveMover {
   }
 
   get awaitsTransport(): boolean {
-    return this.machine.awaitsTransport
+    return this.#endpoint.lanes.areBusy
   }
 
   greet(now: Nanos): void {
     const { source, name, directory, nameInFolder, overwrite, digest } = this.#config
-    const { transfer = new Uint8Array() } = this.#config
+    const { transfer = new Uint8Array(), streams } = this.#config
     const { allocatedBytes, mode, mtimeMs } = source
     const size = this.sizeBytes
     const openEnd = source.pipe !== undefined
     const version = openEnd ? OPEN_END_VERSION : TRANSFER_VERSION
     const where = { name, directory, nameInFolder, overwrite }
     const file = { ...where, size, allocatedBytes, mode, mtimeMs, transfer }
-    const known = { chunkDigests: true, knowsHeld: true, openEnd }
+    const known = { chunkDigests: true, knowsHeld: true, openEnd, streams }
     const offer = { version, ...file, digest: digest.kind, ring: null, ...known }
     this.#endpoint.channel.send(now, { body: 'offer', offer })
     this.machine.onOffered()
@@ -124,31 +128,47 @@ export class SendMover implements ActiveMover {
     if (message.body !== 'ping') this.#host.onProgress(now)
     this.machine.sealBytes = this.#endpoint.sealBytes
     this.machine.onMessage(message)
-    if (message.body === 'ready') this.#otherBytes = this.#endpoint.ackedBytes
+    if (message.body !== 'ready') return
+    this.#otherBytes = this.#endpoint.ackedBytes
+    if (!this.machine.ended)
+      this.#endpoint.openLanes(this.#config.streams ?? 1, WRITES_LANE, message.ready.laneKey)
   }
 
-  onTransferred(now: Nanos, completion: Completion): void {
+  onTransferred(now: Nanos, completion: Completion, lane: Lane): void {
     if (completion.opcode !== WorkOpcode.RDMA_WRITE_WITH_IMM) return
     this.#host.onProgress(now)
     if (completion.id === REPEAT_ID) this.machine.onRepeatCompleted()
-    else this.machine.onCompleted()
+    else this.machine.onCompleted(lane.chunks.shift()!)
+  }
+
+  onLaneLost(now: Nanos, lane: Lane): void {
+    if (lane.chunks.length === 0) return
+    this.#endpoint.channel.send(now, {
+      body: 'lost',
+      lost: this.machine.onLaneLost(lane.number, lane.chunks),
+    })
+    lane.chunks = []
   }
 
   /** Hands every chunk that may go to the queue pair. */
   advance(now: Nanos): void {
     const { machine } = this
     const { chunks } = machine
+    const { lanes } = this.#endpoint
     const again = chunks.toRepeat
     if (again >= 0) {
       const length = chunks.plan!.wholeBytesOf(again)
-      if (!this.#post(now, REPEAT_ID, again, chunks.repeatSlot, 0, length)) return
+      if (!this.#post(now, lanes.main, REPEAT_ID, again, chunks.repeatSlot, 0, length)) return
       this.#otherBytes += length
       machine.onRepeated()
     }
     for (let chunk = chunks.toPost; chunk >= 0; chunk = chunks.toPost) {
       const plan = chunks.plan!
       const slot = chunks.localSlotOf(chunk)
-      if (!this.#post(now, WRITE_ID, chunk, slot, plan.movesFrom(chunk), plan.movedBytesOf(chunk))) return
+      const lane = lanes.leastBusy
+      if (!this.#post(now, lane, WRITE_ID, chunk, slot, plan.movesFrom(chunk), plan.movedBytesOf(chunk)))
+        return
+      lane.chunks.push(chunk)
       this.#otherBytes += plan.digestBytes + plan.sealBytes
       chunks.onPosted()
     }
@@ -171,8 +191,16 @@ export class SendMover implements ActiveMover {
   async close(): Promise<void> {}
 
   /** Posts the WRITE of a chunk, or of the end of it from `offset` on. Returns false if the send queue is full. */
-  #post(now: Nanos, id: number, chunk: number, slot: number, offset: number, length: number): boolean {
-    return this.#endpoint.connection!.postSend(now, {
+  #post(
+    now: Nanos,
+    { connection }: Lane,
+    id: number,
+    chunk: number,
+    slot: number,
+    offset: number,
+    length: number,
+  ): boolean {
+    return connection!.postSend(now, {
       id,
       opcode: WorkOpcode.RDMA_WRITE_WITH_IMM,
       region: this.#region,

@@ -81,9 +81,11 @@ export class ServeMover implements PassiveMover {
   /** The getter moves the chunks. */
   onTransferred(): void {}
 
+  onLaneLost(): void {}
+
   advance(now: Nanos): void {
     const { machine } = this
-    const { channel, connection } = this.#endpoint
+    const { channel, connection, lanes, figures } = this.#endpoint
     const again = machine.chunks.toRepeat
     if (again >= 0) {
       channel.send(now, { body: 'again', again: { chunk: wrapped(again) } })
@@ -91,8 +93,9 @@ export class ServeMover implements PassiveMover {
     }
     // One message is for all chunks that have come into the ring. While it is in flight, the next one waits.
     if (channel.busy || machine.chunks.toPost < 0) return
-    const path: SenderFigures = { ...connection!.stats }
-    channel.send(now, { body: 'filled', filled: { chunks: machine.takeFilled(), path } })
+    const path: SenderFigures = { ...figures!, windowBytes: connection!.stats.windowBytes }
+    const laneWindows = lanes.windows
+    channel.send(now, { body: 'filled', filled: { ...machine.takeFilled(), path, laneWindows } })
   }
 
   nextStep(): (() => Promise<void>) | null {
@@ -106,7 +109,7 @@ export class ServeMover implements PassiveMover {
 
   async #open(): Promise<void> {
     const { machine } = this
-    const { path, digest: kind, transfer } = machine.request!
+    const { path, digest: kind, transfer, streams = 1 } = machine.request!
     await this.#host.admit(transfer)
     if (machine.state !== 'opening') return
     const digest = createDigest(kind)
@@ -126,7 +129,9 @@ export class ServeMover implements PassiveMover {
     })
     machine.onOffered(source.size, DIGEST_BYTES[digest.kind])
     this.#host.onProgress(this.#endpoint.now())
-    this.#endpoint.say({ body: 'offer', offer: offerOf(source, digest, { rkey, address, bytes }) })
+    const laneKey = streams > 1 ? this.#endpoint.admitLanes(null) : new Uint8Array()
+    const offer = { ...offerOf(source, digest, { rkey, address, bytes }), laneKey }
+    this.#endpoint.say({ body: 'offer', offer })
   }
 }
 

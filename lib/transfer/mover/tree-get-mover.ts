@@ -2,6 +2,8 @@
 import type { Completion } from '../../qp/queues/completion-queue.js'
 import type { Nanos } from '../../time/nanos.js'
 import { checkFilters } from '../file/check-filters.js'
+import type { DeletionRules } from '../file/deletions.js'
+import { foreignPathFilter } from '../file/path-filter.js'
 import type { TreePlace } from '../file/tree-place.js'
 import { TreeStore } from '../file/tree-store.js'
 import { TransferFailure } from '../protocol/failure.js'
@@ -9,10 +11,18 @@ import type { TransferMachine } from '../protocol/machine.js'
 import type { DigestKind, SenderFigures, TransferMessage, Wish } from '../protocol/messages.js'
 import { TreeLayout } from '../protocol/tree-layout.js'
 import { TreeChooserMachine } from '../protocol/tree-machines.js'
-import { checkAsked, type Wishes, wishMessages } from '../protocol/wishes.js'
+import { checkAsked, isContents, type Wishes, wishMessages } from '../protocol/wishes.js'
 import type { TransferEndpoint } from './endpoint.js'
 import { GetMover } from './get-mover.js'
-import { type ActiveMover, countsOf, type DeliveredFile, type MoverHost, wouldDeliver } from './mover.js'
+import type { Lane } from './lane.js'
+import {
+  type ActiveMover,
+  countsOf,
+  type DeliveredFile,
+  type MoverHost,
+  NOTHING_DELETED,
+  wouldDeliver,
+} from './mover.js'
 import { sayWanted } from './wanted-messages.js'
 
 export interface TreeGetMoverConfig {
@@ -27,10 +37,13 @@ export interface TreeGetMoverConfig {
   overwrite: boolean
   /** Ends when it is known what would move. */
   dryRun?: boolean
+  /** Files and folders that may be deleted because the server does not have them; null: nothing is deleted. */
+  deleteMost?: number | null
   /** As of GetMoverConfig. */
   chunkBytes: number
   slots: number
   transfer?: Uint8Array
+  streams?: number
 }
 
 export class TreeGetMover implements ActiveMover {
@@ -41,6 +54,8 @@ export class TreeGetMover implements ActiveMover {
   /** Messages that have not been handed over. */
   readonly #toSay: Wish[] = []
   #layout: TreeLayout | null = null
+  /** What is here; null before it has been compared. */
+  store: TreeStore | null = null
   /** Null before this end has said which files it wants. */
   #body: GetMover | null = null
 
@@ -105,8 +120,12 @@ export class TreeGetMover implements ActiveMover {
     this.#chooser.onMessage(message)
   }
 
-  onTransferred(now: Nanos, completion: Completion): void {
-    this.#body?.onTransferred(now, completion)
+  onTransferred(now: Nanos, completion: Completion, lane: Lane): void {
+    this.#body?.onTransferred(now, completion, lane)
+  }
+
+  onLaneLost(now: Nanos, lane: Lane): void {
+    this.#body?.onLaneLost(now, lane)
   }
 
   advance(now: Nanos): void {
@@ -121,13 +140,24 @@ export class TreeGetMover implements ActiveMover {
 
   delivered(): DeliveredFile {
     const { skipped } = this.#chooser
-    if (!this.#body) return wouldDeliver(this.#layout!, skipped, this.#config.digestKind)
-    const tree = countsOf(this.#layout!, skipped)
+    const deleted = this.store?.deletions ?? NOTHING_DELETED
+    if (!this.#body) return wouldDeliver(this.#layout!, skipped, deleted, this.#config.digestKind)
+    const tree = countsOf(this.#layout!, skipped, deleted)
     return { ...this.#body.delivered(), bytes: this.sizeBytes, tree }
   }
 
   async close(): Promise<void> {
     await this.#body?.close()
+  }
+
+  #deletionRules(): DeletionRules | null {
+    const { deleteMost: most = null, wishes } = this.#config
+    if (most === null) return null
+    const { paths, exclude, include } = wishes
+    const inRoot = paths.some(isContents)
+    const hasNamed = !paths.every(isContents)
+    const admits = foreignPathFilter(exclude, include)
+    return { inRoot, hasNamed, most, leftOut: this.#chooser.skipped, admits }
   }
 
   #sayWishes(now: Nanos): void {
@@ -148,12 +178,23 @@ export class TreeGetMover implements ActiveMover {
   }
 
   async #choose(): Promise<void> {
-    const { place, wishes, overwrite, dryRun = false, peer, digestKind, chunkBytes, slots } = this.#config
+    const {
+      place,
+      wishes,
+      overwrite,
+      dryRun = false,
+      peer,
+      digestKind,
+      chunkBytes,
+      slots,
+      streams,
+    } = this.#config
     const { list } = this.#chooser
     checkAsked(wishes.paths, list)
     await checkFilters(wishes, list)
-    const store = new TreeStore(place, list, overwrite, () => this.#checkGoesOn())
+    const store = new TreeStore(place, list, overwrite, () => this.#checkGoesOn(), this.#deletionRules())
     await store.choose()
+    this.store = store
     if (this.#chooser.ended || this.#host.hasEnded) return
     this.#layout = new TreeLayout(list, store.wanted)
     if (dryRun) {
@@ -162,7 +203,7 @@ export class TreeGetMover implements ActiveMover {
       this.#host.finish({ body: 'ping', ping: {} })
       return
     }
-    const how = { peer, digestKind, overwrite, chunkBytes, slots }
+    const how = { peer, digestKind, overwrite, chunkBytes, slots, streams }
     const config = { ...how, store, path: '', name: '' }
     const body = new GetMover(config, this.#endpoint, this.#host)
     this.#chooser.onChosen()

@@ -1,11 +1,13 @@
 /** A tree on its way in: takes its list, says which files are wanted, and receives their contents as one file. */
 import type { Completion } from '../../qp/queues/completion-queue.js'
 import type { Nanos } from '../../time/nanos.js'
+import type { DeletionRules } from '../file/deletions.js'
+import { foreignPathFilter } from '../file/path-filter.js'
 import type { TreeFolders } from '../file/tree-place.js'
 import { TreeStore } from '../file/tree-store.js'
 import { TransferFailure } from '../protocol/failure.js'
 import type { TransferMachine } from '../protocol/machine.js'
-import type { SenderFigures, TransferMessage } from '../protocol/messages.js'
+import type { Deletion, SenderFigures, TransferMessage } from '../protocol/messages.js'
 import { TreeLayout } from '../protocol/tree-layout.js'
 import { TreeChooserMachine } from '../protocol/tree-machines.js'
 import type { TransferEndpoint } from './endpoint.js'
@@ -15,6 +17,8 @@ import { sayWanted } from './wanted-messages.js'
 
 export interface TreeReceiveMoverConfig {
   trees: TreeFolders
+  /** Senders may have deleted what they do not have. */
+  allowsDeletion: boolean
   /** As of ReceiveMoverConfig. */
   chunkBytes: number
   slots: number
@@ -80,6 +84,10 @@ export class TreeReceiveMover implements PassiveMover {
     this.#body?.onTransferred(now, completion)
   }
 
+  onLaneLost(): void {
+    this.#body?.onLaneLost()
+  }
+
   advance(now: Nanos): void {
     this.#body?.advance(now)
   }
@@ -107,15 +115,30 @@ export class TreeReceiveMover implements PassiveMover {
     const { directory, overwrite, transfer } = this.#chooser.tree!
     await this.#host.admit(transfer)
     if (this.#chooser.ended) return
-    const store = new TreeStore(trees.treePlace(directory), this.#chooser.list, overwrite, () =>
-      this.#checkGoesOn(),
-    )
+    const { deletion, list } = this.#chooser
+    const rules = deletion && this.#rulesOf(deletion)
+    const store = new TreeStore(trees.treePlace(directory), list, overwrite, () => this.#checkGoesOn(), rules)
     await store.choose()
     if (this.#chooser.ended || this.#host.hasEnded) return
-    this.#layout = new TreeLayout(this.#chooser.list, store.wanted)
+    this.#layout = new TreeLayout(list, store.wanted)
     this.#body = new ReceiveMover({ store, chunkBytes, slots }, this.#endpoint, this.#host)
     this.#chooser.onChosen()
     this.#host.onProgress(this.#endpoint.now())
-    sayWanted(this.#endpoint, store.wanted)
+    sayWanted(this.#endpoint, store.wanted, store.deletions)
+  }
+
+  /** Throws NOT_ALLOWED (WEIR_REJECTED). */
+  #rulesOf({ inRoot, hasNamed, most, exclude, include }: Deletion): DeletionRules {
+    if (!this.#config.allowsDeletion) {
+      const text = 'nobody may delete there: its daemon runs without --allow-delete'
+      throw new TransferFailure('NOT_ALLOWED', text)
+    }
+    return {
+      inRoot,
+      hasNamed,
+      most,
+      leftOut: this.#chooser.skipped,
+      admits: foreignPathFilter(exclude, include),
+    }
   }
 }

@@ -1,12 +1,14 @@
 /** A tree on its way out: lists it, learns which files the receiver wants, and sends their contents as one file. */
 import type { Completion } from '../../qp/queues/completion-queue.js'
 import type { Nanos } from '../../time/nanos.js'
-import type { LocalTree } from '../file/local-tree.js'
+import { type LocalTree, listFailure } from '../file/local-tree.js'
 import { TreeSource } from '../file/tree-source.js'
 import type { Digest } from '../protocol/digest.js'
 import type { TransferMachine } from '../protocol/machine.js'
 import {
   CHECKSUM_VERSION,
+  DELETION_VERSION,
+  type Deletion,
   type SenderFigures,
   TRANSFER_VERSION,
   type TransferMessage,
@@ -15,6 +17,7 @@ import { TreeLayout } from '../protocol/tree-layout.js'
 import { TreeTellerMachine } from '../protocol/tree-machines.js'
 import type { TransferEndpoint } from './endpoint.js'
 import { EntryMessages } from './entry-messages.js'
+import type { Lane } from './lane.js'
 import { type ActiveMover, countsOf, type DeliveredFile, type MoverHost, wouldDeliver } from './mover.js'
 import { SendMover } from './send-mover.js'
 
@@ -29,8 +32,11 @@ export interface TreeSendMoverConfig {
   overwrite: boolean
   /** Ends when it is known what would move. */
   dryRun?: boolean
-  /** As of SendMoverConfig. */
+  /** What the receiver deletes. Default: nothing. */
+  deletion?: Deletion | null
+  /** These are as of SendMoverConfig. */
   transfer?: Uint8Array
+  streams?: number
 }
 
 export class TreeSendMover implements ActiveMover {
@@ -92,10 +98,11 @@ export class TreeSendMover implements ActiveMover {
   }
 
   greet(now: Nanos): void {
-    const { directory, overwrite, transfer = new Uint8Array() } = this.#config
+    const { directory, overwrite, transfer = new Uint8Array(), deletion = null } = this.#config
     const hasDigests = this.#config.tree.list.entries.some(entry => entry.digest !== undefined)
-    const version = hasDigests ? CHECKSUM_VERSION : TRANSFER_VERSION
-    const tree = { version, directory, overwrite, transfer }
+    const plain = hasDigests ? CHECKSUM_VERSION : TRANSFER_VERSION
+    const version = deletion === null ? plain : DELETION_VERSION
+    const tree = { version, directory, overwrite, transfer, deletion }
     this.#endpoint.channel.send(now, { body: 'tree', tree })
     this.#teller.onBegun()
     this.#sayEntries(now)
@@ -106,8 +113,12 @@ export class TreeSendMover implements ActiveMover {
     else this.#onListMessage(now, message)
   }
 
-  onTransferred(now: Nanos, completion: Completion): void {
-    this.#body?.onTransferred(now, completion)
+  onTransferred(now: Nanos, completion: Completion, lane: Lane): void {
+    this.#body?.onTransferred(now, completion, lane)
+  }
+
+  onLaneLost(now: Nanos, lane: Lane): void {
+    this.#body?.onLaneLost(now, lane)
   }
 
   advance(now: Nanos): void {
@@ -116,13 +127,15 @@ export class TreeSendMover implements ActiveMover {
   }
 
   nextStep(): (() => Promise<void>) | null {
-    return this.#body?.nextStep() ?? null
+    if (this.#body) return this.#body.nextStep()
+    return this.#teller.state === 'listing' && !this.#config.tree.isWhole ? () => this.#listOn() : null
   }
 
   delivered(): DeliveredFile {
     const { tree: listed, digest } = this.#config
-    if (!this.#body) return wouldDeliver(this.#layout!, listed.skipped, digest.kind)
-    const tree = countsOf(this.#layout!, listed.skipped)
+    const { deleted } = this.#teller
+    if (!this.#body) return wouldDeliver(this.#layout!, listed.skipped, deleted, digest.kind)
+    const tree = countsOf(this.#layout!, listed.skipped, deleted)
     return { ...this.#body.delivered(), bytes: this.sizeBytes, tree }
   }
 
@@ -145,15 +158,24 @@ export class TreeSendMover implements ActiveMover {
     if (this.#teller.state === 'listing' && this.#entries.send(now)) this.#teller.onListed()
   }
 
+  async #listOn(): Promise<void> {
+    try {
+      await this.#config.tree.more()
+    } catch (error) {
+      throw listFailure(error)
+    }
+    this.#host.advance()
+  }
+
   #begin(now: Nanos): void {
-    const { tree, digest, peer, overwrite, dryRun = false } = this.#config
+    const { tree, digest, peer, overwrite, dryRun = false, streams } = this.#config
     this.#layout = new TreeLayout(tree.list, this.#teller.wanted!)
     if (dryRun) {
       this.#teller.onAnswered()
       return
     }
     this.#source = new TreeSource(this.#layout, tree)
-    const config = { source: this.#source, digest, peer, name: '', directory: '', overwrite }
+    const config = { source: this.#source, digest, peer, name: '', directory: '', overwrite, streams }
     this.#body = new SendMover(config, this.#endpoint, this.#host)
     this.#body.greet(now)
   }

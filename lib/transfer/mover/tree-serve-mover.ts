@@ -1,6 +1,7 @@
 /** A tree on its way out, at the end that was asked for it: lists it, learns which files the getter wants, and serves their contents as one file. */
 import type { Nanos } from '../../time/nanos.js'
 import type { ListedTree, SharedFiles } from '../file/file.js'
+import { listFailure } from '../file/local-tree.js'
 import { TreeSource } from '../file/tree-source.js'
 import type { TransferMachine } from '../protocol/machine.js'
 import { type SenderFigures, TRANSFER_VERSION, type TransferMessage } from '../protocol/messages.js'
@@ -59,7 +60,7 @@ export class TreeServeMover implements PassiveMover {
   }
 
   get isBusy(): boolean {
-    return this.#body?.isBusy ?? this.machine.state === 'opening'
+    return this.#body?.isBusy ?? (this.machine.state === 'opening' || this.#lists)
   }
 
   get granted(): boolean {
@@ -84,6 +85,8 @@ export class TreeServeMover implements PassiveMover {
   /** The getter moves the chunks. */
   onTransferred(): void {}
 
+  onLaneLost(): void {}
+
   advance(now: Nanos): void {
     if (this.#body) this.#body.advance(now)
     else if (this.#teller?.state === 'listing' && this.#entries!.send(now)) this.#teller.onListed()
@@ -91,11 +94,29 @@ export class TreeServeMover implements PassiveMover {
 
   nextStep(): (() => Promise<void>) | null {
     if (this.#body) return this.#body.nextStep()
+    if (this.#lists) return () => this.#listOn()
     return this.#wish.state === 'opening' && !this.#teller ? () => this.#list() : null
   }
 
   async close(): Promise<void> {
+    this.#tree?.stop()
     await this.#body?.close()
+  }
+
+  /** The list grows, and the getter waits for more of it. */
+  get #lists(): boolean {
+    return this.#teller?.state === 'listing' && !this.#tree!.isWhole
+  }
+
+  async #listOn(): Promise<void> {
+    try {
+      await this.#tree!.more()
+    } catch (error) {
+      throw listFailure(error)
+    }
+    // The getter waits for this end: its time to answer begins when it has the whole list.
+    this.#host.onProgress(this.#endpoint.now())
+    this.#host.advance()
   }
 
   async #list(): Promise<void> {

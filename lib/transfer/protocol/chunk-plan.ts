@@ -4,6 +4,8 @@
  * Chunks with digests cover the whole file, and in its slot each has behind it the digest of the file's bytes up to its end. Of a chunk that
  * an earlier transfer has left at the receiving end only the digest moves. Chunks without begin where a resumed transfer goes on.
  *
+ * The same holds for a chunk of nothing but zeros in a file with holes, where both ends know of it.
+ *
  * A file with an open end comes out of a pipe: nobody knows its size before its last byte. Its last chunk is the one that is shorter
  * than the others, and may be empty. Such chunks have digests, and none was there before.
  */
@@ -28,16 +30,23 @@ export const OPEN_END = Number.POSITIVE_INFINITY
 /** Bytes of a slot behind the chunk, for its digest and its seal. */
 const DIGEST_ROOM_BYTES = 64
 
+/** Chunks of zeros that are remembered: more than are under way at either end. */
+const ZEROS_KEPT = 4 * RING_SLOTS_MAX
+
 /** Slots of a ring for a short path, and the round trip for which there is one more. */
 const SLOTS_LEAST = 8
 const SLOT_NS = 4_000_000
+
+/** Further slots for each further connection: one chunk moves, and one waits for it. */
+const SLOTS_A_STREAM = 2
 
 /**
  * Slots of a ring: what is under way in a round trip has to fit, and as much again that is being written or credited. With chunks of 1 MiB
  * that is 2 Gbit/s on long paths.
  */
-export function slotsFor(rttNs: Nanos, slotsMax: number): number {
-  return Math.min(slotsMax, SLOTS_LEAST + Math.ceil(rttNs / SLOT_NS))
+export function slotsFor(rttNs: Nanos, slotsMax: number, streams = 1): number {
+  const more = SLOTS_A_STREAM * (Math.max(1, streams) - 1)
+  return Math.min(slotsMax, SLOTS_LEAST + more + Math.ceil(rttNs / SLOT_NS))
 }
 
 /** Bytes from one slot of a ring to the next. @param digestBytes 0: chunks have no digests */
@@ -74,7 +83,11 @@ export class ChunkPlan {
   readonly slotBytes: number
   /** Number of chunks; 0 when nothing is left to send. Infinity while the size is not known. */
   chunks: number
+  /** Both ends know chunks of zeros of which the digest moves alone. */
+  movesZerosAlone = false
   readonly #beginBytes: number
+  /** The last chunks of zeros, each at its number modulo their count. */
+  readonly #zeros: number[] = []
 
   /** Throws WEIR_PROTOCOL. */
   constructor(sizeBytes: number, resumeBytes: number, chunkBytes: number, digestBytes = 0, sealBytes = 0) {
@@ -128,12 +141,26 @@ export class ChunkPlan {
     return this.positionOf(chunk) < this.resumeBytes
   }
 
-  /** Where in the chunk's slot the bytes begin that move. */
-  movesFrom(chunk: number): number {
-    return this.isKept(chunk) ? this.lengthOf(chunk) : 0
+  /** The chunk is one of zeros, and its digest moves alone. Call before it moves. */
+  noteZeros(chunk: number): void {
+    this.#zeros[chunk % ZEROS_KEPT] = chunk
   }
 
-  /** Bytes that move: those of the chunk, unless it is kept, its digest and its seal. */
+  isZeros(chunk: number): boolean {
+    return this.#zeros[chunk % ZEROS_KEPT] === chunk
+  }
+
+  /** True if no bytes of the chunk itself move. */
+  movesDigestAlone(chunk: number): boolean {
+    return this.isKept(chunk) || this.isZeros(chunk)
+  }
+
+  /** Where in the chunk's slot the bytes begin that move. */
+  movesFrom(chunk: number): number {
+    return this.movesDigestAlone(chunk) ? this.lengthOf(chunk) : 0
+  }
+
+  /** Bytes that move: those of the chunk, unless it is kept or of zeros, its digest and its seal. */
   movedBytesOf(chunk: number): number {
     return this.wholeBytesOf(chunk) - this.movesFrom(chunk)
   }

@@ -12,7 +12,15 @@
 import type { WeirError } from '../../errors.js'
 import { ChunkPlan } from './chunk-plan.js'
 import { DIGEST_BYTES } from './digest.js'
-import type { DigestKind, Filled, Offer, SenderFigures, TransferMessage } from './messages.js'
+import { LaneReads } from './lane-reads.js'
+import {
+  type DigestKind,
+  type Filled,
+  type Offer,
+  type SenderFigures,
+  STREAMS_MAX,
+  type TransferMessage,
+} from './messages.js'
 import { SinkChunks, type SinkState } from './sink-chunks.js'
 import { type SinkMachine, takeOffer } from './sink-machine.js'
 import { TransferState } from './transfer-state.js'
@@ -39,6 +47,7 @@ const WINDOW_BYTES_DEFAULT = 64 * 1024
 
 /** A part of a chunk: bytes `offset` to `offset + length` of a slot. */
 interface Piece {
+  chunk: number
   /** The slot at this end. */
   slot: number
   /** The slot at the server: the same, but for a chunk that is moved again. */
@@ -55,12 +64,11 @@ export class GetterMachine implements SinkMachine {
   #digest: Uint8Array | null = null
   #figures: SenderFigures | null = null
   #filled = 0
-  /** Chunks asked for whole, and bytes asked for of the next. */
+  /** Chunks that some connection has begun to ask for, and those of lost connections among them: they come first. */
   #asked = 0
-  #askedBytes = 0
-  /** Bytes that have come of the chunk after those that have arrived. */
-  #arrivedBytes = 0
-  #inFlightBytes = 0
+  #returned: number[] = []
+  /** The first is the connection of the messages. */
+  readonly #lanes: LaneReads[] = [new LaneReads()]
   /** The awaited chunk stands in the server's ring again; how many of its bytes were asked for, and how many have come. */
   #mayReread = false
   #rereadAskedBytes = 0
@@ -102,14 +110,20 @@ export class GetterMachine implements SinkMachine {
 
   /** Bytes that were asked for and have not come. */
   get inFlightBytes(): number {
-    return this.#inFlightBytes
+    return this.#lanes.reduce((sum, { inFlightBytes }) => sum + inFlightBytes, 0)
+  }
+
+  /** The same of one connection. */
+  inFlightOf(lane: number): number {
+    return this.#laneOf(lane).inFlightBytes
   }
 
   /** Bytes of the file that have come, resumed ones included. */
   get arrivedBytes(): number {
-    const { plan, arrived } = this.chunks
+    const { plan, arrived, arrivedBeyond } = this.chunks
     if (!plan) return 0
-    return Math.min(plan.sizeBytes, plan.bytesAfter(arrived) + this.#arrivedBytes)
+    const parts = this.#lanes.reduce((sum, lane) => sum + lane.arrivedBytes, arrivedBeyond * plan.chunkBytes)
+    return Math.min(plan.sizeBytes, plan.bytesAfter(arrived) + parts)
   }
 
   /** The connection stands and the Request has been handed over. */
@@ -133,7 +147,9 @@ export class GetterMachine implements SinkMachine {
     if (!this.opens) return
     const { size, chunkDigests } = this.#offer!
     const digestBytes = chunkDigests ? DIGEST_BYTES[this.#digestKind] : 0
-    this.chunks.begin(new ChunkPlan(size, resumeBytes, chunkBytes, digestBytes, this.sealBytes), slots)
+    const plan = new ChunkPlan(size, resumeBytes, chunkBytes, digestBytes, this.sealBytes)
+    plan.movesZerosAlone = digestBytes > 0
+    this.chunks.begin(plan, slots)
   }
 
   /** The server's slot for a chunk that is moved again. */
@@ -141,31 +157,45 @@ export class GetterMachine implements SinkMachine {
     return this.chunks.slots
   }
 
-  /** The piece to READ next, or null: none is filled, or no slot is free, or the window is full. */
-  get pieceToRead(): Piece | null {
+  /** The piece for a connection to READ next, or null: none is filled, or no slot is free, or its window is full. */
+  pieceToRead(number = 0): Piece | null {
     const { chunks } = this
     if (!chunks.moves) return null
+    const lane = this.#laneOf(number)
     const again = chunks.awaited
     const plan = chunks.plan!
-    if (this.#mayReread) {
+    if (this.#mayReread && number === 0) {
       const left = plan.wholeBytesOf(again) - this.#rereadAskedBytes
-      if (left > 0) return this.#pieceOf(again, this.repeatSlot, this.#rereadAskedBytes, left)
+      if (left > 0) return this.#pieceOf(lane, again, this.repeatSlot, this.#rereadAskedBytes, left)
     }
-    if (this.#asked === this.#filled || this.#asked - chunks.written >= chunks.slots) return null
-    const offset = plan.movesFrom(this.#asked) + this.#askedBytes
-    const left = plan.movedBytesOf(this.#asked) - this.#askedBytes
-    return this.#pieceOf(this.#asked, chunks.slotOf(this.#asked), offset, left)
+    const chunk = lane.askedBytes > 0 ? lane.chunks.at(-1)! : this.#chunkToAskFor
+    if (chunk < 0) return null
+    const offset = plan.movesFrom(chunk) + lane.askedBytes
+    const left = plan.movedBytesOf(chunk) - lane.askedBytes
+    return this.#pieceOf(lane, chunk, chunks.slotOf(chunk), offset, left)
+  }
+
+  /** The next chunk that no connection has begun to ask for, or -1. */
+  get #chunkToAskFor(): number {
+    if (this.#returned.length > 0) return this.#returned[0]!
+    const { written, slots } = this.chunks
+    return this.#asked === this.#filled || this.#asked - written >= slots ? -1 : this.#asked
+  }
+
+  #laneOf(number: number): LaneReads {
+    this.#lanes[number] ??= new LaneReads()
+    return this.#lanes[number]
   }
 
   /** As much of `left` bytes as the window allows; the digest goes with the last bytes before it. */
-  #pieceOf(chunk: number, from: number, offset: number, left: number): Piece | null {
-    const window = this.#figures?.windowBytes || WINDOW_BYTES_DEFAULT
+  #pieceOf(lane: LaneReads, chunk: number, from: number, offset: number, left: number): Piece | null {
+    const window = lane.windowBytes || WINDOW_BYTES_DEFAULT
     const units = Math.max(1, Math.floor(window / PIECES_OF_WINDOW / PIECE_UNIT_BYTES))
     const most = units * PIECE_UNIT_BYTES
     const { digestBytes, sealBytes } = this.chunks.plan!
     const length = left <= most + digestBytes + sealBytes ? left : most
-    if (this.#inFlightBytes > 0 && this.#inFlightBytes + length > window) return null
-    return { slot: this.chunks.slotOf(chunk), from, offset, length }
+    if (lane.inFlightBytes > 0 && lane.inFlightBytes + length > window) return null
+    return { chunk, slot: this.chunks.slotOf(chunk), from, offset, length }
   }
 
   /** True if the piece is of a chunk that is moved again. */
@@ -174,31 +204,43 @@ export class GetterMachine implements SinkMachine {
   }
 
   /** The READ of that piece has been handed to the queue pair. */
-  onAskedFor(piece: Piece): void {
-    this.#inFlightBytes += piece.length
+  onAskedFor(piece: Piece, number = 0): void {
+    const lane = this.#laneOf(number)
+    lane.inFlightBytes += piece.length
     if (this.isReread(piece)) {
       this.#rereadAskedBytes += piece.length
       return
     }
-    this.#askedBytes += piece.length
-    if (this.#askedBytes < this.chunks.plan!.movedBytesOf(this.#asked)) return
-    this.#asked++
-    this.#askedBytes = 0
+    if (lane.askedBytes === 0) this.#begin(lane, piece.chunk)
+    lane.askedBytes += piece.length
+    if (lane.askedBytes === this.chunks.plan!.movedBytesOf(piece.chunk)) lane.askedBytes = 0
   }
 
-  /** The oldest READ under way of chunks in their order has completed. */
-  onRead(bytes: number): void {
-    this.#inFlightBytes -= bytes
-    this.#arrivedBytes += bytes
-    const { plan, arrived } = this.chunks
-    if (this.#arrivedBytes < plan!.movedBytesOf(arrived)) return
-    this.#arrivedBytes = 0
-    this.chunks.onArrived()
+  #begin(lane: LaneReads, chunk: number): void {
+    lane.chunks.push(chunk)
+    if (this.#returned.shift() === undefined) this.#asked++
+  }
+
+  /** The oldest READ under way on the connection, of chunks in their order, has completed. */
+  onRead(bytes: number, number = 0): void {
+    const lane = this.#laneOf(number)
+    lane.inFlightBytes -= bytes
+    lane.arrivedBytes += bytes
+    const [chunk] = lane.chunks as [number]
+    if (lane.arrivedBytes < this.chunks.plan!.movedBytesOf(chunk)) return
+    lane.arrivedBytes = 0
+    lane.chunks.shift()
+    this.chunks.onArrived(chunk)
+  }
+
+  /** A further connection has ended: others ask for what it has not brought. */
+  onLaneLost(number: number): void {
+    this.#returned.push(...this.#laneOf(number).giveUp())
   }
 
   /** The oldest READ under way of the chunk that is moved again has completed. */
   onReread(bytes: number): void {
-    this.#inFlightBytes -= bytes
+    this.#laneOf(0).inFlightBytes -= bytes
     this.#rereadBytes += bytes
     const { plan, awaited } = this.chunks
     if (this.#rereadBytes < plan!.wholeBytesOf(awaited)) return
@@ -251,7 +293,7 @@ export class GetterMachine implements SinkMachine {
     else this.#state.violated(`chunk ${chunk} again, which was not asked for`)
   }
 
-  #onFilled({ chunks, path }: Filled): void {
+  #onFilled({ chunks, path, zeros = [], laneWindows = [] }: Filled): void {
     // The slots of chunks that were not read cannot have been filled anew.
     const most = Math.min(this.chunks.plan!.chunks, this.chunks.arrived + this.chunks.slots)
     const filled = advanceCount(this.#filled, chunks, most)
@@ -259,7 +301,28 @@ export class GetterMachine implements SinkMachine {
       this.#state.violated(`${chunks} chunks filled, ${most} are possible`)
       return
     }
+    if (!this.#takeZeros(zeros, filled)) {
+      this.#state.violated('zeros in chunks that were not filled')
+      return
+    }
     this.#filled = filled
-    if (path) this.#figures = path
+    if (path) {
+      this.#figures = path
+      this.#laneOf(0).windowBytes = path.windowBytes
+    }
+    for (const [i, windowBytes] of laneWindows.slice(0, STREAMS_MAX - 1).entries())
+      this.#laneOf(i + 1).windowBytes = windowBytes
+  }
+
+  /** Notes chunks of zeros among those that are new. Returns false if one is not. */
+  #takeZeros(zeros: readonly number[], filled: number): boolean {
+    const plan = this.chunks.plan!
+    if (zeros.length > filled - this.#filled || (zeros.length > 0 && !plan.movesZerosAlone)) return false
+    for (const number of zeros) {
+      const chunk = advanceCount(this.#filled, number, filled - 1)
+      if (chunk < 0) return false
+      plan.noteZeros(chunk)
+    }
+    return true
   }
 }

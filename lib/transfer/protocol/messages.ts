@@ -10,12 +10,24 @@ export const GET_PRIVATE_DATA = Uint8Array.of(0x47)
 export const TREE_PRIVATE_DATA = Uint8Array.of(0x54)
 /** Private data of a connection that is to get a tree. */
 export const FETCH_PRIVATE_DATA = Uint8Array.of(0x46)
+/**
+ * First byte of the private data of a further connection of a transfer, by which the connecting end WRITEs chunks, or READs them. The number of
+ * the connection follows, from 1, and the key that the other end has sent.
+ */
+export const WRITES_LANE = 0x4c
+export const READS_LANE = 0x52
+/** With the two bytes before it the key fits the least private data that a NIC has room for. */
+export const LANE_KEY_BYTES = 14
+/** Connections that carry the chunks of one transfer, at most. */
+export const STREAMS_MAX = 16
 /** Version of the protocol that this code speaks. */
 export const TRANSFER_VERSION = 1
 /** Version of an offer with an open end, which a peer that knows no such files refuses by its version. */
 export const OPEN_END_VERSION = 2
 /** Version of a tree whose files have digests, and of a wish for one: a peer that would not compare them refuses by its version. */
 export const CHECKSUM_VERSION = 2
+/** Version of a tree that asks for deletion, with or without digests: a peer that would delete nothing refuses by its version. */
+export const DELETION_VERSION = 3
 /** Longest message, and size of the receives posted for them. */
 export const MESSAGE_BYTES_MAX = 4096
 
@@ -71,6 +83,10 @@ export interface Offer {
   knowsHeld?: boolean
   /** Nobody knows the size before the last chunk: `size` is 0. */
   openEnd?: boolean
+  /** Connections that the sender would like to have; 0 or absent = 1. */
+  streams?: number
+  /** In an answer to Request that asks for several connections: what the getter says to add one. Empty or absent = it may not. */
+  laneKey?: Uint8Array
 }
 
 interface Ring {
@@ -87,12 +103,18 @@ export interface Request {
   digest: DigestKind | 'DIGEST_UNSPECIFIED' | number
   /** As in Offer. */
   transfer: Uint8Array
+  /** Connections that the getter would like to have; 0 or absent = 1. */
+  streams?: number
 }
 
 export interface Filled {
   /** Modulo 2^32. */
   chunks: number
   path: SenderFigures | null
+  /** Those of the new chunks that are zeros, of which the digest alone is to be read; modulo 2^32. */
+  zeros?: number[]
+  /** Windows of the further connections, from that with number 1 on; 0 = not known. */
+  laneWindows?: number[]
 }
 
 /** State of the path that a file's bytes take, as the end that sends them sees it. A window of 0 is not known. */
@@ -109,6 +131,7 @@ export type SenderFigures = Pick<
   | 'retransmittedBytes'
   | 'spuriousRetransmissions'
   | 'timeouts'
+  | 'pathMoves'
 >
 
 export interface Ready {
@@ -123,6 +146,17 @@ export interface Ready {
   resumeDigest: Uint8Array
   /** Chunks have digests. */
   chunkDigests?: boolean
+  /** A chunk of zeros may move as its digest alone. */
+  zerosAlone?: boolean
+  /** What the sender says to add a connection. Empty or absent = it may not. */
+  laneKey?: Uint8Array
+}
+
+/** Chunks of a further connection that has ended; modulo 2^32. */
+export interface LaneChunks {
+  /** Its number. */
+  lane: number
+  chunks: number[]
 }
 
 export interface Refusal {
@@ -138,6 +172,21 @@ export interface Tree {
   overwrite: boolean
   /** As in Offer. */
   transfer: Uint8Array
+  /** What the source does not have is to be deleted. */
+  deletion?: Deletion | null
+}
+
+/** What is to be deleted where a tree goes. */
+export interface Deletion {
+  /** What lies right in the folder that the tree goes to is deleted too. */
+  inRoot: boolean
+  /** There are entries right in that folder that were named: globs are for paths below them. */
+  hasNamed: boolean
+  /** Files and folders. */
+  most: number
+  /** Globs of what stays. */
+  exclude: string[]
+  include: string[]
 }
 
 type EntryKind = 'FOLDER' | 'FILE' | 'SYMBOLIC_LINK' | 'HARD_LINK'
@@ -188,12 +237,17 @@ interface Entries {
   skipped: number
 }
 
-interface Wanted {
+export interface Wanted {
   /** A bit an entry, the lowest of a byte first. */
   bits: Uint8Array
   /** Number of the file that goes first; 0 = none. */
   first: number
   last: boolean
+  /** What is to be deleted: how many in all, in the last message. */
+  deletedFiles?: number
+  deletedFolders?: number
+  /** Paths of the first of them. Those of folders end with a slash. */
+  deleted?: string[]
 }
 
 /** One message; `body` names the field that is present. */
@@ -214,6 +268,8 @@ export type TransferMessage =
   | { body: 'entries'; entries: Entries }
   | { body: 'wanted'; wanted: Wanted }
   | { body: 'wish'; wish: Wish }
+  | { body: 'lost'; lost: LaneChunks }
+  | { body: 'missing'; missing: LaneChunks }
   | { body?: undefined }
 
 const codec = new MessageCodec<TransferMessage>(
@@ -226,6 +282,9 @@ const codec = new MessageCodec<TransferMessage>(
     'Request.path',
     'Done.path',
     'Tree.directory',
+    'Deletion.exclude',
+    'Deletion.include',
+    'Wanted.deleted',
     'Entry.name',
     'Entry.target',
     'Wish.paths',
@@ -233,6 +292,18 @@ const codec = new MessageCodec<TransferMessage>(
     'Wish.include',
   ],
 )
+
+/** Private data of a further connection. @param way WRITES_LANE or READS_LANE */
+export function laneData(way: number, number: number, key: Uint8Array): Uint8Array {
+  return Uint8Array.of(way, number, ...key)
+}
+
+/** Number and key, in hex, of a further connection; null: it is none. */
+export function readLaneData(privateData: Uint8Array): { number: number; key: string } | null {
+  const [way, number = 0] = privateData
+  if (way !== WRITES_LANE && way !== READS_LANE) return null
+  return { number, key: Buffer.from(privateData.subarray(2)).toString('hex') }
+}
 
 /** Throws WEIR_PROTOCOL if it comes out longer than MESSAGE_BYTES_MAX. */
 export function encodeMessage(message: TransferMessage): Uint8Array {

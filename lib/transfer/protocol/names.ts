@@ -2,9 +2,9 @@
  * Names that a peer asks for, checked before they touch the file system. Nothing that passes here can name a
  * place outside the folder it is joined to.
  */
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { relative, sep } from 'node:path'
-import { bytesOf } from '../../byte-text.js'
+import { byteLengthOf, bytesOf } from '../../byte-text.js'
 import { TransferFailure } from './failure.js'
 import type { Offer } from './messages.js'
 
@@ -79,7 +79,7 @@ type NamedVersion = Pick<Offer, 'name' | 'size' | 'mtimeMs'>
  */
 export function partialName(offer: NamedVersion): string {
   const same = JSON.stringify([offer.name, offer.size, offer.mtimeMs])
-  const tag = createHash('sha256').update(same).digest('hex').slice(0, 16)
+  const tag = hash('sha256', same, 'hex').slice(0, 16)
   return `.${cutToBytes(offer.name, NAME_BYTES_MAX - PARTIAL_MARK.length - 17)}${PARTIAL_MARK}${tag}`
 }
 
@@ -88,13 +88,14 @@ function whatIsWrong(name: string): string | null {
   if (name === '.' || name === '..') return 'it names a folder'
   if (name.includes('/') || name.includes('\\')) return 'it contains a separator'
   if (name.includes('\0')) return 'it contains a NUL'
-  if (bytesOf(name).length > NAME_BYTES_MAX) return `it is longer than ${NAME_BYTES_MAX} bytes`
+  if (byteLengthOf(name) > NAME_BYTES_MAX) return `it is longer than ${NAME_BYTES_MAX} bytes`
   if (name.startsWith('.') && name.includes(PARTIAL_MARK)) return 'it is the name of an unfinished transfer'
   return null
 }
 
 /** The longest beginning of `text` with at most `bytesMax` bytes, cut between characters. */
 function cutToBytes(text: string, bytesMax: number): string {
+  if (byteLengthOf(text) <= bytesMax) return text
   let cut = ''
   let bytes = 0
   for (const character of text) {

@@ -8,9 +8,11 @@ import type { WeirError } from '../../errors.js'
 import { ChunkPlan, checkRing, slotsIn } from './chunk-plan.js'
 import { TransferFailure } from './failure.js'
 import type { TransferMachine } from './machine.js'
-import type { Ready, TransferMessage } from './messages.js'
+import type { LaneChunks, Ready, TransferMessage } from './messages.js'
+import { PrefixCount } from './prefix-count.js'
 import { SourceChunks, type SourceState } from './source-chunks.js'
 import { TransferState } from './transfer-state.js'
+import { wrapped } from './wrapped-count.js'
 
 type State = 'connecting' | 'offered' | 'held' | SourceState
 
@@ -19,7 +21,7 @@ const IN_TURN: Record<State, readonly string[]> = {
   connecting: [],
   offered: ['held', 'ready', 'refuse', 'fail'],
   held: ['held', 'ready', 'refuse', 'fail'],
-  streaming: ['credit', 'again', 'fail'],
+  streaming: ['credit', 'again', 'missing', 'fail'],
   committing: ['credit', 'again', 'done', 'fail'],
 }
 
@@ -32,7 +34,9 @@ export class SenderMachine implements TransferMachine {
   readonly #digestBytes: number
   #ready: Ready | null = null
   /** Chunks that the transport has acknowledged. */
-  #completed = 0
+  readonly #completed = new PrefixCount()
+  /** Chunks of further connections that have ended, by their numbers: the receiver has been asked which have come. */
+  readonly #lost = new Map<number, readonly number[]>()
   #path = ''
   /** Bytes of each chunk's seal. */
   sealBytes = 0
@@ -86,14 +90,16 @@ export class SenderMachine implements TransferMachine {
     this.#state.enter('offered')
   }
 
-  /** The transport has acknowledged the oldest unacknowledged chunk. */
-  onCompleted(): void {
-    this.chunks.onAcknowledged(++this.#completed)
+  /** The transport has acknowledged the chunk. */
+  onCompleted(chunk: number): void {
+    this.#completed.add(chunk)
+    this.chunks.onAcknowledged(this.#completed.count)
   }
 
-  /** Chunks are in flight. */
-  get awaitsTransport(): boolean {
-    return this.chunks.posted > this.#completed
+  /** A further connection has ended. Nobody here knows which of its chunks have come. Returns the question for the receiver. */
+  onLaneLost(lane: number, chunks: readonly number[]): LaneChunks {
+    this.#lost.set(lane, chunks)
+    return { lane, chunks: chunks.map(wrapped) }
   }
 
   /** The chunk that is moved again has been handed over. */
@@ -112,6 +118,7 @@ export class SenderMachine implements TransferMachine {
     else if (message.body === 'ready') this.#onReady(message.ready)
     else if (message.body === 'credit') this.chunks.onCredit(message.credit.chunks)
     else if (message.body === 'again') this.chunks.onAgain(message.again.chunk)
+    else if (message.body === 'missing') this.#onMissing(message.missing)
     else if (message.body === 'done') {
       this.#path = message.done.path
       this.#state.enter('done')
@@ -120,6 +127,17 @@ export class SenderMachine implements TransferMachine {
 
   fail(failure: WeirError): void {
     this.#state.fail(failure)
+  }
+
+  #onMissing({ lane, chunks }: LaneChunks): void {
+    const lost = this.#lost.get(lane) ?? []
+    const missing = lost.filter(chunk => chunks.includes(wrapped(chunk)))
+    if (!this.#lost.delete(lane) || missing.length !== chunks.length) {
+      this.#state.violated(`chunks are missing that stream ${lane} did not carry`)
+      return
+    }
+    this.chunks.onReturned(missing)
+    for (const chunk of lost) if (!missing.includes(chunk)) this.onCompleted(chunk)
   }
 
   #onReady(ready: Ready): void {
@@ -138,9 +156,11 @@ export class SenderMachine implements TransferMachine {
       this.fail(new TransferFailure('UNSUPPORTED', text))
       return
     }
+    plan.movesZerosAlone = ready.zerosAlone === true && digestBytes > 0 && !plan.isOpen
     this.#ready = ready
-    const { resumeDigest, slots: peerSlots } = ready
+    const { resumeDigest, slots: peerSlots, laneKey } = ready
     const isHeld = plan.isOpen
-    this.chunks.begin({ plan, slots: Math.min(slots, peerSlots), peerSlots, resumeDigest, isHeld })
+    const awaitsAll = laneKey !== undefined && laneKey.length > 0
+    this.chunks.begin({ plan, slots: Math.min(slots, peerSlots), peerSlots, resumeDigest, isHeld, awaitsAll })
   }
 }

@@ -8,7 +8,7 @@ import type { WeirError } from '../../errors.js'
 import { ChunkPlan, checkRing, slotsIn } from './chunk-plan.js'
 import { unknownVersion } from './failure.js'
 import type { TransferMachine } from './machine.js'
-import { type Ready, type Request, TRANSFER_VERSION, type TransferMessage } from './messages.js'
+import { type Filled, type Ready, type Request, TRANSFER_VERSION, type TransferMessage } from './messages.js'
 import { SourceChunks, type SourceState } from './source-chunks.js'
 import { TransferState } from './transfer-state.js'
 import { wrapped } from './wrapped-count.js'
@@ -66,10 +66,14 @@ export class ServerMachine implements TransferMachine {
     this.#state.enter('offered')
   }
 
-  /** Value for the Filled message that goes out now: all chunks in the ring. */
-  takeFilled(): number {
-    while (this.chunks.toPost >= 0) this.chunks.onPosted()
-    return wrapped(this.chunks.posted)
+  /** What the Filled message that goes out now says: all chunks in the ring, and which of the new ones are zeros. */
+  takeFilled(): Pick<Filled, 'chunks' | 'zeros'> {
+    const zeros: number[] = []
+    for (let chunk = this.chunks.toPost; chunk >= 0; chunk = this.chunks.toPost) {
+      if (this.chunks.plan!.isZeros(chunk)) zeros.push(wrapped(chunk))
+      this.chunks.onPosted()
+    }
+    return { chunks: wrapped(this.chunks.posted), zeros }
   }
 
   /** The getter hears that the chunk which it wants again stands in the ring. It asks for another only when it has that one. */
@@ -97,12 +101,13 @@ export class ServerMachine implements TransferMachine {
     else this.fail(unknownVersion(request.version))
   }
 
-  #onReady({ chunkBytes, slots, resumeBytes, resumeDigest, chunkDigests }: Ready): void {
+  #onReady({ chunkBytes, slots, resumeBytes, resumeDigest, chunkDigests, zerosAlone }: Ready): void {
     const digestBytes = chunkDigests ? this.#digestBytes : 0
     try {
       checkRing(chunkBytes, slots)
       if (slots <= slotsIn(this.#ringBytes, chunkBytes, digestBytes)) {
         const plan = new ChunkPlan(this.#sizeBytes, resumeBytes, chunkBytes, digestBytes, this.sealBytes)
+        plan.movesZerosAlone = zerosAlone === true && digestBytes > 0
         this.chunks.begin({ plan, slots, resumeDigest })
       } else this.#state.violated(`${slots} slots of ${chunkBytes} bytes in a ring of ${this.#ringBytes}`)
     } catch (error) {

@@ -4,12 +4,15 @@
  *
  *     credited ≤ written or arrived,  written ≤ writing ≤ arrived,  arrived - written ≤ slots
  *
+ * Where several connections bring chunks, they come in any order. Those behind a gap wait in the ring.
+ *
  * A chunk that does not have its digest is the one that would be written next. It holds up those behind it until it has come again.
  */
 import { assert } from '../../errors.js'
 import { type ChunkPlan, REPEATS_MAX, REPEATS_OF_CHUNK_MAX } from './chunk-plan.js'
 import { TransferFailure } from './failure.js'
 import { MendedChunks } from './mended.js'
+import { PrefixCount } from './prefix-count.js'
 import type { TransferState } from './transfer-state.js'
 import { wrapped } from './wrapped-count.js'
 
@@ -24,7 +27,7 @@ export class SinkChunks {
   readonly #creditedOnce: 'written' | 'arrived'
   #plan: ChunkPlan | null = null
   #slots = 0
-  #arrived = 0
+  readonly #arrived = new PrefixCount()
   #writing = 0
   #written = 0
   #credited = 0
@@ -56,9 +59,23 @@ export class SinkChunks {
     return this.#slots
   }
 
-  /** Chunks that are in the ring, or were. */
+  /** Chunks that are in the ring, or were, without a gap. */
   get arrived(): number {
-    return this.#arrived
+    return this.#arrived.count
+  }
+
+  /** Chunks that have come behind a gap. */
+  get arrivedBeyond(): number {
+    return this.#arrived.beyond
+  }
+
+  /** One more than the last chunk that has come, also behind a gap. */
+  get arrivedEnd(): number {
+    return this.#arrived.end
+  }
+
+  hasArrived(chunk: number): boolean {
+    return this.#arrived.has(chunk)
   }
 
   /** Chunks that are in the file. */
@@ -78,7 +95,7 @@ export class SinkChunks {
 
   /** The chunk to write to the file next, or -1: all that have arrived are written or being written. */
   get toWrite(): number {
-    return this.moves && this.#wanted < 0 && this.#writing < this.#arrived ? this.#writing : -1
+    return this.moves && this.#wanted < 0 && this.#writing < this.arrived ? this.#writing : -1
   }
 
   /** The chunk to ask for again, or -1. */
@@ -116,9 +133,10 @@ export class SinkChunks {
     this.#state.enter('receiving' satisfies SinkState)
   }
 
-  /** The next chunk is in the ring. */
-  onArrived(): void {
-    this.#arrived++
+  /** A chunk is in the ring. */
+  onArrived(chunk: number): void {
+    assert(this.#arrived.add(chunk), 'transfer: a chunk has come twice')
+    assert(chunk - this.#written < this.#slots, 'transfer: a chunk has come whose slot is in use')
     this.#check()
   }
 
@@ -168,7 +186,7 @@ export class SinkChunks {
 
   /** Chunks whose slots the other end may fill again. */
   get #creditable(): number {
-    return this.#creditedOnce === 'written' ? this.#written : this.#arrived
+    return this.#creditedOnce === 'written' ? this.#written : this.arrived
   }
 
   #is(state: SinkState): boolean {
@@ -178,11 +196,11 @@ export class SinkChunks {
   /** A chunk would be written before it has come, or over one that has not been written. */
   #check(): void {
     assert(
-      this.#written <= this.#writing && this.#writing <= this.#arrived,
+      this.#written <= this.#writing && this.#writing <= this.arrived,
       'transfer: a chunk is written that has not come',
     )
     assert(
-      this.#arrived - this.#written <= this.#slots,
+      this.arrived - this.#written <= this.#slots,
       'transfer: more chunks have come than the ring has slots',
     )
   }

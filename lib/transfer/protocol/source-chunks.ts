@@ -4,6 +4,8 @@
  *
  *     credited ≤ posted ≤ loaded ≤ loading,  freed ≤ posted,  posted - credited ≤ the other end's slots
  *
+ * Whichever connection is free takes the next chunk. Chunks of a connection that was lost come first.
+ *
  * A chunk that did not have its digest is read again into the slot behind all others. A pipe cannot be read again: then a chunk keeps its
  * slot until it was credited, and is copied.
  */
@@ -28,6 +30,8 @@ interface SourceBeginning {
   isHeld?: boolean
   /** Digest of the bytes that the other end has already; empty if it did not say. */
   resumeDigest: Uint8Array
+  /** Several connections carry chunks: Commit waits until all have come, for it could overtake them. Default false. */
+  awaitsAll?: boolean
 }
 
 export class SourceChunks {
@@ -42,6 +46,10 @@ export class SourceChunks {
   #posted = 0
   #freed = 0
   #credited = 0
+  /** Chunks that the transport has acknowledged, without a gap. */
+  #acknowledged = 0
+  /** Chunks that were handed over, and are to be handed over again. */
+  #returned: number[] = []
 
   /** @param state of the machine whose chunks these are */
   constructor(state: TransferState<string>) {
@@ -101,7 +109,9 @@ export class SourceChunks {
 
   /** The chunk to hand over next, or -1: none is loaded, or the other end's ring is full. */
   get toPost(): number {
-    if (!this.streams || this.#posted === this.#loaded) return -1
+    if (!this.streams) return -1
+    if (this.#returned.length > 0) return this.#returned[0]!
+    if (this.#posted === this.#loaded) return -1
     const { peerSlots = Number.POSITIVE_INFINITY } = this.#beginning!
     return this.#posted - this.#credited < peerSlots ? this.#posted : -1
   }
@@ -118,7 +128,8 @@ export class SourceChunks {
 
   /** True once every chunk has been handed over: Commit may follow. */
   get readyToCommit(): boolean {
-    return this.streams && this.#posted === this.plan!.chunks
+    if (!this.streams || this.#posted !== this.plan!.chunks) return false
+    return !this.#beginning!.awaitsAll || this.#acknowledged === this.#posted
   }
 
   /** The other end is ready: the first chunk may be read. */
@@ -136,9 +147,16 @@ export class SourceChunks {
     this.#check()
   }
 
+  /** `toPost` has been handed over. */
   onPosted(): void {
+    if (this.#returned.shift() !== undefined) return
     this.#posted++
     this.#check()
+  }
+
+  /** Their connection has ended before they came: another one takes them. */
+  onReturned(chunks: readonly number[]): void {
+    this.#returned.push(...chunks)
   }
 
   /** The slots of the first `chunks` chunks may be used again. */
@@ -180,6 +198,7 @@ export class SourceChunks {
 
   /** The transport has acknowledged the first `chunks` chunks: their slots are free, unless they are held until they are credited. */
   onAcknowledged(chunks: number): void {
+    this.#acknowledged = chunks
     if (!this.#isHeld) this.onFreed(chunks)
   }
 

@@ -37,6 +37,7 @@ export class TreeLayout {
   readonly order: number[] = []
   /** Where each of them ends. */
   readonly #ends: number[] = []
+  #bytes = 0
 
   constructor(list: TreeList, wanted: WantedFiles) {
     this.list = list
@@ -49,7 +50,7 @@ export class TreeLayout {
 
   /** Bytes of all of them. */
   get bytes(): number {
-    return this.#ends.at(-1) ?? 0
+    return this.#bytes
   }
 
   /** Where the file of that number begins. */
@@ -88,6 +89,7 @@ export class TreeLayout {
 
   #append(number: number): void {
     this.order.push(number)
-    this.#ends.push(this.bytes + this.list.of(number).size)
+    this.#bytes += this.list.of(number).size
+    this.#ends.push(this.#bytes)
   }
 }

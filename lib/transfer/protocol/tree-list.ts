@@ -3,7 +3,7 @@
  * parent is a folder of the list, no name is there twice in a folder, and no link leads out. So nothing of it can name a place
  * outside the folder that the tree goes to.
  */
-import { bytesOf } from '../../byte-text.js'
+import { byteLengthOf } from '../../byte-text.js'
 import { TransferFailure } from './failure.js'
 import type { TreeEntry } from './messages.js'
 import { checkEntryName, DEPTH_MAX } from './names.js'
@@ -23,7 +23,7 @@ const TIME_MS_MAX = 8.64e15
 /** Bytes that an entry takes in a list and, at most, in a message. */
 export function entryBytes({ name, target, digest }: TreeEntry): number {
   const digestBytes = digest === undefined || digest.length === 0 ? 0 : DIGEST_HEAD_BYTES + digest.length
-  return ENTRY_BYTES + digestBytes + bytesOf(name).length + (target === '' ? 0 : bytesOf(target).length)
+  return ENTRY_BYTES + digestBytes + byteLengthOf(name) + (target === '' ? 0 : byteLengthOf(target))
 }
 
 export class TreeList {
@@ -122,7 +122,7 @@ export function leadsOut(target: string, depth: number): boolean {
 }
 
 function checkTarget({ name, target }: TreeEntry, depth: number): void {
-  if (target.includes('\0') || bytesOf(target).length > TARGET_BYTES_MAX) {
+  if (target.includes('\0') || byteLengthOf(target) > TARGET_BYTES_MAX) {
     throw new TransferFailure(
       'BAD_NAME',
       `"${name}" is a link to no path, or to one longer than ${TARGET_BYTES_MAX} bytes`,

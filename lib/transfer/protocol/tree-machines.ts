@@ -2,15 +2,38 @@
  * How two ends agree which files of a tree move, as pure state machines: one for the end that has the tree and one for the end
  * that it goes to. What follows is a transfer of one file with its own machine. No I/O, no clock.
  */
+import { bytesOf } from '../../byte-text.js'
 import type { WeirError } from '../../errors.js'
 import { unknownVersion } from './failure.js'
 import type { TransferMachine } from './machine.js'
 import { MendedChunks } from './mended.js'
-import { CHECKSUM_VERSION, TRANSFER_VERSION, type TransferMessage, type Tree, type Wish } from './messages.js'
+import {
+  CHECKSUM_VERSION,
+  DELETION_VERSION,
+  type Deletion,
+  MESSAGE_BYTES_MAX,
+  TRANSFER_VERSION,
+  type TransferMessage,
+  type Tree,
+  type Wanted,
+  type Wish,
+} from './messages.js'
 import { TransferState } from './transfer-state.js'
 import { WantedFiles } from './tree-layout.js'
 import { TreeList } from './tree-list.js'
 import { addWish, versionOf, type Wishes } from './wishes.js'
+
+const TREE_VERSIONS: readonly number[] = [TRANSFER_VERSION, CHECKSUM_VERSION, DELETION_VERSION]
+/** Bytes of all paths that the other end says it deletes. */
+const DELETED_BYTES_MAX = 8 * MESSAGE_BYTES_MAX
+
+/** What the other end deletes of what this one does not have. */
+export interface Deleted {
+  files: number
+  folders: number
+  /** The first of them. */
+  paths: string[]
+}
 
 type TellerState = 'connecting' | 'listing' | 'listed' | 'agreed'
 type ChooserState = 'connecting' | 'asked' | 'waiting' | 'listing' | 'choosing' | 'agreed'
@@ -42,13 +65,14 @@ export class TreeTellerMachine implements TransferMachine {
   readonly chunks = { damaged: 0, mended: new MendedChunks() }
   readonly #turns: TransferState<TellerState>
   readonly #list: TreeList
-  readonly #wanted: WantedFiles
+  #wanted = new WantedFiles(0)
+  readonly deleted: Deleted = { files: 0, folders: 0, paths: [] }
   #bytes = 0
+  #deletedBytes = 0
 
   constructor(list: TreeList, peer: string) {
     this.#turns = new TransferState<TellerState>('connecting', TELLER_IN_TURN, peer)
     this.#list = list
-    this.#wanted = new WantedFiles(list.entries.length)
   }
 
   get state(): string {
@@ -84,17 +108,19 @@ export class TreeTellerMachine implements TransferMachine {
     this.#turns.enter('listing')
   }
 
-  /** The last Entries have been handed over. */
+  /** The last Entries have been handed over: the list is whole. */
   onListed(): void {
     this.#turns.expect('listing')
+    this.#wanted = new WantedFiles(this.#list.entries.length)
     this.#turns.enter('listed')
   }
 
   onMessage(message: TransferMessage): void {
     if (!this.#turns.admits(message) || message.body !== 'wanted') return
-    const { bits, first, last } = message.wanted
+    const { bits, first, last, deleted = [] } = message.wanted
     const total = this.#wanted.bits.length
-    if (this.#bytes + bits.length > total || (bits.length === 0 && !last)) {
+    const isEmpty = bits.length === 0 && deleted.length === 0 && !last
+    if (this.#bytes + bits.length > total || isEmpty || !this.#takeDeleted(message.wanted)) {
       this.#turns.violated('wanted more than was listed')
       return
     }
@@ -104,6 +130,15 @@ export class TreeTellerMachine implements TransferMachine {
     this.#wanted.first = first
     if (first === 0 || this.#list.entries[first - 1]?.kind === 'FILE') this.#turns.enter('agreed')
     else this.#turns.violated('a first file that was not listed')
+  }
+
+  /** Returns false for more paths than anybody reads. */
+  #takeDeleted({ deleted = [], deletedFiles = 0, deletedFolders = 0, last }: Wanted): boolean {
+    for (const path of deleted) this.#deletedBytes += bytesOf(path).length
+    if (this.#deletedBytes > DELETED_BYTES_MAX) return false
+    this.deleted.paths.push(...deleted)
+    if (last) [this.deleted.files, this.deleted.folders] = [deletedFiles, deletedFolders]
+    return true
   }
 }
 
@@ -141,6 +176,12 @@ export class TreeChooserMachine implements TransferMachine {
     return this.#tree
   }
 
+  /** What the other end wants to have deleted here; null: nothing. */
+  get deletion(): Deletion | null {
+    const { version, deletion = null } = this.#tree ?? {}
+    return version === DELETION_VERSION ? deletion : null
+  }
+
   /** What the other end has left out. */
   get skipped(): number {
     return this.#skipped
@@ -170,8 +211,8 @@ export class TreeChooserMachine implements TransferMachine {
     if (message.body === 'tree') {
       this.#tree = message.tree
       const { version } = message.tree
-      if (version === TRANSFER_VERSION || version === CHECKSUM_VERSION) this.#turns.enter('listing')
-      else this.fail(unknownVersion(message.tree.version))
+      if (TREE_VERSIONS.includes(version)) this.#turns.enter('listing')
+      else this.fail(unknownVersion(version))
     } else if (message.body === 'entries') {
       for (const entry of message.entries.entries) this.list.add(entry)
       if (!message.entries.last) {

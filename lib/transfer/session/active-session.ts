@@ -47,6 +47,8 @@ export interface TransferOutcome extends DeliveredFile {
   /** Packets that were retransmitted and had not been lost. */
   spuriousRetransmissions: number
   timeouts: number
+  /** Other paths that were taken. */
+  pathMoves: number
   /** Chunks that did not have their digest, and were moved again. */
   damagedChunks: number
   baseRttNs: Nanos
@@ -55,6 +57,8 @@ export interface TransferOutcome extends DeliveredFile {
   controllerReason: string
   /** Who was at the other end of a sealed connection; '' in the clear. */
   sealedWith: string
+  /** Connections that carried the file in the last attempt. */
+  streams: number
   /** Highest queue that telemetry has shown, as far as it was sampled. */
   maxPathQueueBytes: number
 }
@@ -120,6 +124,11 @@ export class ActiveSession implements ConnectionHandler, MoverHost, ExchangeEndi
   /** Who is at the other end of a sealed connection; '' in the clear. */
   get sealedWith(): string {
     return this.#endpoint.sealedWith
+  }
+
+  /** Connections that carry the file. */
+  get streams(): number {
+    return this.#endpoint.lanes.used
   }
 
   get damagedChunks(): number {
@@ -229,6 +238,8 @@ export class ActiveSession implements ConnectionHandler, MoverHost, ExchangeEndi
     const options = { privateData: this.#privateData, udpPort, patient, peerName }
     const endpoint = this.#endpoint
     try {
+      endpoint.dial = (privateData, lane) =>
+        verbs.connect(endpoint.now(), remote, TRANSFER_PORT, lane, { privateData, udpPort, peerName })
       endpoint.connection = verbs.connect(endpoint.now(), remote, TRANSFER_PORT, this, options)
       endpoint.wake()
     } catch (error) {
@@ -250,7 +261,7 @@ export class ActiveSession implements ConnectionHandler, MoverHost, ExchangeEndi
   #disconnect(now: Nanos): void {
     if (this.#endpoint.closed || this.#disconnected) return
     this.#disconnected = true
-    this.#endpoint.connection?.disconnect(now)
+    this.#endpoint.disconnect(now)
   }
 
   #sampleQueue(): void {
@@ -261,7 +272,7 @@ export class ActiveSession implements ConnectionHandler, MoverHost, ExchangeEndi
   #outcome(): TransferOutcome {
     const { mover } = this
     const { retransmittedBytes = 0, spuriousRetransmissions = 0 } = this.figures ?? {}
-    const { timeouts = 0, baseRttNs = 0 } = this.figures ?? {}
+    const { timeouts = 0, pathMoves = 0, baseRttNs = 0 } = this.figures ?? {}
     const { controller = '', controllerReason = '' } = this.figures ?? {}
     return {
       ...mover.delivered(),
@@ -270,11 +281,13 @@ export class ActiveSession implements ConnectionHandler, MoverHost, ExchangeEndi
       retransmittedBytes,
       spuriousRetransmissions,
       timeouts,
+      pathMoves,
       damagedChunks: this.damagedChunks,
       baseRttNs,
       controller,
       controllerReason,
       sealedWith: this.sealedWith,
+      streams: this.streams,
       maxPathQueueBytes: this.#maxPathQueueBytes,
     }
   }

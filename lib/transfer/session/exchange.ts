@@ -6,10 +6,12 @@
  * ended and no step runs. Then it gives everything back, once, in `#settle`.
  */
 import { WeirError } from '../../errors.js'
+import type { Connection } from '../../nic/types.js'
 import type { Completion } from '../../qp/queues/completion-queue.js'
 import { WorkStatus } from '../../qp/queues/work-status.js'
 import type { Nanos } from '../../time/nanos.js'
 import type { TransferEndpoint } from '../mover/endpoint.js'
+import type { Lane, LaneUser } from '../mover/lane.js'
 import type { Mover } from '../mover/mover.js'
 import { Challenge } from '../protocol/challenge.js'
 import { TransferFailure } from '../protocol/failure.js'
@@ -24,7 +26,7 @@ export interface ExchangeEnding {
   onSettled(failure: WeirError | null): void
 }
 
-export class Exchange {
+export class Exchange implements LaneUser {
   readonly #endpoint: TransferEndpoint
   readonly #mover: Mover
   readonly #ending: ExchangeEnding
@@ -44,6 +46,7 @@ export class Exchange {
       () => this.#settleIfIdle(),
     )
     this.#liveness = new Liveness(endpoint.now())
+    endpoint.laneUser = this
   }
 
   get hasEnded(): boolean {
@@ -64,12 +67,45 @@ export class Exchange {
       // The last message has been acknowledged.
       if (!channel.busy) this.#challenge.answer(true)
       if (message) this.#mover.onMessage(now, message)
-      else this.#mover.onTransferred(now, completion)
+      else this.#mover.onTransferred(now, completion, this.#endpoint.lanes.main)
       channel.flush(now)
       if (!this.hasEnded) this.#mover.advance(now)
     })
     if (this.#mover.machine.ended) this.#ending.onEnded(now)
     this.#steps.kick()
+  }
+
+  checkPeer({ seal }: Connection): void {
+    const mine = this.#endpoint.seal
+    if (mine === null && !seal) return
+    if (mine !== null && seal && mine.peer.key === seal.peer.key) return
+    throw new WeirError('WEIR_REJECTED', 'a stream of a transfer has another end than its first one')
+  }
+
+  onLaneEstablished(now: Nanos): void {
+    if (this.hasEnded) this.#endpoint.lanes.leave(now)
+    else this.guarded(() => this.#mover.advance(now))
+  }
+
+  onLaneCompletion(now: Nanos, lane: Lane, completion: Completion): void {
+    if (this.hasEnded) return
+    this.#liveness.onHeard(now)
+    this.guarded(() => {
+      this.#mover.onTransferred(now, completion, lane)
+      if (!this.hasEnded) this.#mover.advance(now)
+    })
+    if (this.#mover.machine.ended) this.#ending.onEnded(now)
+    this.#steps.kick()
+  }
+
+  onLaneEnded(now: Nanos, lane: Lane): void {
+    if (!this.hasEnded)
+      this.guarded(() => {
+        this.#mover.onLaneLost(now, lane)
+        this.#mover.advance(now)
+      })
+    this.#steps.kick()
+    this.#settleIfIdle()
   }
 
   /** After a step, or when a pipe has become ready: posts what that has made possible, and goes on. */
@@ -123,6 +159,7 @@ export class Exchange {
   onClosed(why: WeirError): void {
     this.#endpoint.closed = true
     this.#mover.machine.fail(why)
+    this.#endpoint.disconnect(this.#endpoint.now())
     this.#settleIfIdle()
   }
 
@@ -131,7 +168,7 @@ export class Exchange {
   }
 
   #settleIfIdle(): void {
-    if (!this.#endpoint.closed) return
+    if (!this.#endpoint.hasEnded) return
     this.#challenge.answer(false)
     if (this.#steps.running || this.#settled) return
     this.#settled = true

@@ -113,6 +113,11 @@ export class PassiveSession implements ConnectionHandler, PassiveMoverHost, Exch
     return this.#endpoint.sealedWith
   }
 
+  /** Connections that carry the file. */
+  get streams(): number {
+    return this.#endpoint.lanes.used
+  }
+
   get damagedChunks(): number {
     return this.mover.machine.chunks.damaged
   }
@@ -121,9 +126,9 @@ export class PassiveSession implements ConnectionHandler, PassiveMoverHost, Exch
     return this.connection?.remote.toString() ?? ''
   }
 
-  /** A list of a tree asks for nothing yet. */
+  /** A list of a tree asks for nothing yet. One that is still made here was asked for. */
   get hasAsked(): boolean {
-    return this.state !== 'waiting' && this.state !== 'listing'
+    return this.state !== 'waiting' && (this.state !== 'listing' || this.isBusy)
   }
 
   get holdsRing(): boolean {
@@ -266,7 +271,7 @@ export class PassiveSession implements ConnectionHandler, PassiveMoverHost, Exch
   }
 
   #disconnect(now: Nanos): void {
-    if (!this.#endpoint.closed) this.connection?.disconnect(now)
+    if (!this.#endpoint.closed) this.#endpoint.disconnect(now)
   }
 
   #onPatienceOver(now: Nanos): void {

@@ -8,6 +8,7 @@ import { WeirError } from '../../errors.js'
 import type { Logger } from '../../log.js'
 import { printable } from '../../printable.js'
 import { MILLISECOND, type Nanos } from '../../time/nanos.js'
+import type { HostAddress } from '../../wire/net/address.js'
 import type { RealTime } from '../mover/real-time.js'
 import { briefly, TransferFailure } from '../protocol/failure.js'
 import type { SenderFigures } from '../protocol/messages.js'
@@ -18,6 +19,7 @@ import type { Retry, Transfer, TransferResult } from './transfer.js'
 
 /** What is to be moved. */
 export interface Task {
+  readonly remote: HostAddress
   /** A session for an attempt, not started. Throws WEIR_FULL when no ring is free. @param last the attempt before */
   attempt(last: ActiveSession | null): Promise<ActiveSession>
   /** Removes what has arrived at this end, so that no other transfer resumes it. */
@@ -119,6 +121,11 @@ export class ActiveTransfer implements Transfer {
     this.session.cancel(text)
   }
 
+  /** That host is there again: where it is the peer, the next attempt need not wait. */
+  onArrival(host: HostAddress): void {
+    if (this.#config.task.remote.equals(host)) this.#gap?.abort()
+  }
+
   interrupt(text: string): void {
     this.#stop(new TransferFailure('SHUTTING_DOWN', text))
     this.session.interrupt(text)
@@ -203,7 +210,7 @@ export class ActiveTransfer implements Transfer {
     try {
       await sleep(waitMs, undefined, { signal: this.#gap.signal })
     } catch {
-      throw this.#stopped
+      if (this.#stopped) throw this.#stopped
     } finally {
       this.#gap = null
     }

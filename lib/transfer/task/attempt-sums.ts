@@ -7,6 +7,7 @@ export class AttemptSums {
   #retransmittedBytes = 0
   #spuriousRetransmissions = 0
   #timeouts = 0
+  #pathMoves = 0
   #damagedChunks = 0
   #maxPathQueueBytes = 0
   readonly #mended = new MendedChunks()
@@ -21,6 +22,7 @@ export class AttemptSums {
     this.#retransmittedBytes += figures?.retransmittedBytes ?? 0
     this.#spuriousRetransmissions += figures?.spuriousRetransmissions ?? 0
     this.#timeouts += figures?.timeouts ?? 0
+    this.#pathMoves += figures?.pathMoves ?? 0
     this.#damagedChunks += damagedChunks
     this.#maxPathQueueBytes = Math.max(this.#maxPathQueueBytes, maxPathQueueBytes)
   }
@@ -42,6 +44,7 @@ export class AttemptSums {
       retransmittedBytes: this.#retransmittedBytes + figures.retransmittedBytes,
       spuriousRetransmissions: this.#spuriousRetransmissions + figures.spuriousRetransmissions,
       timeouts: this.#timeouts + figures.timeouts,
+      pathMoves: this.#pathMoves + figures.pathMoves,
     }
   }
 
@@ -56,6 +59,7 @@ export class AttemptSums {
       retransmittedBytes: this.#retransmittedBytes + outcome.retransmittedBytes,
       spuriousRetransmissions: this.#spuriousRetransmissions + outcome.spuriousRetransmissions,
       timeouts: this.#timeouts + outcome.timeouts,
+      pathMoves: this.#pathMoves + outcome.pathMoves,
       damagedChunks: this.#damagedChunks + outcome.damagedChunks,
       maxPathQueueBytes: Math.max(this.#maxPathQueueBytes, outcome.maxPathQueueBytes),
     }

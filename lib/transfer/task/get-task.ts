@@ -63,7 +63,8 @@ export class GetTask implements Task {
     const { store, name } = destination
     const { chunkBytes, slots } = here
     const where = { remote, udpPort: port || undefined, peer: peerName(host, port) }
-    const what = { store, path, name, digestKind, overwrite, chunkBytes, slots }
+    const streams = options.streams || 1
+    const what = { store, path, name, digestKind, overwrite, chunkBytes, slots, streams }
     return new GetTask({ ...common, ...where, ...what }, destination)
   }
 

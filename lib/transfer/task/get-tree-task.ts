@@ -1,6 +1,8 @@
 /** Files and folders of another host that are to be fetched over one connection: each attempt asks for the list again. */
 import type { HostAddress } from '../../wire/net/address.js'
 import { downloadPlace } from '../file/download-folder.js'
+import type { TreeStore } from '../file/tree-store.js'
+import { TreeGetMover } from '../mover/tree-get-mover.js'
 import { digestFor } from '../protocol/digest.js'
 import { directoryComponents } from '../protocol/names.js'
 import { type Wishes, wishMessages } from '../protocol/wishes.js'
@@ -9,7 +11,7 @@ import { newTreeGetSession, type TreeGetSessionConfig } from '../session/new-ses
 import type { Task } from './active-transfer.js'
 import type { Here } from './get-task.js'
 import { peerName, resolveHost } from './resolve.js'
-import type { Common, TreeTaskOptions } from './task-options.js'
+import { type Common, mayDelete, type TreeTaskOptions } from './task-options.js'
 
 export interface GetTreeOptions extends TreeTaskOptions {
   /** Relative to what the host shares; as in Wish of proto/transfer.proto. */
@@ -21,10 +23,13 @@ export interface GetTreeOptions extends TreeTaskOptions {
 export class GetTreeTask implements Task {
   readonly remote: HostAddress
   readonly #config: TreeGetSessionConfig
+  /** What the last attempt compared that has left parts of files. */
+  #store: TreeStore | null = null
 
   /** Throws WEIR_NO_FILE, WEIR_UNREACHABLE, WEIR_REJECTED or WEIR_BAD_ARGUMENT. */
   static async open(options: GetTreeOptions, common: Common, here: Here): Promise<GetTreeTask> {
     const { paths, host, port = 0, overwrite = false, dryRun = false, directory } = options
+    const deleteMost = options.delete ? mayDelete(options) : null
     const { skipLinks = false, exclude = [], include = [] } = options
     const { kind: digestKind } = digestFor(options.digest)
     const globs = { exclude: [...exclude], include: [...include] }
@@ -37,7 +42,9 @@ export class GetTreeTask implements Task {
     const place = await downloadPlace(directory, arrivals)
     const name = paths.length === 1 ? paths[0]! : `${paths.length} files and folders`
     const where = { remote, udpPort: port || undefined, peer: peerName(host, port) }
-    const what = { place, wishes, name, digestKind, overwrite, dryRun, chunkBytes, slots }
+    const streams = options.streams || 1
+    const how = { overwrite, dryRun, deleteMost, chunkBytes, slots, streams }
+    const what = { place, wishes, name, digestKind, ...how }
     return new GetTreeTask({ ...common, ...where, ...what })
   }
 
@@ -47,11 +54,20 @@ export class GetTreeTask implements Task {
   }
 
   async attempt(last: ActiveSession | null): Promise<ActiveSession> {
+    this.#note(last)
     return newTreeGetSession({ ...this.#config, patient: last !== null })
   }
 
-  /** What an attempt has left unfinished is found by the next transfer of the same file. */
-  async abandon(): Promise<void> {}
+  /** The last attempt may have failed before it opened what an earlier one has left. */
+  async abandon(last: ActiveSession): Promise<void> {
+    this.#note(last)
+    // Somebody else fetches a file by now, or it cannot be removed. Both do no harm.
+    await this.#store?.abandon().catch(() => {})
+  }
+
+  #note(last: ActiveSession | null): void {
+    if (last?.mover instanceof TreeGetMover && last.mover.store?.hasKept) this.#store = last.mover.store
+  }
 
   async close(): Promise<void> {}
 }

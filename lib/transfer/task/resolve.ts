@@ -1,7 +1,8 @@
 /** Names of hosts to addresses. */
 import { lookup } from 'node:dns/promises'
-import { isIP, isIPv6 } from 'node:net'
+import { isIP } from 'node:net'
 import { WeirError } from '../../errors.js'
+import { hostPort } from '../../host-port.js'
 import { HostAddress } from '../../wire/net/address.js'
 
 /**
@@ -43,7 +44,7 @@ async function lookUp(host: string, family: 4 | 6): Promise<HostAddress> {
 /** A host as messages name it: with its UDP port, if one was named. @param port 0 = none was */
 export function peerName(host: string, port: number): string {
   if (port === 0) return host
-  return isIPv6(host) ? `[${host}]:${port}` : `${host}:${port}`
+  return hostPort(host, port)
 }
 
 /** True for 127.0.0.0/8 and ::1. */

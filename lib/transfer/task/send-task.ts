@@ -53,8 +53,9 @@ export class SendTask implements Task {
   async attempt(last: ActiveSession | null): Promise<ActiveSession> {
     const { path, name = '', directory = '', nameInFolder = '', overwrite = false } = this.#options
     const digest = digestFor(this.#options.digest)
+    const streams = this.#options.streams || 1
     const file = { source: this.#source, name: name || basename(path), directory, nameInFolder, overwrite }
-    return newSendSession({ ...this.#config, patient: last !== null, ...file, digest })
+    return newSendSession({ ...this.#config, patient: last !== null, ...file, digest, streams })
   }
 
   /** It lies at the receiver. */

@@ -80,6 +80,9 @@ export const Opcode = {
 } as const
 export type Opcode = (typeof Opcode)[keyof typeof Opcode]
 
+/** Services: 0 of reliable connections, 1 of unreliable ones, 2 of reliable datagrams, 3 of datagrams. Packets of those behind are not parsed. */
+const LAST_SERVICE = 3
+
 /** Extended headers in the order after the BTH. */
 const ExtendedHeader = {
   DETH: 0x01,
@@ -195,6 +198,15 @@ export function isOfSwitch(opcode: number): boolean {
 /** Returns the standard's name, or `0x…` for an unknown opcode. */
 export function opcodeName(opcode: number): string {
   return names[opcode] ?? `0x${opcode.toString(16).padStart(2, '0')}`
+}
+
+/**
+ * Returns true for a packet of another transport service than that of the opcode `own`: the high three bits (IBA 9.2.1). Congestion
+ * notifications come to queue pairs of each service, and vendors' opcodes are of none.
+ */
+export function isOfOtherService(opcode: number, own: number): boolean {
+  const service = opcode >> 5
+  return service !== own >> 5 && service <= LAST_SERVICE
 }
 
 export function isKnown(opcode: number): boolean {

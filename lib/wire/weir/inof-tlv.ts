@@ -12,6 +12,8 @@
  *
  * An epoch is a number that changes when its owner starts anew, or when the switch has forgotten the host. The notices of a switch to one host are numbered
  * from 1, and the presence acknowledges all up to a number. What is not acknowledged is repeated.
+ *
+ * A switch that means host epoch 0, and has no notices, asks who is there. The host announces itself at once.
  */
 import * as lldp from '../net/lldp.js'
 
@@ -30,8 +32,18 @@ export const NOTICES_MAX = 40
 export const HostState = { LEAVING: 0, PRESENT: 1 } as const
 export type HostState = (typeof HostState)[keyof typeof HostState]
 
-/** `LISTED`: all members that were there when the switch began have been named. */
-export const InofEvent = { ARRIVED: 1, DEPARTED: 2, FAILED: 3, LISTED: 4 } as const
+/**
+ * `LISTED`: all members that were there when the switch began have been named. `LINK_DOWN`, `LINK_UP`: a link of a switch that leads to
+ * no host; the notice has the switch's number in place of an address, and its port in place of a zone.
+ */
+export const InofEvent = {
+  ARRIVED: 1,
+  DEPARTED: 2,
+  FAILED: 3,
+  LISTED: 4,
+  LINK_DOWN: 5,
+  LINK_UP: 6,
+} as const
 export type InofEvent = (typeof InofEvent)[keyof typeof InofEvent]
 
 /** What a host says. */
@@ -110,7 +122,7 @@ export function readNotices(
   for (let i = 0; i < count; i++) {
     const notice = value + NOTICES_HEADER + i * NOTICE_BYTES
     const event = view.getUint8(notice)
-    if (event < InofEvent.ARRIVED || event > InofEvent.LISTED) return null
+    if (event < InofEvent.ARRIVED || event > InofEvent.LINK_UP) return null
     notices.push({
       event: event as InofEvent,
       kind: view.getUint8(notice + 1),

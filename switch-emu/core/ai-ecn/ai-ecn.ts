@@ -3,6 +3,8 @@ import type { Frame } from '../../../lib/frame/frame.js'
 import { MOST } from '../../../lib/options/option.js'
 import { type Nanos, NEVER } from '../../../lib/time/nanos.js'
 import { formatBytes, formatPercent } from '../../../lib/units/units.js'
+import * as bth from '../../../lib/wire/ib/bth.js'
+import { Opcode } from '../../../lib/wire/ib/opcode.js'
 import type { FeatureReport, FeatureSwitch, Gauge, SwitchFeature } from '../feature/feature.js'
 import type { FeatureEntry } from '../feature/feature-entry.js'
 import type { QueueTimers } from '../feature/queue-timers.js'
@@ -14,8 +16,9 @@ import { PRIORITIES } from '../queueing/shared-buffer.js'
 import { type Decision, DecisionLog, type DecisionReason } from './decision-log.js'
 import { TRAFFIC_MODELS } from './model-table.js'
 import { FlowBytes, type QueueFeatures, QueueMeter } from './queue-features.js'
+import type { Senders } from './senders.js'
 import type { TrafficModel } from './traffic-models.js'
-import { type AiEcnMode, TunedQueue } from './tuned-queue.js'
+import { type AiEcnMode, type Room, TunedQueue } from './tuned-queue.js'
 
 /** Thresholds of marking that follow the traffic. */
 export interface AiEcnOptions {
@@ -46,6 +49,8 @@ interface TunedQueueReport {
   pmax: number
   /** The model in force. Null: the traffic is unknown. */
   model: string | null
+  /** How the senders hear of marks, as far as is known. */
+  senders: Senders
   /** That of the last period with traffic. */
   utility: number
   /** Periods with traffic, and the mean of the features in them. */
@@ -66,15 +71,16 @@ export interface AiEcnReport {
 
 /** The period of a line is as long as it needs for so many bits: 100 us at 100 Gbit/s. */
 const PERIOD_BITS = 1e7
-/** Kmax stays below this share of the bytes at which a pause is sent, or a packet is dropped. */
+/** Thresholds stay below this share of the bytes at which a pause is sent, or a packet is dropped. */
 const ROOM_SHARE = 0.8
 
 /**
  * AI ECN (white paper on lossless networks): the thresholds of marking follow the traffic of each queue. Each period its features are taken.
  * If they are those of a known model, its thresholds hold. Else a tuner looks for better ones, step by step (`tuner.ts`).
  *
- * **ECN acts before PFC.** Kmax stays below 0.8 of the threshold at which the switch pauses the peer of an ingress port, because one port may
- * have brought all that waits. For a lossy queue it stays below 0.8 of the queue's bound.
+ * **ECN acts before PFC.** Kmin stays below 0.8 of the threshold at which the switch pauses the peer of an ingress port, whoever has brought
+ * what waits. Kmax stays below the length at which the port that brings most of the traffic has 0.8 of that threshold in the queue. For a lossy
+ * queue both stay below 0.8 of the queue's bound.
  */
 class AiEcn implements SwitchFeature {
   readonly #timers: QueueTimers
@@ -118,12 +124,13 @@ class AiEcn implements SwitchFeature {
   }
 
   offered(now: Nanos, frame: Frame, ingress: number, { index }: EgressPort, priority: number): void {
+    if (frame.bth >= 0 && bth.opcode(frame.view, frame.bth) === Opcode.CNP) this.#notified(ingress)
     const queue = this.#queues[index * PRIORITIES + priority]!
     if (queue === null) return
     if (!queue.active) {
       queue.active = true
       queue.meter.begin(now, queue.wred.marks)
-      this.#timers.set(index, priority, now + this.#periodNs[index]!)
+      this.#timers.set(index, priority, now + queue.lengthNs(this.#periodNs[index]!))
     }
     queue.meter.offered(now, frame, ingress)
   }
@@ -141,10 +148,10 @@ class AiEcn implements SwitchFeature {
       return
     }
     const before = wred.thresholds
-    const why = queue.onPeriod(meter.read(at, wred.marks), this.#roomBytes(queue))
+    const why = queue.onPeriod(meter.read(at, wred.marks), this.#roomOf(queue))
     if (why !== null) this.#log(at, queue, why, before)
     meter.begin(at, wred.marks)
-    this.#timers.set(port, priority, at + this.#periodNs[port]!)
+    this.#timers.set(port, priority, at + queue.lengthNs(this.#periodNs[port]!))
   }
 
   /** The queues of a port whose link goes down are emptied at once. */
@@ -184,10 +191,11 @@ class AiEcn implements SwitchFeature {
       changes: total,
       byReason: { ...counts },
       missed: this.#flows.missed,
-      queues: this.#queuesOf(port).map(({ priority, wred, model, utility, periods, traffic }) => ({
+      queues: this.#queuesOf(port).map(({ priority, wred, model, senders, utility, periods, traffic }) => ({
         priority,
         ...wred.thresholds,
         model,
+        senders,
         utility,
         periods,
         traffic,
@@ -208,13 +216,17 @@ class AiEcn implements SwitchFeature {
     return this.#queues.slice(from, from + PRIORITIES).filter(queue => queue !== null)
   }
 
-  #roomBytes({ port, priority }: TunedQueue): number {
+  /** A CNP answers marks of the port by which it comes back, or of a switch behind that. */
+  #notified(port: number): void {
+    if (port < 0) return
+    for (let at = port * PRIORITIES; at < (port + 1) * PRIORITIES; at++) this.#queues[at]?.meter.notified()
+  }
+
+  #roomOf({ port, priority }: TunedQueue): Room {
     const isLossless = ((this.#losslessMask >>> priority) & 1) === 1
-    const room =
-      isLossless && this.#pfc !== null
-        ? this.#pfc.accounting.thresholdBytes()
-        : port.queues[priority]!.bytesMax
-    return ROOM_SHARE * room
+    if (!isLossless || this.#pfc === null)
+      return { bytes: ROOM_SHARE * port.queues[priority]!.bytesMax, isOfPort: false }
+    return { bytes: ROOM_SHARE * this.#pfc.accounting.thresholdBytes(), isOfPort: true }
   }
 }
 
@@ -243,7 +255,7 @@ export const AI_ECN: FeatureEntry = {
   usual: 'they stay as given',
   example: EXAMPLE,
   about:
-    'AI ECN (white paper on lossless networks). The thresholds of `ecn` are those at the beginning. Each `period` the features of a queue are compared with those of known traffic models. Where one is near, its thresholds hold; else they are tuned step by step. Kmax stays below 0.8 of the threshold of PFC.',
+    'AI ECN (white paper on lossless networks). The thresholds of `ecn` are those at the beginning. Each `period` the features of a queue are compared with those of known traffic models. Where one is near, its thresholds hold; else they are tuned step by step. Marking begins below 0.8 of the threshold of PFC.',
   options: [
     {
       name: 'mode',

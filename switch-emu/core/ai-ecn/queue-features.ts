@@ -4,6 +4,7 @@ import { FlowKey } from '../flows/flow-key.js'
 import { SwitchFlows } from '../flows/switch-flows.js'
 import type { Pfc } from '../pfc/pfc.js'
 import type { EgressPort } from '../queueing/egress-port.js'
+import { scaleBps } from '../queueing/line-scale.js'
 
 /** What one queue was like for a period. */
 export interface QueueFeatures {
@@ -17,20 +18,16 @@ export interface QueueFeatures {
   flows: number
   /** Ports that their packets came in by. */
   ingressPorts: number
+  /** Bytes that came in by the port with most, as a share of all, 0 to 1. */
+  largestPort: number
   /** PFC frames by which those ports paused their peers. */
   pausesSent: number
   /** Pauses of the queue's priority by the peer that it sends to. */
   pausesReceived: number
   /** Packets that the queue marked. */
   marks: number
-}
-
-/** On slower lines packets take a good part of a round trip: eight of 1,500 bytes more than 20 us. */
-const SLOW_BPS = 4.8e9
-
-/** Returns the rate by which bytes of a queue become time. Slow lines count as one of 4.8 Gbit/s, so that thresholds stay above a packet. */
-export function scaleBps(rateBps: number): number {
-  return Math.max(rateBps, SLOW_BPS)
+  /** CNPs that came back by the queue's port: receivers behind it answer marks so. */
+  cnps: number
 }
 
 /** Packets after which a flow is live: an address that was forged once has one. */
@@ -130,7 +127,8 @@ const PERIOD = 7
 const SENT_BEFORE = 8
 const RECEIVED_BEFORE = 9
 const MARKS_BEFORE = 10
-const COLUMNS = 11
+const CNPS = 11
+const COLUMNS = 12
 
 /** Takes the features of one egress queue, period by period. It allocates nothing for a packet. */
 export class QueueMeter {
@@ -139,8 +137,8 @@ export class QueueMeter {
   readonly #flows: FlowBytes
   readonly #pfc: Pfc | null
   readonly #state = new Float64Array(COLUMNS)
-  /** Bit i of word w: data came in by port 32 w + i. */
-  readonly #ingress: Uint32Array
+  /** Bytes of data by the port that they came in by. */
+  readonly #cameBy: Float64Array
   /** By port: PFC frames that it had sent when the period began. */
   readonly #pausesBefore: Float64Array
 
@@ -149,7 +147,7 @@ export class QueueMeter {
     this.#priority = priority
     this.#flows = flows
     this.#pfc = pfc
-    this.#ingress = new Uint32Array((ports + 31) >>> 5)
+    this.#cameBy = new Float64Array(ports)
     this.#pausesBefore = new Float64Array(ports)
   }
 
@@ -165,11 +163,16 @@ export class QueueMeter {
     const state = this.#state
     const bytes = frame.wireLength
     state[CAME_BYTES]! += bytes
-    this.#ingress[ingress >>> 5]! |= 1 << (ingress & 31)
+    this.#cameBy[ingress]! += bytes
     const row = this.#flows.add(now, frame, ingress, this.#priority)
     if (row < 0) return
     if (this.#flows.isLarge(row)) state[LARGE_BYTES]! += bytes
     if (this.#flows.isFirstIn(row, state[PERIOD]!)) state[FLOWS]! += 1
+  }
+
+  /** A CNP came in by the queue's port. */
+  notified(): void {
+    this.#state[CNPS]! += 1
   }
 
   /** The queue has got longer or shorter. A driver that wakes late reports departures of the past as of the latest event. */
@@ -193,11 +196,12 @@ export class QueueMeter {
     state[CAME_BYTES] = 0
     state[LARGE_BYTES] = 0
     state[FLOWS] = 0
+    state[CNPS] = 0
     state[PERIOD] = this.#flows.nextPeriod()
     state[SENT_BEFORE] = this.#port.sentBytes(this.#priority)
     state[RECEIVED_BEFORE] = this.#port.pause.pausesReceived(this.#priority)
     state[MARKS_BEFORE] = marks
-    this.#ingress.fill(0)
+    this.#cameBy.fill(0)
     const senders = this.#pfc?.senders ?? []
     for (let port = 0; port < senders.length; port++) {
       this.#pausesBefore[port] = senders[port]!.counters.pauses
@@ -217,15 +221,17 @@ export class QueueMeter {
       largeShare: came === 0 ? 0 : state[LARGE_BYTES]! / came,
       flows: state[FLOWS]!,
       ingressPorts: this.#countIngress(),
+      largestPort: came === 0 ? 0 : Math.max(...this.#cameBy) / came,
       pausesSent: this.#pausesSent(),
       pausesReceived: this.#port.pause.pausesReceived(this.#priority) - state[RECEIVED_BEFORE]!,
       marks: marks - state[MARKS_BEFORE]!,
+      cnps: state[CNPS]!,
     }
   }
 
   #countIngress(): number {
     let ports = 0
-    for (const word of this.#ingress) for (let bits = word; bits !== 0; bits &= bits - 1) ports++
+    for (const bytes of this.#cameBy) if (bytes > 0) ports++
     return ports
   }
 
@@ -233,7 +239,7 @@ export class QueueMeter {
     const senders = this.#pfc?.senders ?? []
     let pauses = 0
     for (let port = 0; port < senders.length; port++) {
-      if (((this.#ingress[port >>> 5]! >>> (port & 31)) & 1) === 0) continue
+      if (this.#cameBy[port] === 0) continue
       pauses += senders[port]!.counters.pauses - this.#pausesBefore[port]!
     }
     return pauses

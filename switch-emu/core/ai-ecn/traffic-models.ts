@@ -1,4 +1,5 @@
 import type { QueueFeatures } from './queue-features.js'
+import type { Senders } from './senders.js'
 
 /** Thresholds as the time in which the line sends so much, so that they fit links of every rate. */
 export interface LineThresholds {
@@ -10,8 +11,12 @@ export interface LineThresholds {
 /** Traffic whose best thresholds are known. */
 export interface TrafficModel extends LineThresholds {
   name: string
+  /** Whose best thresholds they are. */
+  senders: Senders
   /** Where such traffic lies: `pointOf` its features, on average. */
   centroid: readonly number[]
+  /** How far it lies from there in each coordinate, which depends on the thresholds in force: the unit of the distance. */
+  spread: readonly number[]
   /** Traffic farther away is another one. */
   radius: number
 }
@@ -44,9 +49,12 @@ function byLogarithm(value: number, most: number): number {
   return Math.min(1, Math.log2(1 + value) / Math.log2(1 + most))
 }
 
-/** Euclidean. */
-export function distance(a: readonly number[], b: readonly number[]): number {
-  return Math.hypot(...a.map((value, i) => value - b[i]!))
+/** Returns how far a point is from a model. What differs much within the model counts little: its delay, more than its ports. */
+export function distance(
+  { centroid, spread }: Pick<TrafficModel, 'centroid' | 'spread'>,
+  point: readonly number[],
+): number {
+  return Math.hypot(...point.map((value, i) => (value - centroid[i]!) / spread[i]!))
 }
 
 /** Returns the nearest model whose radius holds the point, or null. */
@@ -54,7 +62,7 @@ export function nearest(models: readonly TrafficModel[], point: readonly number[
   let found: TrafficModel | null = null
   let least = Number.POSITIVE_INFINITY
   for (const model of models) {
-    const away = distance(model.centroid, point)
+    const away = distance(model, point)
     if (away > model.radius || away >= least) continue
     least = away
     found = model
@@ -85,11 +93,14 @@ export class TrafficMatcher {
   }
 
   /** A period is over. Returns true if the model has changed. */
-  onPeriod(features: QueueFeatures): boolean {
+  onPeriod(features: QueueFeatures, senders: Senders): boolean {
     const point = pointOf(features)
     const mean = this.#mean ?? point
     this.#mean = mean.map((value, i) => value + NEWEST_SHARE * (point[i]! - value))
-    const found = nearest(this.#models, this.#mean)
+    const found = nearest(
+      this.#models.filter(model => model.senders === senders),
+      this.#mean,
+    )
     this.#periods = found === this.#candidate ? this.#periods + 1 : 1
     this.#candidate = found
     if (found === this.#model || this.#periods < this.#hold) return false

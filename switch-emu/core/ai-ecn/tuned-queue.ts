@@ -1,8 +1,10 @@
 import type { Nanos } from '../../../lib/time/nanos.js'
 import { isSame, type Thresholds, type Wred } from '../marking/wred.js'
 import type { EgressPort } from '../queueing/egress-port.js'
+import { scaleBps } from '../queueing/line-scale.js'
 import type { DecisionReason } from './decision-log.js'
-import { type QueueFeatures, type QueueMeter, scaleBps } from './queue-features.js'
+import type { QueueFeatures, QueueMeter } from './queue-features.js'
+import { SenderKind, type Senders } from './senders.js'
 import { type LineThresholds, TrafficMatcher, type TrafficModel } from './traffic-models.js'
 import { type Bounds, bounded, Tuner } from './tuner.js'
 import { utilityOf } from './utility.js'
@@ -27,6 +29,22 @@ interface TunedQueueOptions {
   mostNs: Nanos
 }
 
+/** So many periods of traffic that has just begun are short, by that factor: it is recognised the sooner. */
+const SHORT_PERIODS = 4
+const SHORTER = 4
+
+/** Weight of the newest period in the mean of `largestPort`: a port that is alone for the end of a burst does not count yet. */
+const SHARE_GAIN = 0.5
+/** The share has to fall by that part before there is more room: else the thresholds would change by some bytes in each period. */
+const SHARE_STEP = 1 / 8
+
+/** Room of a queue, which the thresholds leave free: what PFC allows one ingress port, or what the queue may hold. */
+export interface Room {
+  bytes: number
+  /** True: it is that of an ingress port. All of them together may bring more. */
+  isOfPort: boolean
+}
+
 /** Sums of features over periods, for the mean. */
 const NOTHING: QueueFeatures = {
   delayNs: 0,
@@ -34,9 +52,11 @@ const NOTHING: QueueFeatures = {
   largeShare: 0,
   flows: 0,
   ingressPorts: 0,
+  largestPort: 0,
   pausesSent: 0,
   pausesReceived: 0,
   marks: 0,
+  cnps: 0,
 }
 
 /** One egress queue whose thresholds follow its traffic. */
@@ -49,6 +69,13 @@ export class TunedQueue {
   /** As configured. */
   readonly #thresholds: Thresholds
   #matcher: TrafficMatcher
+  #senders = new SenderKind()
+  /** Periods since traffic began. */
+  #age = 0
+  /** Share of the traffic that one ingress port brings, on average. */
+  #meanLargest = 1
+  /** The same, by which the room counts: no less, and hardly more. */
+  #largestPort = 1
   /** Null: the traffic is known, or is not tuned. */
   #tuner: Tuner | null = null
   /** Its timer runs. */
@@ -72,6 +99,16 @@ export class TunedQueue {
     return this.#matcher.model?.name ?? null
   }
 
+  /** How its senders hear of marks, as far as is known. */
+  get senders(): Senders {
+    return this.#senders.kind
+  }
+
+  /** How long its next period is where they usually have `periodNs`. */
+  lengthNs(periodNs: Nanos): Nanos {
+    return this.#age < SHORT_PERIODS ? Math.ceil(periodNs / SHORTER) : periodNs
+  }
+
   /** Periods with traffic since the window began. */
   get periods(): number {
     return this.#periods
@@ -92,12 +129,17 @@ export class TunedQueue {
 
   /** No traffic: nothing changes, and what comes next is looked at afresh. */
   rest(): void {
+    this.#age = 0
     this.#matcher.forget()
   }
 
   /** Forgets what the traffic was. Thresholds are as configured. */
   restart(): void {
     this.active = false
+    this.#age = 0
+    this.#meanLargest = 1
+    this.#largestPort = 1
+    this.#senders = new SenderKind()
     this.#matcher = matcherOf(this.#options)
     this.#tuner = null
     this.wred.thresholds = this.#thresholds
@@ -106,32 +148,45 @@ export class TunedQueue {
   /**
    * A period is over. Sets new thresholds if there are some, and returns why, or null.
    *
-   * @param roomBytes Kmax stays below it
+   * @param room thresholds stay within it
    */
-  onPeriod(features: QueueFeatures, roomBytes: number): DecisionReason | null {
+  onPeriod(features: QueueFeatures, room: Room): DecisionReason | null {
+    this.#age += 1
     if (features.throughput < IDLE_THROUGHPUT || features.ingressPorts === 0) return null
     this.#count(features)
     this.utility = utilityOf(features, this.#options.weight)
+    const { kind } = this.#senders
+    this.#senders.onPeriod(features)
+    if (this.#senders.kind !== kind) this.#tuner = null
     const { mode } = this.#options
     if (mode === 'observe') return null
-    const bounds = this.#bounds(roomBytes)
-    const hasChanged = this.#matcher.onPeriod(features)
+    this.#noteLargest(features.largestPort)
+    const bounds = this.#bounds(room)
+    const hasChanged = this.#matcher.onPeriod(features, this.#senders.kind)
     const { model } = this.#matcher
     if (model !== null) {
       this.#tuner = null
       return this.#set(bounded(model, bounds), hasChanged ? 'model' : 'room')
     }
-    if (mode === 'models') return this.#set(bounded(this.#now(), bounds), 'room')
-    this.#tuner ??= new Tuner(this.#now())
+    // While the traffic is being recognised, no step would be judged by enough of it.
+    if (mode === 'models' || this.#age < SHORT_PERIODS) return this.#set(bounded(this.#now(), bounds), 'room')
+    this.#tuner ??= new Tuner(this.#now(), this.#senders.kind)
     const step = this.#tuner.onPeriod(this.utility, bounds)
     return step === null ? null : this.#set(this.#tuner.thresholds, step)
   }
 
-  #bounds(roomBytes: number): Bounds {
+  #noteLargest(share: number): void {
+    this.#meanLargest += SHARE_GAIN * (share - this.#meanLargest)
+    const mean = this.#meanLargest
+    if (mean > this.#largestPort || mean < this.#largestPort * (1 - SHARE_STEP)) this.#largestPort = mean
+  }
+
+  #bounds({ bytes, isOfPort }: Room): Bounds {
     const { leastNs, mostNs } = this.#options
     return {
       leastNs: Math.max(leastNs, this.#toNs(LEAST_BYTES)),
-      mostNs: Math.min(mostNs, this.#toNs(roomBytes)),
+      kminMostNs: Math.min(mostNs, this.#toNs(bytes)),
+      mostNs: Math.min(mostNs, this.#toNs(isOfPort ? bytes / this.#largestPort : bytes)),
     }
   }
 

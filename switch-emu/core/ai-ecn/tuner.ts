@@ -1,9 +1,12 @@
+import type { Senders } from './senders.js'
 import type { LineThresholds } from './traffic-models.js'
 
 /** Between which thresholds a tuner searches. */
 export interface Bounds {
   /** The least Kmin. */
   leastNs: number
+  /** The greatest Kmin. */
+  kminMostNs: number
   /** The greatest Kmax. */
   mostNs: number
 }
@@ -19,17 +22,19 @@ const GAIN = 0.005
 const PERIODS = 4
 /** Periods that do not count after a change: senders need some time to follow. */
 const SETTLING = 2
+/** Senders with CNPs follow so many times as slowly: DCQCN's rates rise by steps of 55 us, for milliseconds. */
+const CNPS_PATIENCE = 4
 /** Periods of rest at a maximum before it is looked at again. */
 const REST = 64
 
 /** Returns thresholds within bounds: Kmin <= Kmax. */
 export function bounded(
   { kminNs, kmaxNs, pmax }: LineThresholds,
-  { leastNs, mostNs }: Bounds,
+  { leastNs, kminMostNs, mostNs }: Bounds,
 ): LineThresholds {
   const kmax = Math.max(Math.min(kmaxNs, mostNs), Math.min(leastNs, mostNs))
   return {
-    kminNs: Math.min(Math.max(kminNs, leastNs), kmax),
+    kminNs: Math.min(Math.max(kminNs, leastNs), kminMostNs, kmax),
     kmaxNs: kmax,
     pmax: Math.min(Math.max(pmax, PMAX_LEAST), PMAX_MOST),
   }
@@ -69,8 +74,12 @@ export class Tuner {
   #sum = 0
   #periods = -SETTLING
   #rested = 0
+  /** All numbers of periods are so many times as great. */
+  readonly #patience: number
 
-  constructor(from: LineThresholds) {
+  constructor(from: LineThresholds, senders: Senders = 'acks') {
+    this.#patience = senders === 'cnps' ? CNPS_PATIENCE : 1
+    this.#periods *= this.#patience
     this.#here = from
     this.#trial = from
   }
@@ -89,8 +98,9 @@ export class Tuner {
     if (!isSame(this.thresholds, bounded(this.thresholds, bounds))) return this.#comeInside(bounds)
     this.#periods++
     if (this.#periods > 0) this.#sum += utility
-    if (this.#periods < PERIODS) return null
-    const mean = this.#sum / PERIODS
+    const periods = PERIODS * this.#patience
+    if (this.#periods < periods) return null
+    const mean = this.#sum / periods
     this.#measureAnew(0)
     if (this.#state === 'rest') return this.#rest(mean)
     if (this.#state === 'base') {
@@ -135,8 +145,8 @@ export class Tuner {
   }
 
   #rest(mean: number): null {
-    this.#rested += PERIODS
-    if (Math.abs(mean - this.#baseUtility) <= 2 * GAIN && this.#rested < REST) return null
+    this.#rested += PERIODS * this.#patience
+    if (Math.abs(mean - this.#baseUtility) <= 2 * GAIN && this.#rested < REST * this.#patience) return null
     this.#state = 'base'
     this.#failed = 0
     return null
@@ -149,6 +159,6 @@ export class Tuner {
 
   #measureAnew(settling: number): void {
     this.#sum = 0
-    this.#periods = -settling
+    this.#periods = -settling * this.#patience
   }
 }

@@ -50,6 +50,10 @@ export interface FeatureEntry {
   lines?(report: never): readonly string[]
   /** The options for `create` if none are given. Default: the feature is off then. */
   standard?: unknown
+  /**
+   * It draws random numbers. All switches draw from one source, so the order of events at different switches then counts for results.
+   */
+  draws?: boolean
   /** Bit p: priority p is lossless with these options. Default: none. */
   losslessMask?(options: never): number
   /** @param options by `keyOf` of lib/options, in bytes and ns */

@@ -3,16 +3,18 @@
  * that it needs. A stage calls the features that have it, in the order of `catalogue.ts`. A feature that is
  * off costs nothing.
  *
- *     onFrame ── route ── arrive ── admit ── enqueue ──┐                     (offered: queued or dropped)
- *                           │         │         │      └─ queue ── scheduler ── grow ── serialiser ── leave ── start ── out
- *                           │         └─────────┴─ dropped, counted
- *                           └─ may choose another priority
+ *     onFrame ── forward ── arrive ── admit ── enqueue ──┐                     (offered: queued or dropped)
+ *                   │         │         │         │      └─ queue ── scheduler ── grow ── serialiser ── leave ── start ── out
+ *                   │         │         └─────────┴─ dropped, counted
+ *                   │         └─ may choose another priority
+ *                   └─ may choose the port in place of the routes
  *
- * Other methods are `pause` (a PFC frame arrived), `link` (a link went down or came up), `timeout` (a timer of the feature), `reset` and `report`.
+ * Other methods are `linkLocal` (a frame for the switch itself arrived), `pause` (a PFC frame arrived), `link` (a link went down or came up), `timeout` (a timer of the feature), `reset` and `report`.
  */
 import type { Frame } from '../../../lib/frame/frame.js'
 import type { FramePool } from '../../../lib/frame/frame-pool.js'
 import type { Nanos } from '../../../lib/time/nanos.js'
+import type { HostAddress } from '../../../lib/wire/net/address.js'
 import type { DropReason } from '../queueing/counters.js'
 import type { EgressPort, EnqueueStage, GrowStage } from '../queueing/egress-port.js'
 import type { PauseAction } from '../queueing/pause-state.js'
@@ -24,13 +26,20 @@ import type { PortFigures } from '../queueing/port-report.js'
  */
 export interface SwitchFeature extends Partial<EnqueueStage>, Partial<GrowStage> {
   /**
+   * The headers of a frame are found. Returns the port by which it leaves, minus the reason to drop it, or UNDECIDED: then the
+   * next feature says, or the routes do. It may put another frame in the place of this one, as a tunnel's end does.
+   *
+   * @param ingress -1: a feature has made the frame
+   */
+  forward?(now: Nanos, frame: Frame, ingress: number): number
+  /**
    * The frame's egress port is known. Returns the priority of its queue: `priority`, or another one. It may
    * rewrite the frame's headers.
    */
   arrive?(now: Nanos, frame: Frame, ingress: number, egress: number, priority: number): number
   /**
    * The switch's memory has room for the frame. Returns a reason to drop it, or NONE. After NONE, `leave` is
-   * called once.
+   * called once. Not called for frames of features, whose memory is their own.
    *
    * @param priority under which its memory is accounted
    */
@@ -46,6 +55,11 @@ export interface SwitchFeature extends Partial<EnqueueStage>, Partial<GrowStage>
   offered?(now: Nanos, frame: Frame, ingress: number, port: EgressPort, priority: number): void
   /** The first bit of a frame leaves by `port`, at `startNs`. Its priority is `port.sentPriority`. */
   start?(startNs: Nanos, frame: Frame, port: EgressPort, ingress: EgressPort): void
+  /**
+   * A frame that is not IP has come to an address that no bridge forwards (IEEE Std 802.1Q-2018, table 8-1). True: the feature has read it.
+   * It is never forwarded.
+   */
+  linkLocal?(now: Nanos, frame: Frame, port: number): boolean
   /** The peer of a port has paused or resumed a priority. `ports[port].pause` is up to date. */
   pause?(now: Nanos, port: number, priority: number): void
   /**
@@ -76,6 +90,9 @@ export interface SwitchFeature extends Partial<EnqueueStage>, Partial<GrowStage>
    */
   report?(now: Nanos, port: number, figures: PortFigures): FeatureReport
 }
+
+/** The result of `forward` where the feature has no say in the frame's way. */
+export const UNDECIDED = 1 << 16
 
 /** A value that a sampler reads at intervals: a series of results. */
 export interface Gauge {
@@ -112,12 +129,19 @@ export interface FeatureSwitch {
    * catalogue.
    */
   find<T extends SwitchFeature>(kind: FeatureClass<T>): T | null
+  /** Returns the port by which the routes lead the flow with that hash to an address, or -1 if there is none. */
+  portTo(address: HostAddress, flowHash: number): number
   /**
-   * Forwards a frame that the feature has made, to the address in its IP header, and owns it. If it has no
-   * route or room, the switch drops and counts the frame. Call it only from `offered`, `start`, `pause`, `link`
-   * and `timeout`: at the other stages a frame is being admitted.
+   * Returns true if the switch sends to the source of a frame by that port. A packet that came in by another one has a forged source, or
+   * another way than its answers. Not for each packet.
+   */
+  isOnWayBack(frame: Frame, port: number): boolean
+  /**
+   * Forwards a frame that the feature has made, to the address in its IP header, and owns it. Frames of the switch itself have memory of
+   * their own (`OwnMemory`), and no peer is paused for them. If there is no route or room, the switch drops and counts the frame. Call
+   * it only from `offered`, `start`, `pause`, `link` and `timeout`: at the other stages a frame is being admitted.
    *
-   * @param ingress the port to which its memory is accounted. Default: the port by which it leaves
+   * @param ingress the port that counts a drop. Default: the port by which it leaves
    */
   send(now: Nanos, frame: Frame, ingress?: number): void
   /**

@@ -6,15 +6,17 @@ import type { Frame } from '../../../lib/frame/frame.js'
 import type { Nanos } from '../../../lib/time/nanos.js'
 import { DropReason } from '../queueing/counters.js'
 import type { EgressPort, EnqueueStage, GrowStage } from '../queueing/egress-port.js'
-import type { SwitchFeature } from './feature.js'
+import { type SwitchFeature, UNDECIDED } from './feature.js'
 
 type Stage<K extends keyof SwitchFeature> = Required<Pick<SwitchFeature, K>>
+export type ForwardStage = Stage<'forward'>
 export type ArriveStage = Stage<'arrive'>
 /** Admits frames, and learns when they leave. */
 export type AdmitStage = Stage<'admit'> & Pick<SwitchFeature, 'leave'>
 export type OfferedStage = Stage<'offered'>
 export type StartStage = Stage<'start'>
 export type PauseStage = Stage<'pause'>
+export type LinkLocalStage = Stage<'linkLocal'>
 
 class InTurn<T> {
   protected readonly one: T
@@ -23,6 +25,14 @@ class InTurn<T> {
   constructor(one: T, other: T) {
     this.one = one
     this.other = other
+  }
+}
+
+/** The first that decides counts. */
+export class ForwardInTurn extends InTurn<ForwardStage> implements ForwardStage {
+  forward(now: Nanos, frame: Frame, ingress: number): number {
+    const chosen = this.one.forward(now, frame, ingress)
+    return chosen === UNDECIDED ? this.other.forward(now, frame, ingress) : chosen
   }
 }
 
@@ -83,5 +93,12 @@ export class PauseInTurn extends InTurn<PauseStage> implements PauseStage {
   pause(now: Nanos, port: number, priority: number): void {
     this.one.pause(now, port, priority)
     this.other.pause(now, port, priority)
+  }
+}
+
+/** The other does not see a frame that the one takes. */
+export class LinkLocalInTurn extends InTurn<LinkLocalStage> implements LinkLocalStage {
+  linkLocal(now: Nanos, frame: Frame, port: number): boolean {
+    return this.one.linkLocal(now, frame, port) || this.other.linkLocal(now, frame, port)
   }
 }

@@ -10,7 +10,7 @@ export const KEY_WORDS = 10
 /** Words of a key: source and destination (an IPv4 address is the first word), ports or destination QPN, and what kind of flow it is. */
 const SOURCE = 0
 const DESTINATION = 4
-const ENDS = 8
+export const ENDS = 8
 const KIND = 9
 
 const IS_V6 = 0x200
@@ -52,6 +52,31 @@ export class FlowKey {
     this.#readAddresses(view, l3, v6)
     this.#hashIt(v6)
     return true
+  }
+
+  /** Makes it the flow of a connection's other direction, to that QPN. It has to be one of RoCEv2. */
+  turn(destQpn: number): void {
+    const { words } = this
+    for (let i = 0; i < 4; i++) {
+      const source = words[SOURCE + i]!
+      words[SOURCE + i] = words[DESTINATION + i]!
+      words[DESTINATION + i] = source
+    }
+    this.setQpn(destQpn)
+  }
+
+  /** Makes it the flow to another QPN of the same host. It has to be one of RoCEv2. */
+  setQpn(destQpn: number): void {
+    this.words[ENDS] = destQpn
+    this.#hashIt((this.words[KIND]! & IS_V6) !== 0)
+  }
+
+  /** A hash of the two hosts, in this order, and a number. */
+  hashWith(number: number): number {
+    const { words } = this
+    let h = mix32(number ^ this.#seed)
+    for (let i = 0; i < ENDS; i++) h = mix32(h ^ words[i]!)
+    return h | 0
   }
 
   #readAddresses(view: DataView, l3: number, v6: boolean): void {

@@ -1,6 +1,6 @@
 import { WeirError } from '../../../lib/errors.js'
 import type { Nanos } from '../../../lib/time/nanos.js'
-import { type FlowKey, KEY_WORDS, type NamedFlow, nameFlow } from './flow-key.js'
+import { ENDS, type FlowKey, KEY_WORDS, type NamedFlow, nameFlow } from './flow-key.js'
 
 /** Options of a table. */
 interface SwitchFlowsOptions {
@@ -34,8 +34,10 @@ const SWEEP = 2
  * Who has a place keeps it against whoever comes:
  *
  * - A flow is a newcomer until its user says that it is live (`keep`). When the table is full a new flow takes the place of a newcomer,
- *   or of a flow that has been silent for `ageNs`, and of no other. If it finds neither, it gets no place, and is counted (`missed`).
+ *   or of a flow that has been silent for `ageNs`. If it finds neither, it gets no place, and is counted (`missed`).
  * - Flows that came in by one port have half of the places at most. So whoever forges flows behind one port leaves room for those behind the others.
+ * - Ports share a full table evenly (max-min): a new flow also takes the place of a live one of the port that has most, if that has two more than
+ *   its own port. So hosts behind several ports that forge live flows between them leave each other port as many places as theirs have.
  */
 export class SwitchFlows {
   readonly capacity: number
@@ -46,7 +48,7 @@ export class SwitchFlows {
   isNew = false
   /** Packets of flows that found no place. */
   missed = 0
-  /** Newcomers that had to go for others. */
+  /** Flows that had to go for others before they were old. */
   replaced = 0
   readonly #ageNs: Nanos
   readonly #owner: SwitchFlowsOwner | null
@@ -116,6 +118,18 @@ export class SwitchFlows {
     this.#states[row] = LIVE
   }
 
+  /** A flow that has a place comes in by another port now. */
+  move(row: number, ingress: number): void {
+    this.#ofPort[this.ingress[row]!]! -= 1
+    this.#ofPort[ingress]! += 1
+    this.ingress[row] = ingress
+  }
+
+  /** The destination QPN of a flow of RoCEv2. */
+  qpn(row: number): number {
+    return this.#keys[row * KEY_WORDS + ENDS]!
+  }
+
   /** For reports. */
   name(row: number): NamedFlow {
     return nameFlow(this.#keys, row * KEY_WORDS)
@@ -158,8 +172,32 @@ export class SwitchFlows {
     const of = isOver ? ingress : NONE
     const needs = isOver || this.#count === this.capacity
     for (let i = 0; needs && i < LOOKS; i++) if (this.#look(now, of, true)) break
+    if (!isOver && this.#count === this.capacity) this.#evenOut(now, ingress)
     if (this.#count === this.capacity || this.#ofPort[ingress]! >= this.#ofPortMax) return NONE
     return this.#free[this.capacity - 1 - this.#count]!
+  }
+
+  /** Frees a place of the port that has most, if it has two more than that one. */
+  #evenOut(now: Nanos, ingress: number): void {
+    let most = 0
+    for (let port = 1; port < this.#ofPort.length; port++)
+      if (this.#ofPort[port]! > this.#ofPort[most]!) most = port
+    if (this.#ofPort[most]! < this.#ofPort[ingress]! + 2) return
+    for (let i = 0; i < LOOKS; i++) {
+      const row = this.#next()
+      if (this.#states[row] === FREE || this.ingress[row] !== most) continue
+      if (this.#owner !== null && !this.#owner.mayLeave(row, now)) continue
+      this.replaced++
+      this.remove(row)
+      return
+    }
+  }
+
+  /** The place that is looked at now. */
+  #next(): number {
+    const row = this.#hand
+    this.#hand = row + 1 === this.capacity ? 0 : row + 1
+    return row
   }
 
   /**
@@ -169,8 +207,7 @@ export class SwitchFlows {
    * @param newcomers whether they have to go
    */
   #look(now: Nanos, of: number, newcomers: boolean): boolean {
-    const row = this.#hand
-    this.#hand = row + 1 === this.capacity ? 0 : row + 1
+    const row = this.#next()
     const state = this.#states[row]
     if (state === FREE || (of !== NONE && this.ingress[row] !== of)) return false
     const isOld = now - this.seenNs[row]! > this.#ageNs

@@ -1,3 +1,4 @@
+import type { HostAddress } from '../../../lib/wire/net/address.js'
 import * as ipv4 from '../../../lib/wire/net/ipv4.js'
 import * as ipv6 from '../../../lib/wire/net/ipv6.js'
 import * as udp from '../../../lib/wire/net/udp.js'
@@ -30,6 +31,26 @@ export function flowHash(view: DataView, length: number, l3: number, l4: number)
   return mix32(mix32(addresses) ^ portKey(view, length, l3, l4, protocol) ^ protocol) >>> 1
 }
 
+/** Returns the `addresses` of `udpFlowHash` for packets between two hosts, in either direction. */
+export function addressPairHash(a: HostAddress, b: HostAddress): number {
+  if (a.family === 4) return mix32(a.ipv4) + mix32(b.ipv4)
+  return foldAddress(viewOf(a), 0) + foldAddress(viewOf(b), 0)
+}
+
+/**
+ * Returns what `flowHash` is of UDP packets that nobody has written yet.
+ *
+ * @param addresses the result of `addressPairHash`
+ */
+export function udpFlowHash(addresses: number, sourcePort: number, destinationPort: number): number {
+  const ports = udpPortKey(sourcePort, destinationPort)
+  return mix32(mix32(addresses) ^ ports ^ ipv4.PROTOCOL_UDP) >>> 1
+}
+
+function viewOf({ gid }: HostAddress): DataView {
+  return new DataView(gid.buffer, gid.byteOffset, gid.byteLength)
+}
+
 /** Returns the bucket of a flow hash, 0 to BUCKETS - 1. */
 export function bucketOf(hash: number): number {
   return hash & (BUCKETS - 1)
@@ -53,13 +74,15 @@ export function spreadBuckets(ports: readonly number[], seed: number): Uint8Arra
 
 function portKey(view: DataView, length: number, l3: number, l4: number, protocol: number): number {
   if (protocol === ipv4.PROTOCOL_UDP && l4 >= 0) {
-    const source = udp.sourcePort(view, l4)
-    const destination = udp.destinationPort(view, l4)
-    if (destination === udp.PORT_ROCE || destination === udp.PORT_INT) return mix32(source)
-    return mix32(source) + mix32(destination)
+    return udpPortKey(udp.sourcePort(view, l4), udp.destinationPort(view, l4))
   }
   if (protocol === ipv4.PROTOCOL_TCP) return tcpPortKey(view, length, l3)
   return 0
+}
+
+function udpPortKey(source: number, destination: number): number {
+  if (destination === udp.PORT_ROCE || destination === udp.PORT_INT) return mix32(source)
+  return mix32(source) + mix32(destination)
 }
 
 function tcpPortKey(view: DataView, length: number, l3: number): number {

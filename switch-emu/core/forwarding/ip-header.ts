@@ -27,6 +27,13 @@ export function setDscp(frame: Frame, codepoint: number): void {
   else ipv6.setDscp(view, l3, codepoint)
 }
 
+/** Sets the ECN codepoint, and updates the checksum. */
+export function setEcn(frame: Frame, codepoint: number): void {
+  const { view, l3 } = frame
+  if (ipv4.version(view, l3) === 4) ipv4.setEcn(view, l3, codepoint)
+  else ipv6.setEcn(view, l3, codepoint)
+}
+
 /** Marks Congestion Experienced, and updates the checksum. */
 export function markCe(frame: Frame): void {
   const { view, l3 } = frame

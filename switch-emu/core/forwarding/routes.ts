@@ -24,6 +24,7 @@ interface RouteOptions {
   spanningTrees?: number
 }
 
+/** A host, or a switch that packets go to. */
 interface RoutedHost {
   name: string
   address: HostAddress
@@ -67,6 +68,8 @@ export function computeRoutes(topology: Graph, hosts: readonly string[], options
   }
   return {
     egressPorts(switchNode, host) {
+      // An end of tunnels is a destination, and needs no route to itself.
+      if (host === switchNode) return null
       const target = targetOf(topology, host)
       if (target === switchNode) {
         const last = topology.edges(switchNode).find(edge => edge.neighbour === host)!

@@ -111,6 +111,7 @@ export const MARKING: FeatureEntry = {
   about:
     'Marking of egress queues [WRED_PROFILE]. Packets that are not ECN-capable are dropped instead of marked, except from lossless queues. A list of such mappings marks each priority its own way.',
   several: true,
+  draws: true,
   options: [
     ...THRESHOLDS,
     {

@@ -86,7 +86,7 @@ export class Wred {
   /** A frame will enter the queue, which holds `queueBytes` without it. */
   onEnqueue(frame: Frame, queueBytes: number): WredVerdict {
     if (queueBytes <= this.#kminBytes) return WredVerdict.PASS
-    const codepoint = ecn(frame)
+    const codepoint = markable(frame)
     if (codepoint === ECN_CE) return WredVerdict.PASS
     if (codepoint === ECN_NOT_ECT) {
       return this.#mayDrop && this.#hits(queueBytes) ? WredVerdict.DROP : WredVerdict.PASS
@@ -100,7 +100,7 @@ export class Wred {
   /** A frame has left the queue, which holds `queueBytes` now. Returns true if it was marked. */
   onDequeue(frame: Frame, queueBytes: number): boolean {
     if (!this.#atDequeue || queueBytes <= this.#kminBytes) return false
-    const codepoint = ecn(frame)
+    const codepoint = markable(frame)
     if (codepoint === ECN_CE || codepoint === ECN_NOT_ECT || !this.#hits(queueBytes)) return false
     markCe(frame)
     this.marks++
@@ -112,4 +112,9 @@ export class Wred {
     // A certain outcome draws no random number, so that random numbers are used only for choices.
     return p >= 1 || (p > 0 && this.#random() < p)
   }
+}
+
+/** Returns the ECN codepoint by which a queue decides. At the ends of a tunnel it is that of the outer header. */
+function markable(frame: Frame): number {
+  return frame.outerNotEct ? ECN_NOT_ECT : ecn(frame)
 }

@@ -50,7 +50,7 @@ export class Pfc implements SwitchFeature {
     this.senders = ports.map(
       ({ index, rateBps }) => new PfcSender(pool, MAC_BASE + id * 256 + index, rateBps, options.quanta),
     )
-    for (const port of ports) port.setUrgent(this.senders[port.index]!)
+    for (const port of ports) port.addUrgent(this.senders[port.index]!)
     this.#pausesBefore = new Float64Array(ports.length)
   }
 

@@ -18,6 +18,15 @@ export const DropReason = {
   LINK_DOWN: 11,
   /** It waited in a switch that restarted. */
   RESTARTED: 12,
+  /** To this end of a tunnel, and no VXLAN packet, or what it contains is malformed. */
+  BAD_VXLAN: 13,
+  /** VXLAN of a virtual network, or from an end, that this end does not know. */
+  UNKNOWN_VNI: 14,
+  UNKNOWN_VTEP: 15,
+  /** The outer header says that there was congestion, the inner one that its transport does not understand it (RFC 6040). */
+  TUNNEL_ECN: 16,
+  /** The links of the underlay take no packet that long. */
+  TUNNEL_TOO_BIG: 17,
 } as const
 export type DropReason = (typeof DropReason)[keyof typeof DropReason]
 
@@ -36,7 +45,15 @@ const DROP_REASON_NAMES = [
   'badPfc',
   'linkDown',
   'restarted',
+  'badVxlan',
+  'unknownVni',
+  'unknownVtep',
+  'tunnelEcn',
+  'tunnelTooBig',
 ] as const
+
+/** Reasons from here on are reported where they have occurred: they belong to features that few switches have. */
+const FIRST_RARE = DropReason.BAD_VXLAN
 
 const RX_FRAMES = 0
 const RX_BYTES = 1
@@ -108,7 +125,7 @@ export class SwitchPortCounters {
     let dropped = 0
     for (let reason = 1; reason < DROP_REASON_NAMES.length; reason++) {
       const count = this.#inWindow(DROPS + reason)
-      drops[DROP_REASON_NAMES[reason]!] = count
+      if (reason < FIRST_RARE || count > 0) drops[DROP_REASON_NAMES[reason]!] = count
       dropped += count
     }
     return {

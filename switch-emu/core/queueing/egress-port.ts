@@ -56,7 +56,7 @@ interface PortStages {
 }
 
 /** Frames that precede all queues of a port, whatever is paused. */
-interface UrgentFrames {
+export interface UrgentFrames {
   /** When the next one is due, or NEVER. */
   readonly dueNs: Nanos
   /**
@@ -65,6 +65,25 @@ interface UrgentFrames {
    * @param startNs when its first bit leaves
    */
   transmit(startNs: Nanos): Frame | null
+}
+
+/** Two sources of urgent frames as one: those that are due first leave first, and the one's before the other's. */
+class UrgentInTurn implements UrgentFrames {
+  readonly #one: UrgentFrames
+  readonly #other: UrgentFrames
+
+  constructor(one: UrgentFrames, other: UrgentFrames) {
+    this.#one = one
+    this.#other = other
+  }
+
+  get dueNs(): Nanos {
+    return Math.min(this.#one.dueNs, this.#other.dueNs)
+  }
+
+  transmit(startNs: Nanos): Frame | null {
+    return (this.#one.dueNs <= this.#other.dueNs ? this.#one : this.#other).transmit(startNs)
+  }
 }
 
 /**
@@ -157,15 +176,9 @@ export class EgressPort {
     }
   }
 
-  /** Sets the source of frames that precede all queues. Throws WEIR_BAD_ARGUMENT if there is one already. */
-  setUrgent(urgent: UrgentFrames): void {
-    if (this.#urgent !== null) {
-      throw new WeirError(
-        'WEIR_BAD_ARGUMENT',
-        `port ${this.index}: two features send urgent frames; leave one out`,
-      )
-    }
-    this.#urgent = urgent
+  /** Adds a source of frames that precede all queues. */
+  addUrgent(urgent: UrgentFrames): void {
+    this.#urgent = this.#urgent === null ? urgent : new UrgentInTurn(this.#urgent, urgent)
   }
 
   /** Returns the barrier that may hold the queue of `priority`. Throws WEIR_BAD_ARGUMENT if there is one already. */

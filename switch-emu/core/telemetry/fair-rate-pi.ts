@@ -6,13 +6,17 @@
  *     else:                                         F <- F - a (Q - Q_ref) - b (Q - Q_old)
  *     F within F_min and F_max; Q_old <- Q
  *
- * Auto-tuning: a = alpha / r and b = beta / r, where r = 1, 2, 4 ... 32 is the first for which F >= F_max / (2 r), or 32.
+ * Auto-tuning: a = alpha / r and b = beta / r, where r = 1, 2, 4 ... 32 is the first for which F >= F_max / (2 r), or 32. But r = 1 while
+ * both Q and (Q + Q_old) / 2 are below Q_low: a queue that stays nearly empty says that F is far too low, and division would keep it there
+ * for ms. Algorithm 1 does not have this. What its authors published beside the paper does, for the switch of section 6.2 and in their
+ * simulation, and only with it F settles in the ~2 ms of figure 8 (DECISIONS.md). With Q_low = 0 this is algorithm 1 as printed.
  *
  * | symbol        | meaning (table 2)                              | unit   | section 6: 40 Gbit/s | 100 Gbit/s   |
  * |---------------|------------------------------------------------|--------|----------------------|--------------|
  * | F_max, F_min  | bounds of the fair rate F                      | bit/s  | the link, 100 Mbit/s | the same     |
  * | Q_ref         | queue to be kept                               | bytes  | 150 KB               | 300 KB       |
  * | Q_mid, Q_max  | growth in T that halves F; queue that ends it  | bytes  | 300 KB, 360 KB       | 600, 660 KB  |
+ * | Q_low         | queue below which gains are not divided        | bytes  | Q_ref / 8            | the same     |
  * | T             | time between two updates                       | ns     | 40 us                | 40 us        |
  * | alpha, beta   | gains, in units of 10 Mbit/s for each 600 B    |        | 0.3, 1.5             | 0.45, 2.25   |
  *
@@ -27,6 +31,7 @@ import { formatRate } from '../../../lib/units/units.js'
 export interface FairRateOptions {
   alpha?: number
   beta?: number
+  qLowBytes?: number
   qRefBytes?: number
   qMidBytes?: number
   qMaxBytes?: number
@@ -39,6 +44,7 @@ export interface FairRateOptions {
 interface FairRateConstants {
   alpha: number
   beta: number
+  qLowBytes: number
   qRefBytes: number
   qMidBytes: number
   qMaxBytes: number
@@ -87,6 +93,8 @@ const SHARES_MIN = 400
 /** F has to be above this share of F_max to be cut. */
 const CUT_SHARE = 1 / 8
 const TUNING_MOST = 32
+/** Q_ref in Q_low. */
+const LOW_SHARES = 8
 
 /** @param rateBps of the link */
 export function fairRateConstants(rateBps: number, given: FairRateOptions): FairRateConstants {
@@ -106,7 +114,7 @@ export function fairRateConstants(rateBps: number, given: FairRateOptions): Fair
   }
 }
 
-type Queues = Pick<FairRateConstants, 'qRefBytes' | 'qMidBytes' | 'qMaxBytes'>
+type Queues = Pick<FairRateConstants, 'qLowBytes' | 'qRefBytes' | 'qMidBytes' | 'qMaxBytes'>
 
 /** Whatever is given of the three, Q_ref < Q_mid < Q_max (section 3.2): the others keep their distance from it. */
 function queues(paper: PaperLink, scale: number, given: FairRateOptions): Queues {
@@ -116,7 +124,8 @@ function queues(paper: PaperLink, scale: number, given: FairRateOptions): Queues
   const ref = given.qRefBytes ?? Math.min(paper.qRefBytes * scale, qMidBytes / toMid, qMaxBytes / toMax)
   const mid = given.qMidBytes ?? Math.min(ref * toMid, (ref + qMaxBytes) / 2)
   const max = given.qMaxBytes ?? Math.max(ref * toMax, (mid * toMax) / toMid)
-  return { qRefBytes: ref, qMidBytes: mid, qMaxBytes: max }
+  const low = given.qLowBytes ?? ref / LOW_SHARES
+  return { qLowBytes: low, qRefBytes: ref, qMidBytes: mid, qMaxBytes: max }
 }
 
 const NONE = Number.POSITIVE_INFINITY
@@ -126,10 +135,22 @@ export function fairRateContradictions(
   given: FairRateOptions,
   ratesBps: readonly number[],
 ): { option: string; wrong: string }[] {
-  const { qRefBytes = 0, qMidBytes = NONE, qMaxBytes = NONE, minRate = 0, maxRate = NONE } = given
+  const {
+    qLowBytes = 0,
+    qRefBytes = 0,
+    qMidBytes = NONE,
+    qMaxBytes = NONE,
+    minRate = 0,
+    maxRate = NONE,
+  } = given
   const slowest = Math.min(...ratesBps)
   const fastest = Math.max(...ratesBps)
   const rows: [isWrong: boolean, option: string, wrong: string][] = [
+    [
+      given.qRefBytes !== undefined && qLowBytes >= qRefBytes,
+      'qLow',
+      'qLow is below qRef: lower it, or leave it out',
+    ],
     [qMidBytes <= qRefBytes, 'qMid', 'qMid is above qRef: raise it, or leave it out'],
     [
       qMaxBytes <= (given.qMidBytes ?? qRefBytes),
@@ -179,7 +200,7 @@ export class FairRatePi {
     else if (growth >= qMidBytes && mayCut) rate /= 2
     else {
       const { alpha, beta } = this.constants
-      const change = (alpha * (queueBytes - qRefBytes) + beta * growth) / this.#tuning()
+      const change = (alpha * (queueBytes - qRefBytes) + beta * growth) / this.#tuning(queueBytes)
       rate -= (change / unitBytes) * unitBps
     }
     this.rateBps = Math.min(maxBps, Math.max(minBps, rate))
@@ -187,7 +208,9 @@ export class FairRatePi {
   }
 
   /** r. */
-  #tuning(): number {
+  #tuning(queueBytes: number): number {
+    const { qLowBytes } = this.constants
+    if (queueBytes < qLowBytes && (queueBytes + this.#oldBytes) / 2 < qLowBytes) return 1
     let r = 1
     while (r < TUNING_MOST && this.rateBps < this.constants.maxBps / (2 * r)) r *= 2
     return r

@@ -199,6 +199,15 @@ export const ROCC: FeatureEntry = {
       example: 1.2,
     },
     {
+      name: 'qLow',
+      kind: 'bytes',
+      min: 0,
+      max: MOST,
+      doc: 'While the queue is shorter, the fair rate rises by the gains undivided; below `qRef`. 0: gains are divided at low rates however short the queue is, as in the paper.',
+      usual: 'an eighth of `qRef`',
+      example: '10KB',
+    },
+    {
       name: 'qRef',
       kind: 'bytes',
       min: 1,

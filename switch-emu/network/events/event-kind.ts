@@ -9,6 +9,8 @@ export interface EventTarget {
   readonly links: Links
   turnPfcOn(now: Nanos, name: string, ports: readonly number[], priority?: number): number[][]
   restart(now: Nanos, name: string, owner: number): void
+  /** For people: `s1:s2`. */
+  portName(name: string, port: number): string
 }
 
 /** What one kind of events does. */
@@ -19,5 +21,5 @@ export interface EventKind<K extends NetworkEvent['kind']> {
   /** The time for which it lasts is over. Absent: it has no such time. */
   end?(now: Nanos, network: EventTarget, event: EventOf<K>, owner: number): void
   /** For people: what begins. */
-  text(event: EventOf<K>): string
+  text(event: EventOf<K>, network: EventTarget): string
 }

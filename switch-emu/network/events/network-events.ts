@@ -109,11 +109,11 @@ export class NetworkEvents implements Node {
       if (one.isOn) {
         deadlines.set(i, one.end(at))
         kind.end?.(now, this.#network, one.event, i)
-        this.#note(at, `${kind.text(one.event)} ends`)
+        this.#note(at, `${kind.text(one.event, this.#network)} ends`)
       } else {
         deadlines.set(i, one.begin(at))
         kind.begin(now, this.#network, one.event, i)
-        this.#note(at, kind.text(one.event))
+        this.#note(at, kind.text(one.event, this.#network))
       }
     }
   }

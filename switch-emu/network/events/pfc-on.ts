@@ -6,5 +6,8 @@ export const PFC_ON: EventKind<'pfcOn'> = {
   begin(now, network, event) {
     network.turnPfcOn(now, event.switch, event.ports, event.priority)
   },
-  text: event => `PFC of ${event.switch} on, ports ${event.ports.join(', ')}`,
+  text: ({ switch: name, ports, priority }, network) => {
+    const names = ports.map(port => network.portName(name, port))
+    return `PFC of ${names.join(', ')} on${priority === undefined ? '' : `, priority ${priority}`}`
+  },
 }

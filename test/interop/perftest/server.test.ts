@@ -1,14 +1,25 @@
 /** The listening end against a client that is a script, and against Weir's own client. */
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { WeirError } from '../../../lib/errors.js'
-import { Completion, type Host } from '../../../lib/index.js'
+import { Completion, type Host, WorkOpcode } from '../../../lib/index.js'
 import { Conversation, MessageMemory } from '../../../lib/interop/conversation.js'
-import { KEYS_TEXT_BYTES, keysText, readKeysText } from '../../../lib/interop/perftest/messages.js'
+import { shakeHands } from '../../../lib/interop/perftest/hand-shake.js'
+import type { MessageExchange } from '../../../lib/interop/perftest/message-exchange.js'
+import {
+  figuresOf,
+  KEYS_TEXT_BYTES,
+  keysText,
+  mtuOf,
+  numberOf,
+  readKeysText,
+  versionOf,
+} from '../../../lib/interop/perftest/messages.js'
 import { type ClientOptions, runClient } from '../../../lib/interop/perftest/perftest-client.js'
 import { PerftestServer } from '../../../lib/interop/perftest/perftest-server.js'
-import type { Left } from '../../../lib/interop/perftest/session.js'
+import { type Left, Session } from '../../../lib/interop/perftest/session.js'
 import { OPS } from '../../../lib/interop/perftest/tests.js'
 import { VerbsExchange } from '../../../lib/interop/perftest/verbs-exchange.js'
 import { HostAddress } from '../../../lib/wire/net/address.js'
@@ -164,6 +175,113 @@ t.test('two hosts', async t => {
     t.match(await at.left(), { report: { size: 4096, iterations: 20 }, error: null })
   })
 
+  t.test('a client that leaves before its test is through', async t => {
+    const early = { code: 'WEIR_CONNECTION_LOST', message: /left before its test was through/ }
+    const keysOf = CLIENT_SAID.flatMap((message, i) => (message.length === 2 * KEYS_TEXT_BYTES ? [i] : []))
+    const done = Buffer.from('done\0', 'latin1').toString('hex')
+    // Its program fails, or is killed: after its keys; amid its data; after its data without a word. One says that it is done all the same.
+    const says = [keysOf[0]!, keysOf[2]!, keysOf[3]!].map(last => CLIENT_SAID.slice(0, last + 1))
+    for (const messages of [...says, [...says[1]!, done], CLIENT_SAID.filter(each => each !== done)]) {
+      const at = await serving(t, b)
+      const { socket, read } = await dial(at)
+      for (const message of messages) {
+        socket.write(Buffer.from(message, 'hex'))
+        if (message !== done) await read(message.length / 2)
+      }
+      socket.end()
+      t.match((await at.left()).error, early, `after ${messages.length} messages`)
+      socket.destroy()
+      await at.close()
+    }
+    for (const byManager of [false, true])
+      for (const [test, op] of [
+        ['bw', 'write'],
+        ['bw', 'send'],
+        ['lat', 'read'],
+      ] as const) {
+        const at = await serving(t, b, { test, op })
+        const ended = new AbortController()
+        const onMeasuring = () => void setTimeout(() => ended.abort('SIGINT'), 20)
+        const more = {
+          test,
+          op,
+          byManager,
+          iterations: 0,
+          durationNs: 60e9,
+          signal: ended.signal,
+          onMeasuring,
+        }
+        await t.rejects(runClient(a, b.about.address, options(more)), { code: 'WEIR_CANCELLED' })
+        t.match((await at.left()).error, early, `${test} ${op} ${byManager}`)
+        await at.close()
+      }
+  })
+
+  t.test(
+    'a client with -z has its messages carried by the connection manager, and makes its queue pairs itself',
+    async t => {
+      const at = await serving(t, b)
+      const messages = await MessageMemory.open(a)
+      const first = await a.connect(b.about.address, PORT, { receives: messages.receives })
+      const exchange = new VerbsExchange(new Conversation(first, messages))
+      const { pathMtu } = await shakeHands(exchange, true, 1024)
+      const pair = await a.createQueuePair(b.about.address, { pathMtu })
+      const { qpn, psn } = pair
+      const { gid } = HostAddress.parse(a.about.address)
+      const swap = async () => {
+        await exchange.writeKeys({ outReads: 1, qpn, psn, rkey: 1, address: 0, gid })
+        return await exchange.readKeys()
+      }
+      const theirs = await swap()
+      const connection = await pair.connect(theirs)
+      for (let rounds = 2; rounds > 0; rounds--) await swap()
+      const { region } = await memory(a, 64)
+      const { address: remoteAddress, rkey } = theirs
+      const write = { id: 1, opcode: WorkOpcode.RDMA_WRITE, region, offset: 0, length: 64 }
+      t.ok(connection.postSend({ ...write, remoteAddress, rkey }))
+      const completion = new Completion()
+      await connection.next(completion)
+      t.equal(completion.status, 0)
+      await swap()
+      const report = { size: 64, iterations: 1, peak: 2, average: 2, messageRate: 3 }
+      for (const figure of figuresOf(report)) {
+        await exchange.write(figure)
+        await exchange.read(figure.length)
+      }
+      await swap()
+      await exchange.close()
+      t.match(await at.left(), { report, error: null })
+    },
+  )
+
+  t.test('a client that is through may be gone before the last packets of this end arrive', async t => {
+    const { gid } = HostAddress.parse(a.about.address)
+    const keys = { outReads: 1, qpn: 77, psn: 0, rkey: 1, address: 0, gid }
+    const gone = new WeirError('WEIR_CONNECTION_LOST', 'gone')
+    for (const [rounds, error] of [
+      [4, gone],
+      [5, null],
+    ] as const) {
+      const said = [versionOf('6.06'), numberOf(4096), numberOf(64), mtuOf(1024)]
+      let left = rounds
+      const exchange: MessageExchange = {
+        remote: a.about.address,
+        write: async () => {},
+        writeKeys: async () => {},
+        read: async () => said.shift()!,
+        readKeys: async () => keys,
+        close: async () => {},
+        readNext: async () => {
+          if (left-- === 0) throw gone
+          return { keys }
+        },
+      }
+      const listens = { test: 'bw', op: 'write', size: SIZE } as const
+      const session = new Session({ ...listens, host: b, exchange, byManager: true, domain: b.newDomain() })
+      t.equal((await session.serve()).error, error, `${rounds} rounds of keys`)
+    }
+  })
+
   t.test('a client that wants more queue pairs than there are', async t => {
     const at = await serving(t, b)
     const { socket, read } = await dial(at)
@@ -280,6 +398,86 @@ t.test('two hosts', async t => {
     }
   })
 
+  t.test(
+    'an end that sends as well waits until it has the keys of all queue pairs, however slow its client is',
+    async t => {
+      const at = await serving(t, b, { port: PORT + 1, op: 'write', sends: { iterations: 30, size: 2000 } })
+      // Between client and server: each message takes longer than the time after which the server begins.
+      const slow = createServer(client => {
+        const there = connect(PORT + 1, b.about.address)
+        for (const [from, to] of [
+          [client, there],
+          [there, client],
+        ] as const) {
+          from.on('error', () => {})
+          from.on('data', bytes => void setTimeout(() => to.write(bytes), 40))
+          from.on('close', () => void setTimeout(() => to.destroy(), 100))
+        }
+      })
+      slow.listen(PORT, b.about.address)
+      await once(slow, 'listening')
+      t.teardown(() => slow.close())
+      const more = { op: 'write', qps: 2, size: 4096, iterations: 30, bidirectional: true } as const
+      const { messages, remote } = await runClient(a, b.about.address, options(more))
+      t.equal(messages, 60)
+      t.match(remote, { size: 2000, iterations: 60 })
+      t.match(await at.left(), { report: { size: 4096, iterations: 60 }, error: null })
+      await at.close()
+    },
+  )
+
+  t.test('a connection of which the server hears after its keys is still for that client', async t => {
+    const domain = b.newDomain()
+    const listener = await b.listen(PORT, { domain })
+    const connections = listener[Symbol.asyncIterator]()
+    const next = async () => (await connections.next()).value!
+    const serve = async (): Promise<Left> => {
+      const first = await next()
+      const messages = await MessageMemory.open(b, domain)
+      for (const receive of messages.receives) first.postReceive(receive)
+      const exchange = new VerbsExchange(new Conversation(first, messages))
+      const sends = { iterations: 30, size: 2000 }
+      const listens = { test: 'bw', op: 'write', size: SIZE, sends } as const
+      const session = new Session({ ...listens, host: b, exchange, byManager: true, domain })
+      const left = session.serve()
+      const data = await next()
+      // Its keys come meanwhile.
+      await sleep(200)
+      t.ok(session.awaitsConnection)
+      session.take(data)
+      return await left
+    }
+    const served = serve()
+    const more = { op: 'write', byManager: true, size: 4096, iterations: 30, bidirectional: true } as const
+    const { messages, remote } = await runClient(a, b.about.address, options(more))
+    t.equal(messages, 30)
+    t.match(remote, { size: 2000, iterations: 30 })
+    t.match(await served, { report: { size: 4096, iterations: 30 }, error: null })
+    await listener.close()
+  })
+
+  t.test('queue pairs that share their receives, at both ends', async t => {
+    const runs: [test: 'bw' | 'lat', more: Partial<ClientOptions>][] = [
+      ['bw', { qps: 3 }],
+      ['bw', { qps: 2, byManager: true }],
+      ['bw', { qps: 2, bidirectional: true, iterations: 300 }],
+      ['lat', { size: 64 }],
+      ['lat', { size: 64, byManager: true }],
+      ['lat', { size: 64, service: 'UC' }],
+    ]
+    for (const [test, more] of runs) {
+      const { iterations = 300, bidirectional = false, service = 'RC', qps = 1 } = more
+      const sends = bidirectional ? { sends: { iterations, size: 500 } } : {}
+      const sharesReceives = true
+      const about = { test, op: 'send', service, sharesReceives } as const
+      const at = await serving(t, b, { ...about, ...sends })
+      const { messages } = await runClient(a, b.about.address, options({ ...about, iterations, ...more }))
+      t.equal(messages, iterations * qps, JSON.stringify(more))
+      t.equal((await at.left()).error, null)
+      await at.close()
+    }
+  })
+
   t.test('unreliable connections', async t => {
     for (const test of ['bw', 'lat'] as const) {
       for (const op of ['write', 'send'] as const) {
@@ -292,6 +490,27 @@ t.test('two hosts', async t => {
         await at.close()
       }
     }
+  })
+
+  t.test('an end with another service than the other one: both learn it, where the exchange is', async t => {
+    for (const op of ['write', 'send'] as const) {
+      for (const test of ['bw', 'any'] as const) {
+        const at = await serving(t, b, { test, op })
+        const run = runClient(a, b.about.address, options({ op, service: 'UC', iterations: 500 }))
+        await t.rejects(run, { code: 'WEIR_CONNECTION_LOST' }, `${op}: unreliable against ${test}`)
+        const error = { code: 'WEIR_PROTOCOL', message: /has sent \d+ packets of another service than RC, / }
+        t.match(await at.left(), { error, report: null })
+        await at.close()
+      }
+    }
+    // Nobody acknowledges a reliable one: it would end by its retries.
+    const at = await serving(t, b, { service: 'UC' })
+    const ended = new AbortController()
+    const onMeasuring = () => setTimeout(() => ended.abort('SIGINT'), 300)
+    const run = runClient(a, b.about.address, options({ signal: ended.signal, onMeasuring }))
+    await t.rejects(run, { code: 'WEIR_CANCELLED' })
+    t.match(await at.left(), { error: { code: 'WEIR_PROTOCOL', message: /of another service than UC, / } })
+    await at.close()
   })
 
   t.test('the messages of a client against those of a capture', async t => {

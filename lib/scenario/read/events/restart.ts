@@ -1,4 +1,5 @@
-import { expandNames, offer } from '../../model/names.js'
+import { offer } from '../../../offer.js'
+import { expandNames } from '../../model/names.js'
 import type { DocumentPath } from '../../model/problems.js'
 import type { NetworkEvent } from '../../model/scenario.js'
 import { checkShape } from '../../schema/check-shape.js'

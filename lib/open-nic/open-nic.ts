@@ -6,6 +6,7 @@ import { type PathSettings, pathSettings } from '../cc/path-settings.js'
 import { type TelemetrySettings, telemetrySettings } from '../cc/telemetry-settings.js'
 import { FramePool } from '../frame/frame-pool.js'
 import { RUN_PACKETS_MAX } from '../frame/frame-run.js'
+import type { InofHostEnd } from '../inof/host-end.js'
 import { interfaceRateBps } from '../io/interfaces/interface.js'
 import { HostLoop } from '../io/loop/host-loop.js'
 import { Intake } from '../io/loop/intake.js'
@@ -20,6 +21,7 @@ import type { Connecting } from '../nic/types.js'
 import { MILLISECOND, type Nanos } from '../time/nanos.js'
 import { HostAddress } from '../wire/net/address.js'
 import type { IntFormat } from '../wire/telemetry/telemetry.js'
+import { announceHost, checkInof, type InofAnnouncement } from './announce-host.js'
 import { checkController } from './check-controller.js'
 import { checkTelemetry } from './check-telemetry.js'
 import { hopsFor, type OpenedPort, type OverlayLink, openPort, PORT_ROOM_BYTES } from './open-port.js'
@@ -162,6 +164,8 @@ export interface NicOptions {
   secret?: Uint8Array
   /** Polls for packets without sleeping. This gives the lowest latency and uses one core. Default false. */
   busyPoll?: boolean
+  /** For labs: it announces itself to its switch, by LLDP. Default: it does not. */
+  inof?: InofAnnouncement
   /** For labs: the emulated link of this host. */
   overlay?: OverlayLink
 }
@@ -176,6 +180,8 @@ export interface OpenedNic {
   readonly nic: Nic
   readonly loop: HostLoop
   readonly reachability: Reachability
+  /** Announces this host to its switch. Null: nobody does. */
+  readonly inof: InofHostEnd | null
 }
 
 /** Hooks through which an application on another thread gives its work to the NIC. */
@@ -184,6 +190,8 @@ interface LoopHooks {
   onRound?: (now: Nanos) => void
   /** Makes the waiter of the loop from the port's own waiter. */
   waiterWith?: (port: Waiter | null) => Waiter
+  /** Called when a switch says that another host has arrived. */
+  onArrival?: (host: HostAddress) => void
 }
 
 /** What somebody hears of a NIC's defects. */
@@ -200,13 +208,20 @@ interface DefectHooks {
 export async function openNic(
   options: NicOptions,
   { onStopped, onContained }: DefectHooks,
-  { onRound, waiterWith }: LoopHooks = {},
+  { onRound, waiterWith, onArrival }: LoopHooks = {},
 ): Promise<OpenedNic> {
   const address = HostAddress.parse(options.address)
   const pool = new FramePool(FRAMES, undefined, PORT_ROOM_BYTES, options.ifaProtocol)
   const udpPort = options.port ?? 4791
   const reachability = new Reachability(options.address)
-  const { io, port, link } = await openPort({ ...options, pool, io: options.io ?? 'auto', port: udpPort })
+  if (options.inof !== undefined) checkInof(options.inof, options)
+  const { io, port, link } = await openPort({
+    ...options,
+    pool,
+    io: options.io ?? 'auto',
+    port: udpPort,
+    lldp: options.inof !== undefined,
+  })
   try {
     if (options.int) checkTelemetry(options.int.format, io, address)
     const lineRateBps = options.lineRateBps ?? interfaceRateBps(options.address)
@@ -232,8 +247,9 @@ export async function openNic(
       onRound,
       onError: onStopped,
     })
+    const inof = options.inof === undefined ? null : announceHost(options.inof, nic, loop.now(), onArrival)
     loop.start()
-    return { address, udpPort, io, port, pool, nic, loop, reachability }
+    return { address, udpPort, io, port, pool, nic, loop, reachability, inof }
   } catch (error) {
     await port.close()
     throw error
@@ -241,8 +257,13 @@ export async function openNic(
 }
 
 /** Stops the loop and closes the port. It does not disconnect connections: their peers learn nothing. */
-export async function closeNic({ loop, port, reachability }: OpenedNic): Promise<void> {
+export async function closeNic({ loop, port, reachability, inof }: OpenedNic): Promise<void> {
   reachability.close()
+  if (inof !== null) {
+    inof.leave(loop.now())
+    // Nobody else would send it.
+    loop.round(loop.now())
+  }
   loop.close()
   await port.close()
 }
@@ -332,6 +353,7 @@ function createNic(
     intHopsMax: options.int === undefined ? hopsFor(port.mtu, pathMtu) : 1,
     telemetry: options.telemetry,
     paths: options.paths,
+    failover: options.inof?.failover,
     secret: options.secret,
     ...link,
     sourcePorts: port.sourcePorts ?? undefined,

@@ -35,6 +35,8 @@ interface OpenPortOptions extends GivenPortOptions {
   port: number
   /** Frames travel in VXLAN to an emulated switch instead. */
   overlay?: OverlayLink
+  /** With io packet: takes in LLDP frames too. */
+  lldp?: boolean
 }
 
 /** A port, and the properties of its link that a NIC needs. */
@@ -80,7 +82,12 @@ function checkStandardPort(what: string, port: number): void {
 async function openPacketPort(options: OpenPortOptions): Promise<OpenedPort> {
   const address = HostAddress.parse(options.address)
   await interfaceUp(address, options.interface)
-  const port = HostPacketPort.open({ pool: options.pool, address, interface: options.interface })
+  const port = HostPacketPort.open({
+    pool: options.pool,
+    address,
+    interface: options.interface,
+    lldp: options.lldp,
+  })
   const neighbours = new Neighbours(port.interface, address)
   port.onClose(() => neighbours.close())
   return {

@@ -1,0 +1,59 @@
+/** `weir inof`: which hosts are in a lab, their zones, the BGP sessions of its switches, and what has changed. */
+import { Argument, type Command } from 'commander'
+import { WeirError } from '../../lib/errors.js'
+import {
+  type InofResult,
+  inofChangeTable,
+  inofHostTable,
+  inofPeerTable,
+  inofZoneTable,
+} from '../../lib/scenario/result/inof-result.js'
+import { findLab } from '../../switch-emu/lab/lab-state.js'
+import { askKeeper } from '../../switch-emu/lab/lab-status.js'
+import { columnsMost } from './fit.js'
+import { commandOf } from './names.js'
+
+/** What can be shown, and how it is printed. */
+const SHOWN = {
+  hosts: ({ hosts }: InofResult, columns: number) => inofHostTable(hosts, columns),
+  zones: ({ zones }: InofResult, columns: number) => inofZoneTable(zones, columns),
+  peers: ({ peers }: InofResult, columns: number) => inofPeerTable(peers, columns),
+  changes: ({ changes }: InofResult, columns: number) => inofChangeTable(changes, columns),
+} as const
+
+type Shown = keyof typeof SHOWN
+
+export function inofCommand(): Command {
+  const command = commandOf('inof')
+  command
+    .command('show')
+    .description(
+      'print the hosts of a lab, its zones, the BGP sessions of its switches and reflectors, or which hosts have arrived, departed and failed',
+    )
+    .addArgument(new Argument('<what>', 'what to print').choices(Object.keys(SHOWN)))
+    .argument('<lab>', 'file or name')
+    .option('--json', 'print JSON, as in the results of weir run')
+    .action(async (what: Shown, lab: string, { json }: { json?: boolean }) => {
+      const inof = await inofOf(lab)
+      const text = json
+        ? `${JSON.stringify(inof[what], null, 2)}\n`
+        : SHOWN[what](inof, columnsMost(process.stdout))
+      process.stdout.write(text)
+    })
+  return command
+}
+
+async function inofOf(lab: string): Promise<InofResult> {
+  const state = findLab(lab)
+  const ports = (await askKeeper(state))?.switch ?? null
+  if (ports === null)
+    throw new WeirError(
+      'WEIR_BAD_STATE',
+      `lab ${state.name} does not answer; see "weir lab status ${state.name}"`,
+    )
+  if (ports.inof === undefined) {
+    const text = `the hosts of lab ${state.name} do not announce themselves; add inof: {} to ${state.file}, and bring the lab up again`
+    throw new WeirError('WEIR_BAD_STATE', text)
+  }
+  return ports.inof
+}

@@ -1,0 +1,115 @@
+/** What the calls of a host read of their options. */
+import { checkObject, knownOptions, optionNames } from '../arguments.js'
+import type { AddressOptions } from '../nic/paced/address-handle.js'
+import type { ListenOptions } from './host-listener.js'
+import type {
+  HostConnectOptions,
+  HostDatagramOptions,
+  HostOptions,
+  HostQueuePairOptions,
+  HostSharedReceiveQueueOptions,
+  HostUnreliableOptions,
+} from './host-options.js'
+import type { ResolveOptions } from './messages.js'
+
+/** What every queue pair of a host may have. */
+const SHARED = { domain: true, sharedReceiveQueue: true } as const
+const ADDRESS = { udpPort: true, priority: true } as const
+
+/** What a connection says of its flow, also where a stream or messages use it. */
+export const FLOW_OPTIONS = {
+  cc: true,
+  telemetry: true,
+  paths: true,
+  pathMtu: true,
+  baseRttNs: true,
+  sourcePort: true,
+} as const
+
+const RELIABLE = {
+  ...SHARED,
+  ...ADDRESS,
+  receives: true,
+  ...FLOW_OPTIONS,
+} as const
+
+const OPTION_NAMES = {
+  'Host.open': optionNames<HostOptions>({
+    address: true,
+    port: true,
+    io: true,
+    sourcePorts: true,
+    byFlags: true,
+    interface: true,
+    lineRateBps: true,
+    cc: true,
+    anyCc: true,
+    inof: true,
+    connections: true,
+    queueDepth: true,
+    pathMtu: true,
+    baseRttNs: true,
+    ackTimeoutNs: true,
+    ackEveryPackets: true,
+    retryCount: true,
+    keepAliveNs: true,
+    start: true,
+    recovery: true,
+    priority: true,
+    dscpOfPriority: true,
+    cnpPriority: true,
+    untaggedCnps: true,
+    int: true,
+    icrc: true,
+    ifaProtocol: true,
+    telemetry: true,
+    paths: true,
+    secret: true,
+    identity: true,
+    peers: true,
+    acceptNew: true,
+    allowClear: true,
+    busyPoll: true,
+    overlay: true,
+    onDefect: true,
+  }),
+  connect: optionNames<HostConnectOptions>({ ...RELIABLE, patient: true, privateData: true, signal: true }),
+  listen: optionNames<ListenOptions>({ ...SHARED, backlog: true, privateData: true }),
+  createQueuePair: optionNames<HostQueuePairOptions>({ ...RELIABLE, type: true }),
+  'createQueuePair of type uc': optionNames<HostUnreliableOptions>({
+    ...SHARED,
+    ...ADDRESS,
+    type: true,
+    receives: true,
+    pathMtu: true,
+  }),
+  createDatagramPair: optionNames<HostDatagramOptions>({ ...SHARED, qkey: true, pathMtu: true }),
+  createSharedReceiveQueue: optionNames<HostSharedReceiveQueueOptions>({ depth: true, domain: true }),
+  createAddress: optionNames<AddressOptions>(ADDRESS),
+  resolveDatagrams: optionNames<ResolveOptions>({ udpPort: true, privateData: true }),
+} as const
+
+type Mode = 'cc' | 'int' | 'overlay'
+/** Options that are objects of their own. Those of telemetry and paths are tables, which their readers check. */
+const MODES = {
+  cc: optionNames<NonNullable<HostOptions['cc']>>({ name: true, options: true }),
+  int: optionNames<NonNullable<HostOptions['int']>>({ format: true, hops: true }),
+  overlay: optionNames<NonNullable<HostOptions['overlay']>>({ vni: true, local: true, peer: true }),
+} as const
+
+/** The options of a call, with the inherited ones as its own. Throws WEIR_BAD_ARGUMENT for a name that nothing reads. */
+export function checkedOptions<Options extends object>(
+  what: keyof typeof OPTION_NAMES,
+  options: Options,
+): Options {
+  const known = knownOptions(what, OPTION_NAMES[what], options)
+  const members = known as Partial<Record<Mode | 'telemetry' | 'paths', object>>
+  for (const mode of Object.keys(MODES) as Mode[])
+    if (members[mode] !== undefined)
+      members[mode] = knownOptions(`${what}, ${mode}`, MODES[mode], members[mode])
+  for (const mode of ['telemetry', 'paths'] as const)
+    if (members[mode] !== undefined) checkObject(what, mode, members[mode])
+  const values = (members.cc as { options?: unknown } | undefined)?.options
+  if (values !== undefined) checkObject(what, 'cc.options', values)
+  return known
+}

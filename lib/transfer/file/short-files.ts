@@ -1,0 +1,227 @@
+/**
+ * Short files of a tree: written, synced and given their names, a batch at a time. Each step is done for all files of a batch before the next one
+ * begins. So the disk can sync them together, and packets have their turn between batches.
+ */
+import fs, { constants, type Stats } from 'node:fs'
+import type { FileHandle } from 'node:fs/promises'
+import { stepFault } from '../fault-points.js'
+import { TransferFailure } from '../protocol/failure.js'
+import type { TreeEntry } from '../protocol/messages.js'
+import { partialName } from '../protocol/names.js'
+import { openPartial } from './arrivals.js'
+import { forEachAtOnce, SHORT_FILES_AT_ONCE } from './at-once.js'
+import { Breather } from './breather.js'
+import { OPEN_MODE } from './file-sink.js'
+import { fileTime } from './file-time.js'
+import type { Folder } from './folder.js'
+import { checkIsThat, checkPlace, giveName } from './give-name.js'
+import { FOR_SYNCS, Haste } from './haste.js'
+import { dataRuns } from './holes.js'
+import { type QuickFolder, QuickName } from './quick-folder.js'
+
+const NEW_FILE = constants.O_RDWR | constants.O_CREAT | constants.O_EXCL
+
+/** A file with all its bytes. */
+export interface ShortFile {
+  readonly entry: TreeEntry
+  readonly bytes: Uint8Array
+}
+
+export class ShortFiles {
+  readonly #overwrite: boolean
+  readonly #calls = new Haste()
+  readonly #syncs = new Haste(FOR_SYNCS)
+  readonly #breather = new Breather()
+
+  constructor(overwrite: boolean) {
+    this.#overwrite = overwrite
+  }
+
+  /** Throws after nothing is written any more. @param shown what people read of a file */
+  async write(
+    folder: Folder,
+    files: readonly ShortFile[],
+    shown: (file: ShortFile) => string,
+  ): Promise<void> {
+    for (let at = 0; at < files.length; at += SHORT_FILES_AT_ONCE) {
+      const some = files.slice(at, at + SHORT_FILES_AT_ONCE)
+      const { quick } = folder
+      if (quick !== null && this.#calls.pays) {
+        await new QuickBatch(quick, this.#overwrite, this.#calls, shown).write(some, this.#syncs)
+        await this.#breather.breathe()
+      } else await forEachAtOnce(some, file => this.#writeOne(folder, file, shown), SHORT_FILES_AT_ONCE)
+    }
+  }
+
+  async #writeOne(folder: Folder, file: ShortFile, shown: (file: ShortFile) => string): Promise<void> {
+    try {
+      await writeWhole(folder, file, this.#overwrite)
+    } catch (error) {
+      throw cannotCreate(error, shown(file))
+    }
+  }
+}
+
+function cannotCreate(error: unknown, path: string): TransferFailure {
+  return TransferFailure.from(error, `cannot create ${path}`)
+}
+
+/** A file that has its temporary name. */
+interface Begun extends ShortFile {
+  readonly partial: QuickName
+  readonly fd: number
+}
+
+/** By synchronous calls, as far as the file system answers at once. */
+class QuickBatch {
+  readonly #folder: QuickFolder
+  readonly #overwrite: boolean
+  readonly #calls: Haste
+  readonly #shown: (file: ShortFile) => string
+  /** Files that are open. */
+  readonly #begun: Begun[] = []
+
+  constructor(folder: QuickFolder, overwrite: boolean, calls: Haste, shown: (file: ShortFile) => string) {
+    this.#folder = folder
+    this.#overwrite = overwrite
+    this.#calls = calls
+    this.#shown = shown
+  }
+
+  async write(files: readonly ShortFile[], syncs: Haste): Promise<void> {
+    try {
+      for (const file of files) this.#do(file, () => this.#begin(file))
+      if (syncs.pays) for (const file of this.#begun) syncs.run(() => this.#sync(file))
+      else await allOf(this.#begun.map(file => this.#syncSlowly(file)))
+      for (let file = this.#begun[0]; file; file = this.#begun[0]) {
+        const next = file
+        this.#do(next, () => this.#name(next))
+      }
+    } catch (error) {
+      this.#undo()
+      throw error
+    }
+  }
+
+  #do(file: ShortFile, work: () => void): void {
+    try {
+      this.#calls.run(work)
+    } catch (error) {
+      throw cannotCreate(error, this.#shown(file))
+    }
+  }
+
+  #begin({ entry, bytes }: ShortFile): void {
+    const partial = new QuickName(partialName(entry))
+    const fd = openFreshQuickly(this.#folder, partial)
+    this.#begun.push({ entry, bytes, partial, fd })
+    if (entry.allocatedBytes === 0) this.#folder.writeWhole(fd, bytes)
+    else {
+      writeRuns(bytes, entry, (from, to) => fs.writeSync(fd, bytes, from, to - from, from))
+      fs.ftruncateSync(fd, bytes.length)
+    }
+    fs.fchmodSync(fd, entry.mode & 0o777)
+    fs.futimesSync(fd, Date.now() / 1000, fileTime(entry.mtimeMs))
+  }
+
+  #sync(file: Begun): void {
+    try {
+      fs.fsyncSync(file.fd)
+    } catch (error) {
+      throw cannotCreate(error, this.#shown(file))
+    }
+  }
+
+  async #syncSlowly(file: Begun): Promise<void> {
+    await new Promise<void>((resolve, reject) => {
+      fs.fsync(file.fd, error => (error ? reject(cannotCreate(error, this.#shown(file))) : resolve()))
+    })
+  }
+
+  #name({ entry, partial, fd }: Begun): void {
+    const name = new QuickName(entry.name)
+    stepFault('names file')
+    this.#folder.giveName(partial, name, this.#overwrite)
+    if (!this.#folder.isNameOf(name, fd))
+      checkIsThat(this.#folder.look(entry.name), entry.name, fs.fstatSync(fd))
+    stepFault('named file')
+    this.#begun.shift()
+    this.#folder.close(fd)
+  }
+
+  /** The first failure says more than those of this. */
+  #undo(): void {
+    for (const { partial, fd } of this.#begun) {
+      try {
+        this.#folder.removeIfThere(partial.text)
+      } catch {}
+      this.#folder.close(fd)
+    }
+    this.#begun.length = 0
+  }
+}
+
+/** Throws the first failure, after none is under way any more. */
+async function allOf(works: readonly Promise<void>[]): Promise<void> {
+  const failed = (await Promise.allSettled(works)).find(result => result.status === 'rejected')
+  if (failed) throw failed.reason
+}
+
+/** A daemon that was killed may have left one; whoever opens it anew must own it. */
+function openFreshQuickly(folder: QuickFolder, partial: QuickName): number {
+  try {
+    return folder.open(partial, NEW_FILE, OPEN_MODE)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+  }
+  folder.removeIfThere(partial.text)
+  return folder.open(partial, NEW_FILE, OPEN_MODE)
+}
+
+async function writeWhole(folder: Folder, { entry, bytes }: ShortFile, overwrite: boolean): Promise<void> {
+  const partial = partialName(entry)
+  const handle = await openFresh(folder, partial)
+  try {
+    await writeBytes(handle, bytes, entry)
+    await handle.chmod(entry.mode & 0o777)
+    await handle.utimes(new Date(), fileTime(entry.mtimeMs))
+    await handle.sync()
+    const file: Stats = await handle.stat()
+    await giveName(folder, partial, { name: entry.name, overwrite })
+    await checkPlace(folder, entry.name, file)
+  } catch (error) {
+    await folder.removeIfThere(partial).catch(() => {})
+    throw error
+  } finally {
+    await handle.close()
+  }
+}
+
+/** A daemon that was killed may have left one. */
+async function openFresh(folder: Folder, partial: string): Promise<FileHandle> {
+  try {
+    return await folder.openFile(partial, NEW_FILE, OPEN_MODE)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+  }
+  await folder.removeIfThere(partial)
+  return await openPartial(folder, partial)
+}
+
+async function writeBytes(handle: FileHandle, bytes: Uint8Array, entry: TreeEntry): Promise<void> {
+  for (const { from, to } of runsOf(bytes, entry)) {
+    for (let at = from; at < to; ) at += (await handle.write(bytes, at, to - at, at)).bytesWritten
+  }
+  if (entry.allocatedBytes > 0) await handle.truncate(bytes.length)
+}
+
+/** @param write returns how many bytes it has written */
+function writeRuns(bytes: Uint8Array, entry: TreeEntry, write: (from: number, to: number) => number): void {
+  for (const { from, to } of runsOf(bytes, entry)) {
+    for (let at = from; at < to; ) at += write(at, to)
+  }
+}
+
+function runsOf(bytes: Uint8Array, { allocatedBytes }: TreeEntry): { from: number; to: number }[] {
+  return allocatedBytes > 0 ? dataRuns(bytes, 0) : [{ from: 0, to: bytes.length }]
+}

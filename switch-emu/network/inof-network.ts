@@ -1,0 +1,237 @@
+/**
+ * What the switches of an iNOF network have in common: reflectors, and the management network on which all of them speak BGP. It has no
+ * faults but those of its members.
+ */
+import { Speaker } from '../../lib/bgp/speaker.js'
+import { StreamNetwork } from '../../lib/bgp/stream-network.js'
+import type { Frame } from '../../lib/frame/frame.js'
+import type { Node } from '../../lib/frame/node.js'
+import type { ChangeLog } from '../../lib/inof/change-log.js'
+import { MemberState, zoneRoutes } from '../../lib/inof/routes.js'
+import { DEFAULT_ZONE } from '../../lib/inof/zones.js'
+import type { InofSettings, Scenario } from '../../lib/scenario/model/scenario.js'
+import { portName, Topology } from '../../lib/scenario/model/topology.js'
+import type { InofResult } from '../../lib/scenario/result/inof-result.js'
+import type { Random } from '../../lib/sim/random.js'
+import type { Nanos } from '../../lib/time/nanos.js'
+import { formatIpv4, HostAddress } from '../../lib/wire/net/address.js'
+import { InofEvent } from '../../lib/wire/weir/inof-tlv.js'
+import { Inof, type InofNetworkEnd, type InofOptions } from '../core/inof/inof.js'
+import type { Switch } from '../core/switch.js'
+import { linksOf } from '../node-links.js'
+
+/** Private addresses that hosts of scenarios do not have: reflector 1, 2 …, and a switch by its number. */
+const REFLECTOR_BASE = 0xac1e_0000
+const SWITCH_BASE = 0xac1f_0000
+const CLUSTER_ID = REFLECTOR_BASE
+/** For so long switches keep what a reflector has said whose connection is lost. */
+const RESTART_SECONDS = 120
+const EVENT_NAMES: Readonly<Record<number, string>> = {
+  [InofEvent.ARRIVED]: 'arrived',
+  [InofEvent.DEPARTED]: 'departed',
+  [InofEvent.FAILED]: 'failed',
+}
+
+/** Returns the options of iNOF at one switch. */
+export function inofOptions(scenario: Scenario, name: string, id: number, log: ChangeLog): InofOptions {
+  const { as, reflectors, autoJoin, holdSeconds } = scenario.inof!
+  const addresses = new Map(scenario.hosts.map(host => [host.name, HostAddress.parse(host.address).ipv4]))
+  return {
+    as,
+    address: SWITCH_BASE + id,
+    reflectors: reflectorAddresses(reflectors),
+    hosts: linksOf(scenario, name).map(({ peer }) => addresses.get(peer.node) ?? 0),
+    autoJoin,
+    holdSeconds,
+    log,
+  }
+}
+
+export class InofNetwork implements Node, InofNetworkEnd {
+  readonly #scenario: Scenario
+  readonly #settings: InofSettings
+  readonly #log: ChangeLog
+  readonly #streams: StreamNetwork
+  readonly #reflectors: { address: string; speaker: Speaker }[] = []
+  readonly #features: { sw: Switch; feature: Inof }[] = []
+  readonly #random: Random
+  readonly #onChanged: (now: Nanos) => void
+  readonly #onTold: (now: Nanos, sw: Switch) => void
+  #running = false
+  #startNs: Nanos = 0
+
+  /**
+   * @param onChanged it has something to do at another time than before
+   * @param onTold a switch has heard something, and may have something to send
+   */
+  constructor(
+    scenario: Scenario,
+    log: ChangeLog,
+    random: Random,
+    onChanged: (now: Nanos) => void,
+    onTold: (now: Nanos, sw: Switch) => void,
+  ) {
+    this.#scenario = scenario
+    this.#settings = scenario.inof!
+    this.#log = log
+    this.#random = random
+    this.#onChanged = onChanged
+    this.#onTold = onTold
+    this.#streams = new StreamNetwork(() => this.#settings.delayNs)
+  }
+
+  /** Joins the switches. Those and the reflectors begin. */
+  start(now: Nanos, switches: readonly Switch[]): void {
+    for (const sw of switches) this.#features.push({ sw, feature: sw.find(Inof)! })
+    for (const address of reflectorAddresses(this.#settings.reflectors)) this.#addReflector(now, address)
+    for (const { feature } of this.#features) {
+      this.#streams.add(feature.address, feature.speaker)
+      feature.join(now, this)
+    }
+  }
+
+  /** Times of results count from `now`. */
+  begin(now: Nanos): void {
+    this.#startNs = now
+  }
+
+  connect(now: Nanos, from: string, neighbour: number): void {
+    this.#streams.connect(now, from, neighbour)
+  }
+
+  replaced(now: Nanos, feature: Inof): void {
+    this.#streams.kill(now, feature.address)
+    this.#streams.add(feature.address, feature.speaker)
+  }
+
+  changed(now: Nanos): void {
+    if (!this.#running) this.#onChanged(now)
+  }
+
+  nextTimeout(): Nanos {
+    return this.#streams.nextTimeout()
+  }
+
+  onTimeout(now: Nanos): void {
+    this.#running = true
+    this.#streams.onTimeout(now)
+    this.#running = false
+    for (const { sw } of this.#features) this.#onTold(now, sw)
+  }
+
+  onFrame(): void {}
+
+  pollTransmit(): Frame | null {
+    return null
+  }
+
+  /** What the switches know now, and what became of the changes so far. */
+  result(): InofResult {
+    const names = new Map(
+      this.#scenario.hosts.map(({ name, address }) => [HostAddress.parse(address).ipv4, name]),
+    )
+    const nameOf = (address: number) => names.get(address) ?? formatIpv4(address)
+    const topology = new Topology(this.#scenario)
+    const linkOf = (link: number) => {
+      const sw = this.#features.find(({ sw: one }) => one.id === link >>> 16)
+      return sw === undefined
+        ? `${link >>> 16}:${link & 0xffff}`
+        : portName(topology, sw.sw.name, link & 0xffff)
+    }
+    return {
+      hosts: this.#hosts(nameOf, linkOf),
+      switches: this.#features.map(({ sw, feature: { agent, counters } }) => ({
+        name: sw.name,
+        members: agent.members().length,
+        failedLinks: agent.failedLinks().map(linkOf),
+        refused: counters.forged + agent.hurried,
+        otherLldp: counters.otherLldp,
+      })),
+      zones: this.#zones(),
+      peers: [
+        ...this.#reflectors.map(({ address, speaker }) => ({ of: address, speaker })),
+        ...this.#features.map(({ sw, feature }) => ({ of: sw.name, speaker: feature.speaker })),
+      ].flatMap(({ of, speaker }) =>
+        speaker.status().map(one => ({ of, ...one, address: this.#peerName(one.address) })),
+      ),
+      changes: this.#log.changes.map(({ atNs, address, event, told, heard, lastNs }) => ({
+        atNs: atNs - this.#startNs,
+        host: nameOf(address),
+        event: EVENT_NAMES[event]!,
+        told,
+        heard,
+        lastNs: heard === 0 ? null : lastNs,
+      })),
+    }
+  }
+
+  #hosts(nameOf: (address: number) => string, linkOf: (link: number) => string): InofResult['hosts'] {
+    const known = this.#features.map(
+      ({ feature }) => new Set(feature.agent.members().map(one => one.address)),
+    )
+    return this.#features
+      .flatMap(({ sw, feature }) =>
+        feature.agent.hosts().flatMap((host, port) => (host === null ? [] : [{ sw, port, host }])),
+      )
+      .map(({ sw, port, host: { address, kind, state, zones } }) => ({
+        name: nameOf(address),
+        address: formatIpv4(address),
+        port: linkOf(sw.id * 0x1_0000 + port),
+        state: state === MemberState.UP ? ('up' as const) : ('failed' as const),
+        storage: kind === 1,
+        zones: [...zones],
+        knownBy: known.filter(set => set.has(address)).length,
+      }))
+  }
+
+  #zones(): InofResult['zones'] {
+    const hosts = this.#features.flatMap(({ feature }) => feature.agent.hosts()).filter(host => host !== null)
+    const numbers = [...new Set(hosts.flatMap(({ zones }) => zones))].sort((a, b) => a - b)
+    return numbers.map(zone => ({
+      zone,
+      hosts: hosts.filter(({ zones }) => zones.includes(zone)).map(({ address }) => formatIpv4(address)),
+    }))
+  }
+
+  #peerName(address: string): string {
+    return this.#features.find(({ feature }) => feature.address === address)?.sw.name ?? address
+  }
+
+  #addReflector(now: Nanos, address: string): void {
+    const { as, holdSeconds, zones, autoJoin } = this.#settings
+    const speaker: Speaker = new Speaker(
+      {
+        as,
+        identifier: HostAddress.parse(address).ipv4,
+        clusterId: CLUSTER_ID,
+        holdSeconds,
+        restartSeconds: RESTART_SECONDS,
+        neighbours: this.#features.map(({ feature }) => ({
+          address: feature.address,
+          passive: true,
+          client: true,
+        })),
+        random: () => this.#random.next(),
+      },
+      { connect: (at, to) => this.#streams.connect(at, address, to), routeChanged: () => {} },
+    )
+    const addresses = new Map(
+      this.#scenario.hosts.map(host => [host.name, HostAddress.parse(host.address).ipv4]),
+    )
+    const all = zones.some(({ zone }) => zone === DEFAULT_ZONE)
+      ? zones
+      : [{ zone: DEFAULT_ZONE, hosts: [] }, ...zones]
+    for (const { zone, hosts } of all) {
+      const members = hosts.map(host => addresses.get(host)!)
+      for (const { prefix, largeCommunities } of zoneRoutes(as, zone, members, autoJoin))
+        speaker.announce(now, prefix, { nextHop: HostAddress.parse(address).ipv4, largeCommunities })
+    }
+    this.#streams.add(address, speaker)
+    this.#reflectors.push({ address, speaker })
+    speaker.start(now)
+  }
+}
+
+function reflectorAddresses(count: number): string[] {
+  return Array.from({ length: count }, (_, i) => formatIpv4(REFLECTOR_BASE + i + 1))
+}

@@ -1,0 +1,1 @@
+import './silent-drop-rate.test.js'

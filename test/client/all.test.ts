@@ -1,0 +1,3 @@
+import { wholeFolder } from '../support/whole-folder.js'
+
+wholeFolder(import.meta.dirname)

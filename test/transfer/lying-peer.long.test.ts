@@ -1,0 +1,1 @@
+import './lying-peer.test.js'

@@ -1,0 +1,2 @@
+/** Variants with other controllers. */
+import './ecn-overlay.test.js'
