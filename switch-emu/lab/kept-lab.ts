@@ -210,7 +210,12 @@ export class KeptLab {
     await this.#switch.ask({ type: 'start', scenario, links, captures }, 'started')
   }
 
+  /**
+   * Throws WEIR_CANCELLED once the lab is being taken down: a process that starts later is ended by nobody, and would make
+   * the lab's folders anew.
+   */
   #spawn(name: string, args: string[], ipc: boolean, within: readonly string[]): Child {
+    this.#checkNotDown()
     const onLoss = (error: WeirError) => {
       this.#said.set(name, error.message)
       this.#onLoss(error)
@@ -223,8 +228,12 @@ export class KeptLab {
   }
 
   #write(): void {
-    if (this.#isDown) throw new WeirError('WEIR_CANCELLED', 'the lab is being taken down')
+    this.#checkNotDown()
     writeState(this.#state)
+  }
+
+  #checkNotDown(): void {
+    if (this.#isDown) throw new WeirError('WEIR_CANCELLED', 'the lab is being taken down')
   }
 }
 
