@@ -4,9 +4,8 @@ import * as dreq from '../wire/cm/dreq.js'
 import * as mad from '../wire/cm/mad.js'
 import * as rej from '../wire/cm/rej.js'
 import * as rep from '../wire/cm/rep.js'
-import type * as req from '../wire/cm/req.js'
 import type { HostAddress } from '../wire/net/address.js'
-import { buildRep, buildReq, requestEvent } from './agreement.js'
+import { type Asked, askedOf, buildRep, buildReq, queuePairOf, requestWithoutReq } from './agreement.js'
 import type { CmConnection } from './connection.js'
 import { ConnectionTable } from './connection-table.js'
 import { CmCounters } from './counters.js'
@@ -112,12 +111,12 @@ export class ConnectionManager {
    * maximum of connections exists.
    */
   connect(now: Nanos, params: ConnectParams): number {
-    const { connection, message } = this.#begin(now, params)
-    this.#machine.step(now, connection, 'connect', { req: message })
+    const { connection, asked } = this.#begin(now, params)
+    this.#machine.step(now, connection, 'connect', { req: buildReq(connection, asked, this.#options) })
     return connection.id
   }
 
-  #begin(now: Nanos, params: ConnectParams): { connection: CmConnection; message: req.Req } {
+  #begin(now: Nanos, params: ConnectParams): { connection: CmConnection; asked: Asked } {
     const { addresses, random, packetLifeTimeExponent } = this.#options
     checkConnect(params, addresses)
     this.#checkQpnFree(params.qpn)
@@ -137,7 +136,7 @@ export class ConnectionManager {
     connection.lifeExponent = packetLifeTimeExponent + 1
     this.#table.addQpn(connection, params.qpn)
     const sourcePort = params.sourcePort ?? 32_768 + (random() % 28_232)
-    return { connection, message: buildReq(connection, params, sourcePort, this.#options) }
+    return { connection, asked: askedOf(params, sourcePort, this.#options) }
   }
 
   /**
@@ -146,18 +145,20 @@ export class ConnectionManager {
    * when the other end has no room.
    */
   propose(now: Nanos, params: ConnectParams, to: ConnectionManager): { id: number; request: ConnectRequest } {
-    const { connection, message } = this.#begin(now, params)
-    const { local, remote } = connection
+    const { connection, asked } = this.#begin(now, params)
+    const { id, local, remote, transactionId } = connection
     const ends = { local: remote, remote: local, udpPort: this.#options.udpPort }
-    const asked = to.#receiver.open(now, ends, message, connection.transactionId)
-    if (asked === null) {
-      this.forget(connection.id)
+    const { responseTimeoutExponent, maxCmRetries: maxRetries } = this.#options
+    const asking = { id, transactionId, responseTimeoutExponent, maxRetries }
+    const other = to.#receiver.open(now, ends, asking, asked.peer)
+    if (other === null) {
+      this.forget(id)
       throw new WeirError(
         'WEIR_FULL',
         `${to.#table.size} connections exist at ${remote}, as many as may: close some or raise connectionsMax`,
       )
     }
-    return { id: connection.id, request: requestEvent(asked, message) }
+    return { id, request: requestWithoutReq(other, asked) }
   }
 
   /**
@@ -178,7 +179,8 @@ export class ConnectionManager {
     checkQueuePair(params, rep.PRIVATE_DATA_BYTES)
     other.#checkQpnFree(params.qpn)
     other.#table.addQpn(accepting, params.qpn)
-    this.#receiver.learn(own, buildRep(accepting, params, other.#options))
+    const { caGuid, targetAckDelayExponent } = other.#options
+    this.#receiver.learn(own, otherId, queuePairOf(params, caGuid, 0), targetAckDelayExponent)
     this.#machine.step(now, own, 'join', {})
     other.#machine.step(now, accepting, 'join', {})
     return own.peer!

@@ -59,7 +59,7 @@ export interface CmOptions {
 export type ResolvedCmOptions = Required<CmOptions>
 
 /** Parameters of a queue pair for both messages. */
-interface QueuePairParams {
+export interface QueuePairParams {
   /** 2 to 0xffffff. */
   qpn: number
   /** First PSN that this queue pair expects from the peer. 24 bits. */

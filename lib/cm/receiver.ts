@@ -15,6 +15,7 @@ import { peerOfRep, peerOfReq, requestEvent } from './agreement.js'
 import type { CmConnection, Ends } from './connection.js'
 import type { ConnectionTable } from './connection-table.js'
 import type { CmCounters } from './counters.js'
+import type { PeerParameters } from './events.js'
 import type { CmMachine } from './machine.js'
 import type { ResolvedCmOptions } from './options.js'
 import type { CmSender } from './sender.js'
@@ -29,6 +30,14 @@ const MAD_BYTES_MIN = 232
 const NOTHING = new Uint8Array(0)
 /** States in which the active end may not know the passive end's id. */
 const HANDSHAKE: ReadonlySet<State> = new Set<State>(['REQ_RCVD', 'MRA_REQ_SENT', 'REP_SENT', 'MRA_REP_RCVD'])
+
+/** What a connection's record needs of the end that asks for it. */
+interface Asking {
+  id: number
+  transactionId: bigint
+  responseTimeoutExponent: number
+  maxRetries: number
+}
 
 /**
  * Handles incoming messages: finds the connection and the trigger of each, and answers those without a
@@ -154,7 +163,13 @@ export class CmReceiver {
     }
     const local = namedAddress(message, this.#options.addresses)!
     const ends = { ...this.#endsTo(from), local }
-    const connection = this.#hasRoom ? this.open(now, ends, message, mad.transactionId(this.#view, 0)) : null
+    const asking = {
+      id: message.localCommId,
+      transactionId: mad.transactionId(this.#view, 0),
+      responseTimeoutExponent: message.localCmResponseTimeout,
+      maxRetries: message.maxCmRetries,
+    }
+    const connection = this.#hasRoom ? this.open(now, ends, asking, peerOfReq(message)) : null
     if (!connection) {
       this.#counters.noResources++
       this.#refuse(from, MessageKind.REQ, rej.Reason.NO_RESOURCES)
@@ -167,18 +182,18 @@ export class CmReceiver {
     return this.#machine.undecided < this.#options.pendingRequestsMax
   }
 
-  /** A new connection that a peer has asked for by that REQ; null: there is no room. */
-  open(now: Nanos, ends: Ends, message: req.Req, transactionId: bigint): CmConnection | null {
+  /** A new connection that a peer has asked for; null: there is no room. */
+  open(now: Nanos, ends: Ends, asking: Asking, peer: PeerParameters): CmConnection | null {
     const connection = this.#machine.open(now, true, ends)
     if (connection === null) return null
     const ceiling = this.#options.peerTimeoutExponentMax
-    connection.remoteId = message.localCommId
-    connection.transactionId = transactionId
-    connection.peer = peerOfReq(message)
-    connection.timeoutNs = timeoutNs(Math.min(message.localCmResponseTimeout, ceiling))
-    connection.maxRetries = message.maxCmRetries
+    connection.remoteId = asking.id
+    connection.transactionId = asking.transactionId
+    connection.peer = peer
+    connection.timeoutNs = timeoutNs(Math.min(asking.responseTimeoutExponent, ceiling))
+    connection.maxRetries = asking.maxRetries
     // The peer's ACK timeout is its packet life time plus one. The value 0 means no life time at all.
-    connection.lifeExponent = Math.max(message.primary.localAckTimeout, 1)
+    connection.lifeExponent = Math.max(peer.ackTimeoutExponent, 1)
     this.#table.addRemote(connection)
     return connection
   }
@@ -206,18 +221,21 @@ export class CmReceiver {
       this.#claim(now, claimed)
       return
     }
-    this.learn(connection, message)
+    this.learn(connection, message.localCommId, peerOfRep(message), message.targetAckDelay)
     const most = this.#options.rdAtomicMax
     const agreeable = message.responderResources <= most && message.initiatorDepth <= most
     this.#machine.step(now, connection, agreeable ? 'rep' : 'badRep', { rep: message, by: 'rep' })
   }
 
-  /** The peer has accepted this end's request by that REP. */
-  learn(connection: CmConnection, message: rep.Rep): void {
-    const ackTimeout = ackTimeoutExponent(message.targetAckDelay, connection.lifeExponent - 1)
-    connection.lifeExponent = ackTimeout
-    connection.remoteId = message.localCommId
-    connection.peer = peerOfRep(message, ackTimeout)
+  /**
+   * The peer has accepted this end's request.
+   * @param peer without the time-out, which follows from its delay before it acknowledges data
+   */
+  learn(connection: CmConnection, remoteId: number, peer: PeerParameters, ackDelayExponent: number): void {
+    peer.ackTimeoutExponent = ackTimeoutExponent(ackDelayExponent, connection.lifeExponent - 1)
+    connection.lifeExponent = peer.ackTimeoutExponent
+    connection.remoteId = remoteId
+    connection.peer = peer
     this.#table.addRemote(connection)
   }
 

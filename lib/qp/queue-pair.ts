@@ -226,7 +226,7 @@ export class QueuePair {
 
   #takeAttributes(state: QpState, attributes: QpAttributes): void {
     const { remoteQpn } = attributes
-    const late = state > QpState.RTR ? UNTIL_RTR.find(name => attributes[name] !== undefined) : undefined
+    const late = state > QpState.RTR ? settledBeforeRts(attributes) : undefined
     if (late !== undefined) {
       throw new WeirError(
         'WEIR_BAD_ARGUMENT',
@@ -505,6 +505,12 @@ export class QueuePair {
       transmitAtomicResponse(inbound, record, frame, at)
     }
   }
+}
+
+/** The first of the given attributes that is settled on the way to RTR. */
+function settledBeforeRts(attributes: QpAttributes): keyof QpAttributes | undefined {
+  for (const name of UNTIL_RTR) if (attributes[name] !== undefined) return name
+  return undefined
 }
 
 /**

@@ -268,10 +268,11 @@ export class Connections {
 
   /** Chooses the flow's path and first PSN. Returns what the connection manager asks the peer for, but for words. */
   #askFor(now: Nanos, flow: Flow, port: number, options: ConnectOptions): ConnectParams {
-    const { settings, sourcePorts, headers } = this.#nic
+    const { settings, sourcePorts } = this.#nic
     const priority = options.priority ?? settings.priority
-    flow.path.begin(sourcePorts.choose(options.sourcePort, settings.random), priority)
-    headers.prepare(flow, settings.dscpOfPriority[priority]!)
+    const sourcePort = sourcePorts.choose(options.sourcePort, settings.random)
+    flow.path.begin(sourcePort, settings.dscpOfPriority[priority]!, priority)
+    flow.stats.sourcePort = sourcePorts.nearest(sourcePort)
     flow.qp.modify(now, QpState.INIT, { access: REMOTE_ACCESS })
     flow.handshake.expect(settings.random() & 0xffffff)
     flow.handshake.onRequest(this.#nic.refused.of(flow.remote))
@@ -624,7 +625,7 @@ export class Connections {
     // As librdmacm: the passive side sends with the traffic class of the request's path.
     const dscp = request.trafficClass >>> 2
     const priority = priorityOfDscp(this.#nic.settings, dscp)
-    flow.path.begin(this.#nic.sourcePorts.ofRequest(request, flow.qpn), priority)
+    flow.path.begin(this.#nic.sourcePorts.ofRequest(request, flow.qpn), dscp, priority)
     this.#nic.headers.prepare(flow, dscp)
     flow.handshake.expect(this.#nic.settings.random() & 0xffffff)
     flow.qp.modify(now, QpState.INIT, { access: REMOTE_ACCESS })
@@ -674,7 +675,7 @@ export class Connections {
       this.fail(now, flow, failure)
       return false
     }
-    // The peer's MAC may not have been known, or was another one, when the request was made.
+    // The peer's MAC may not have been known when the request was made.
     this.#nic.headers.prepare(flow, flow.path.dscp)
     this.#ready(now, flow, said, this.#nic.settings.retryCount)
     return true

@@ -103,9 +103,11 @@ export class FlowPath {
     return selection === null || selection.phase === 'settled' || selection.phase === 'new'
   }
 
-  begin(sourcePort: number, priority: number): void {
+  /** The packets will have that port and class; `take` follows, before the first leaves. */
+  begin(sourcePort: number, dscp: number, priority: number): void {
     this.#sourcePort = sourcePort
     this.#firstPort = sourcePort
+    this.#dscp = dscp
     this.#priority = priority
   }
 

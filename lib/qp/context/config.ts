@@ -251,9 +251,11 @@ export function need(
   attributes: QpAttributes,
   names: readonly (keyof QpAttributes)[],
 ): void {
-  const missing = names.filter(name => attributes[name] === undefined)
-  if (missing.length === 0) return
-  throw new WeirError('WEIR_BAD_ARGUMENT', `queue pair ${qpn}: ${state} needs ${missing.join(' and ')}`)
+  let missing = ''
+  for (const name of names) {
+    if (attributes[name] === undefined) missing += missing === '' ? name : ` and ${name}`
+  }
+  if (missing !== '') throw bad(qpn, `${state} needs ${missing}`)
 }
 
 function bad(qpn: number, what: string): WeirError {

@@ -22,7 +22,7 @@ export class Outbound {
   readonly trips = new RoundTrips()
   readonly spurious: Spurious
   readonly acked = new NewlyAcked()
-  log: SendLog
+  readonly log: SendLog
   /** The oldest PSN without an answer. */
   sndUna = 0
   /** The next new PSN to be sent: behind a READ, the one after its last response. */
@@ -48,11 +48,10 @@ export class Outbound {
 
   /** Begins with that PSN. */
   start(sendPsn: number): void {
-    const { sendQueue, settings } = this.context
+    const { sendQueue } = this.context
     this.sndUna = sendPsn
     this.sndNxt = sendPsn
     sendQueue.nextSeq = sendPsn
-    this.log = new SendLog(settings.maxPacketsInFlight)
     this.goBack()
   }
 

@@ -13,9 +13,9 @@ export type Message = (typeof Message)[keyof typeof Message]
 export class Inbound {
   readonly context: QpContext
   /** The PSN that comes next. */
-  expectedSeq: number
+  expectedSeq = 0
   /** The PSN of the packet in hand. */
-  seq: number
+  seq = 0
   /** Messages completed; READs and atomics count at their request. */
   msn = 0
   message: Message = Message.NONE
@@ -27,27 +27,32 @@ export class Inbound {
   region: MemoryRegion | null = null
   offset = 0
   /** The READs and atomics that the peer may request again. */
-  readonly table: ResponseTable
+  readonly table = new ResponseTable()
   readonly owed = new Owed()
   /** Requests that came out of order; null: go-back-N. */
-  readonly kept: ReorderBuffer | null
+  kept: ReorderBuffer | null = null
   /** The PSN that came next when `check` looked last. */
-  #checkedSeq: number
+  #checkedSeq = 0
   /** Duplicates of the connections before. */
   readonly #duplicatesBefore: number
 
+  constructor(context: QpContext) {
+    this.context = context
+    this.#duplicatesBefore = context.counters.duplicates
+  }
+
   /**
+   * The peer's requests begin; nothing has come yet.
+   *
    * @param firstSeq the PSN that comes first
    * @param resources READs and atomics that the peer may have outstanding, 0 to 255
    */
-  constructor(context: QpContext, firstSeq: number, resources: number, kept: ReorderBuffer | null) {
-    this.context = context
+  begin(firstSeq: number, resources: number, kept: ReorderBuffer | null): void {
     this.expectedSeq = firstSeq
     this.seq = firstSeq
     this.#checkedSeq = firstSeq
-    this.table = new ResponseTable(resources)
+    this.table.resources = resources
     this.kept = kept
-    this.#duplicatesBefore = context.counters.duplicates
   }
 
   /** Packets of this connection that have arrived twice. */

@@ -146,11 +146,11 @@ function aside(
 export class Responder {
   readonly context: QpContext
   /** The stream of requests of this connection. */
-  inbound: Inbound
+  readonly inbound: Inbound
 
   constructor(context: QpContext) {
     this.context = context
-    this.inbound = new Inbound(context, 0, 0, null)
+    this.inbound = new Inbound(context)
   }
 
   /** Begins with that PSN. */
@@ -158,8 +158,7 @@ export class Responder {
     const { responderResources, selectiveRepeat } = this.context.settings
     const { reorderPool, reorderPackets, maxPacketsInFlight } = this.context.settings
     const kept = selectiveRepeat ? new ReorderBuffer(reorderPool, reorderPackets, maxPacketsInFlight) : null
-    this.inbound.kept?.clear()
-    this.inbound = new Inbound(this.context, receivePsn, responderResources, kept)
+    this.inbound.begin(receivePsn, responderResources, kept)
   }
 
   /** A request packet of the peer. */

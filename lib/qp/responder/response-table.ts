@@ -40,16 +40,17 @@ export class ResponseRecord {
 export class ResponseTable {
   /** Made when first needed. */
   readonly #records: ResponseRecord[] = []
-  readonly #resources: number
+  /** Records at a time. */
+  #resources = 0
   #newest = -1
   #pending: ResponseRecord | null = null
   readonly #askedAgain = new AskedAgain()
   /** The first range requested again: a copy of the record of its READ or atomic. Made when first needed. */
   #repeat: ResponseRecord | null = null
 
-  /** @param resources records at a time */
-  constructor(resources: number) {
-    this.#resources = resources
+  /** The peer may have so many READs and atomics outstanding: set before the first one, 0 until then. */
+  set resources(most: number) {
+    this.#resources = most
   }
 
   /**
