@@ -308,6 +308,13 @@ t.test('a reduction for what had arrived is taken back (section 4.9)', async t =
     t.same({ ...variables(flow.cc), rate: flow.cc.rateBps() }, before, byTimeout ? 'a timeout' : 'a loss')
     flow.cc.onSpurious(flow.now)
     t.same({ ...variables(flow.cc), rate: flow.cc.rateBps() }, before, 'once')
+    // What left before it may still be lost: that is another congestion event.
+    const { sndNxt } = flow
+    flow.cc.onLoss(
+      flow.now,
+      lossOf({ lostBytes: MTU, newestSeq: sndNxt - 3, sndNxt, inFlightBytes: 50 * MTU }),
+    )
+    t.ok(variables(flow.cc).ssthresh < before.cwnd, 'a loss of that counts')
   }
 })
 

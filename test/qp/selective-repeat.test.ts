@@ -81,6 +81,8 @@ function deliver(pair: Two, packets: { frame: Frame }[], now = 0): void {
   }
 }
 
+type Sent = { n: number; frame: Frame }
+
 const numbers = (packets: { n: number }[]) => packets.map(({ n }) => n)
 
 t.test('missing packets are retransmitted, each once, and nothing else', async t => {
@@ -221,6 +223,72 @@ t.test('once a packet has been overtaken, time alone tells, and more of it after
   const more = requests(pair, 4250)
   deliver(pair, [...sent.slice(15), sent[10]!, more[1]!], 5250)
   t.equal(qp.nextTimeout(), 5250 + 500, 'half a round trip')
+})
+
+/** 60 packets left at 2000; those have arrived at 3000, and the missing ones have been retransmitted. */
+function afterRepeats(arrived: (n: number) => boolean): { pair: Two; sent: Sent[]; again: Sent[] } {
+  const pair = timed()
+  pair.a.qp.postSend(2000, work(pair, WorkOpcode.RDMA_WRITE, 60, 2))
+  const sent = requests(pair, 2000)
+  deliver(
+    pair,
+    sent.filter((_, i) => arrived(i)),
+    3000,
+  )
+  return { pair, sent, again: requests(pair, 3000) }
+}
+
+t.test(
+  'the original of a retransmitted packet comes: the recovery is spurious before the peer counts',
+  async t => {
+    const { pair, sent, again } = afterRepeats(i => i < 6 && i !== 2)
+    t.same(numbers(again), [4])
+    deliver(pair, [sent[2]!], 3100)
+    t.same(pair.a.observed.filter(what => what === 'spurious').length, 1)
+    t.equal(pair.a.qp.counters.spuriousPackets, 0, 'the retransmission is under way')
+    deliver(pair, [...sent.slice(6), ...again], 4000)
+    t.equal(pair.a.qp.counters.spuriousPackets, 1)
+    t.same(pair.a.observed.filter(what => what === 'spurious').length, 1, 'and nothing is taken back twice')
+    t.equal(pair.a.qp.sendPending, 0)
+  },
+)
+
+t.test(
+  'a packet was lost beside one that was overtaken: nothing is taken back, also once the peer counts',
+  async t => {
+    const { pair, sent, again } = afterRepeats(i => i < 14 && i !== 2 && i !== 10)
+    t.same(numbers(again), [4, 12])
+    deliver(pair, [sent[2]!], 3100)
+    deliver(pair, [...sent.slice(14), ...again], 4000)
+    t.equal(pair.a.qp.counters.spuriousPackets, 1)
+    t.notOk(pair.a.observed.includes('spurious'))
+  },
+)
+
+t.test(
+  'a queue has drained, and the retransmission comes soon: what left before it has come too',
+  async t => {
+    const { pair, again } = afterRepeats(i => i !== 2)
+    deliver(pair, again, 3100)
+    t.notOk(pair.a.observed.includes('spurious'))
+    t.equal(pair.a.qp.sendPending, 0)
+  },
+)
+
+t.test('after a recovery that was refuted the next loss begins another one', async t => {
+  const { pair, sent, again } = afterRepeats(i => i < 6 && i !== 2)
+  deliver(pair, [sent[2]!], 3100)
+  deliver(
+    pair,
+    sent.filter((_, i) => i >= 6 && i !== 20),
+    3200,
+  )
+  pair.a.qp.onTimeout(3450)
+  const more = requests(pair, 3450)
+  t.same(numbers(more), [22])
+  deliver(pair, [...again, ...more], 4450)
+  t.equal(pair.a.qp.counters.spuriousPackets, 1)
+  t.same(pair.a.observed.filter(what => what === 'spurious').length, 1, 'that packet had been lost')
 })
 
 t.test('a packet that is lost again is retransmitted when a newer one has arrived', async t => {

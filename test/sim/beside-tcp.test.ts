@@ -98,3 +98,30 @@ usual('5 Mbit/s, 32 KiB: it fills the path, and loses no greater share of its pa
   t.ok(shares[0] <= shares[1], `${shares}`)
   t.equal(weir.timeouts, 0)
 })
+
+/** A queue of 21 ms, behind which one of 50 of Weir's packets is late by up to 10 ms. */
+const OVERTAKEN: PathOptions = {
+  rateBps: 100e6,
+  rttNs: 0.1 * MILLISECOND,
+  bufferBytes: 256 * 1024,
+  reorder: 0.02,
+  reorderNs: 10 * MILLISECOND,
+  reorderPorts: [0],
+  jitterNs: 0.2 * MILLISECOND,
+}
+
+t.test('packets that are only overtaken do not cost Weir its share', async t => {
+  const paths: PathOptions[] = [
+    OVERTAKEN,
+    { ...OVERTAKEN, rateBps: 500e6, bufferBytes: 1024 * 1024, reorder: 0.01 },
+  ]
+  for (const path of variants(paths, 1)) {
+    const plans = (['weir', 'tcp'] as const).map(kind => ({ kind, startNs: 0 }))
+    const shares = SEEDS.map(seed => {
+      const [weir, tcp] = beside(path, plans, 10, seed)
+      return goodputBps(weir!, 5) / goodputBps(tcp!, 5)
+    })
+    t.comment(`${path.rateBps / 1e6} Mbit/s: ${shares.map(share => share.toFixed(2))}`)
+    t.ok(mean(shares) > 0.6 && mean(shares) < 2, `${shares} of TCP's`)
+  }
+})

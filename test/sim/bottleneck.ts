@@ -35,6 +35,8 @@ export interface PathOptions {
   /** Chance that a data packet is delayed, and the longest delay. */
   reorder?: number
   reorderNs?: Nanos
+  /** By which ports delayed data packets come. Default: all. */
+  reorderPorts?: readonly number[]
   /** From when to when nothing passes in either direction, from the beginning of the data on. */
   outage?: [Nanos, Nanos]
   /** An answer is late by up to this, at random, so that flows do not stay in step. */
@@ -115,7 +117,14 @@ export class Bottleneck implements Node {
   /** When the frame leaves; NEVER if there is no room for it. */
   #depart(now: Nanos, port: number, frame: Frame): Nanos {
     if (port % 2 === 1) return this.#answerAt(now, port)
-    const { rateBps, bufferBytes, markBytes = NEVER, reorder = 0, reorderNs = 0 } = this.#options
+    const {
+      rateBps,
+      bufferBytes,
+      markBytes = NEVER,
+      reorder = 0,
+      reorderNs = 0,
+      reorderPorts,
+    } = this.#options
     const startNs = Math.max(now, this.#busyUntil)
     const queueBytes = ((startNs - now) * rateBps) / 8e9 + frame.wireLength
     const span = Math.floor((now - this.startNs) / SPAN_NS)
@@ -130,7 +139,8 @@ export class Bottleneck implements Node {
       this.markedPackets++
     }
     this.#busyUntil = startNs + serialisationNs(frame.wireLength, rateBps)
-    const heldNs = this.#random() < reorder ? Math.ceil(this.#random() * reorderNs) : 0
+    const isHeld = this.#random() < reorder && (reorderPorts?.includes(port) ?? true)
+    const heldNs = isHeld ? Math.ceil(this.#random() * reorderNs) : 0
     return this.#busyUntil + heldNs
   }
 

@@ -286,6 +286,8 @@ export class Cubic implements CongestionControl {
     this.#hystart.forgetRound()
     this.#growth.undo()
     this.#undoCwnd = 0
+    // What was sent before it has not been answered for: a loss there counts.
+    this.#recoverySeq = 0
     this.#pace()
   }
 

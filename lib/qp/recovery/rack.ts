@@ -3,8 +3,8 @@ import type { RoundTrips } from './round-trips.js'
 
 /** RFC 8985, section 6.2, step 4: a widened window is kept for so many recoveries. */
 const WIDE_RECOVERIES = 16
-/** Quarters of the least round trip. */
-const WIDTH_MAX = 64
+/** Quarters of the least round trip: as Linux (tcp_recovery.c). The RFC has no such bound beside the smoothed round trip. */
+const WIDTH_MAX = 255
 
 /**
  * What the arrival of one packet says of packets sent before it (RFC 8985, section 6.2: RACK). A packet is lost when
@@ -71,7 +71,12 @@ export class Rack {
     if (number <= this.newestNumber) return
     this.newestNumber = number
     if (!repeated && number >= this.#sinceNumber) this.#onceRttNs = rttNs
-    this.#newestRttNs = repeated && 2 * rttNs < this.#onceRttNs ? 2 * this.#onceRttNs : rttNs
+    this.#newestRttNs = repeated && this.isSoon(now, number, sentNs) ? 2 * this.#onceRttNs : rttNs
+  }
+
+  /** An answer to that retransmission would come in less than half of the last round trip: the original may have come (see `onArrived`). */
+  isSoon(now: Nanos, number: number, sentNs: Nanos): boolean {
+    return number !== this.doubtfulNumber && 2 * (now - sentNs) < this.#onceRttNs
   }
 
   /** The requester goes back. @param sent transmissions so far */

@@ -2,6 +2,7 @@ import type { Frame } from '../../frame/frame.js'
 import { type Nanos, NEVER } from '../../time/nanos.js'
 import { ReorderBuffer } from '../queues/reorder-buffer.js'
 import { bytesBetween, type SendSlot } from '../queues/send-queue.js'
+import { LateOriginals } from './late-originals.js'
 import { LostPackets } from './lost-packets.js'
 import type { Outbound } from './outbound.js'
 import { Rack } from './rack.js'
@@ -43,12 +44,15 @@ export class SelectiveRepeat {
   readonly #evidence: ResponseEvidence
   /** The packet that a tail probe repeats, although others that were sent behind it may be in flight. */
   #doubtfulSeq = NO_SEQ
+  /** The packet that a tail probe repeats. */
+  #probedSeq = NO_SEQ
   /** A recovery is under way until everything before this PSN is answered. */
   #recoverySeq = NO_SEQ
   /** When the next request counts as lost, unless its arrival is reported before. */
   deadlineNs: Nanos = NEVER
   /** What has not been reported to the observer. */
   readonly lost = new LostPackets()
+  readonly #originals = new LateOriginals()
 
   constructor(outbound: Outbound) {
     const { pathMtu, maxPacketsInFlight, reorderPool, reorderPackets, reorderTolerance } =
@@ -144,7 +148,15 @@ export class SelectiveRepeat {
   /** A request is known to have arrived. */
   #arrived(now: Nanos, seq: number): void {
     const { log } = this.#outbound
-    if (log.has(seq)) this.#rack.onArrived(now, log.numberOf(seq), log.sentNs(seq), log.wasRepeated(seq))
+    if (!log.has(seq)) return
+    const number = log.numberOf(seq)
+    const repeated = log.wasRepeated(seq)
+    if (!repeated) {
+      this.#originals.onArrived(number)
+      if (this.#board.isLost(seq)) this.#originals.onFound()
+    } else if (this.#rack.isSoon(now, number, log.sentNs(seq))) this.#originals.onSoon(number)
+    else if (number !== this.#rack.doubtfulNumber) this.#originals.onArrived(number)
+    this.#rack.onArrived(now, number, log.sentNs(seq), repeated)
   }
 
   /** A response has come, in order or not. */
@@ -181,6 +193,16 @@ export class SelectiveRepeat {
     this.#evidence.onResponse(seq)
     if (seq - this.#outbound.sndUna >= kept.span || kept.has(seq) || !kept.put(seq, frame)) return false
     this.#board.unlose(seq)
+    return true
+  }
+
+  /** The acknowledgement has been taken in. True if it shows that nothing was lost of what this recovery took for lost. */
+  refutesRecovery(): boolean {
+    const { spurious } = this.#outbound
+    this.#originals.judge(spurious.recoveryNumber)
+    spurious.onOriginals(this.#originals)
+    if (this.hasLost || !spurious.takeRefuted()) return false
+    this.#recoverySeq = NO_SEQ
     return true
   }
 
@@ -303,6 +325,7 @@ export class SelectiveRepeat {
   /** A tail probe is to repeat that packet, which may be on its way. @param isFirst others that were sent behind it may be as well */
   probe(slot: SendSlot, seq: number, isFirst: boolean): void {
     if (isFirst) this.#doubtfulSeq = seq
+    this.#probedSeq = seq
     this.repeat(slot, seq)
   }
 
@@ -329,6 +352,8 @@ export class SelectiveRepeat {
     if (!isResponse) {
       if (seq === this.#doubtfulSeq) this.#rack.doubtfulNumber = number
       this.#doubtfulSeq = NO_SEQ
+      if (seq === this.#probedSeq) this.#originals.onSilence(number)
+      this.#probedSeq = NO_SEQ
       this.#board.resend(seq, sndUna)
       this.#repeats.push(seq, number)
       return slot.lastSeq + 1 - seq
@@ -388,6 +413,7 @@ export class SelectiveRepeat {
     this.#responseRepeats.clear()
     this.#evidence.forget()
     this.#rack.onGoingBack(this.#outbound.context.transmissions)
+    this.#originals.onSilence(this.#outbound.context.transmissions)
     this.deadlineNs = NEVER
   }
 

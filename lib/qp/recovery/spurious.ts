@@ -1,4 +1,5 @@
 import type { QpContext } from '../context/context.js'
+import type { LateOriginals } from './late-originals.js'
 
 /** The peer's count of packets that arrived twice travels in so many bits. */
 const COUNT_MASK = 0x7f
@@ -12,8 +13,14 @@ const NO_SEQ = Number.NEGATIVE_INFINITY
  *
  * A recovery was spurious when everything that it retransmitted had arrived (as in RFC 3708, section 3), or when after a timeout
  * packets are acknowledged that have not been retransmitted (RFC 5682). Then the controller takes its reduction back.
+ *
+ * The peer's count comes a round trip after a retransmission, and the next recovery may have begun by then. Sooner comes what was
+ * overtaken: the original. Where each retransmitted packet of a recovery has an original that has come, the recovery ends at once (as in RFC 4015,
+ * section 3, which knows originals by time stamps; late-originals.ts).
  */
 export class Spurious {
+  /** The first transmission of the last recovery. */
+  recoveryNumber = 0
   readonly #context: QpContext
   /** The peer's last count. */
   #told = 0
@@ -24,6 +31,10 @@ export class Spurious {
   #needed = 0
   #recovering = false
   #recoverySeq = NO_SEQ
+  /** Retransmissions whose originals have come: the peer will count each as a packet that has arrived twice. */
+  #awaited = 0
+  /** In this recovery an original has come. */
+  #originalCame = false
 
   constructor(context: QpContext) {
     this.#context = context
@@ -35,6 +46,8 @@ export class Spurious {
     this.#recovering = true
     this.#recoverySeq = sndNxt
     this.#needed = 0
+    this.#originalCame = false
+    this.recoveryNumber = this.#context.transmissions
   }
 
   /** A packet is retransmitted. */
@@ -42,6 +55,13 @@ export class Spurious {
     this.#open++
     this.#openUntilSeq = sndNxt
     if (this.#recovering) this.#needed++
+  }
+
+  /** An acknowledgement has shown which originals have come. */
+  onOriginals({ packets, ofRecovery, foundLost }: LateOriginals): void {
+    this.#awaited = Math.min(this.#open, this.#awaited + packets)
+    this.#needed = Math.max(0, this.#needed - ofRecovery)
+    if (ofRecovery > 0 || foundLost) this.#originalCame = true
   }
 
   /** The peer says how many packets have arrived twice, modulo 2^7. Returns by how many that is more. */
@@ -73,14 +93,22 @@ export class Spurious {
 
   #count(packets: number): number {
     const { counters, settings } = this.#context
+    const known = Math.min(packets, this.#awaited)
     // Repeats arrive in the order in which they left: first those from before the recovery.
-    const before = this.#open - this.#needed
+    const before = this.#open - this.#awaited - this.#needed
     this.#open -= packets
-    this.#needed = Math.min(this.#needed, this.#needed + before - packets)
+    this.#awaited -= known
+    this.#needed = Math.min(this.#needed, this.#needed + before - (packets - known))
     counters.spuriousPackets += packets
     const bytes = counters.spuriousBytes + packets * settings.pathMtu
     counters.spuriousBytes = Math.min(counters.retransmittedBytes, bytes)
     return packets
+  }
+
+  /** True, once, if originals have come of all that the recovery under way has retransmitted. It ends with that. */
+  takeRefuted(): boolean {
+    const refuted = this.#recovering && this.#originalCame && this.#needed === 0
+    return refuted && this.refute()
   }
 
   /** Everything before `sndUna` is answered. True, once, if the recovery that it ends was spurious. */
@@ -89,6 +117,7 @@ export class Spurious {
     if (spurious) this.#recovering = false
     if (this.#open > 0 && sndUna > this.#openUntilSeq) {
       this.#open = 0
+      this.#awaited = 0
       if (this.#needed > 0) this.#recovering = false
       this.#needed = 0
     }

@@ -38,6 +38,7 @@ function onAck(requester: Requester, now: Nanos, seq: number): void {
     concludeSelective(requester, selective, now, seq)
     return
   }
+  if (selective?.refutesRecovery()) requester.context.observer.onSpurious(now)
   tellAcked(requester, now, seq)
   if (!whole) implyNak(requester, now)
 }
@@ -50,6 +51,7 @@ export function concludeSelective(
   seq: number,
 ): void {
   if (!requester.context.requests) return
+  if (selective.refutesRecovery()) requester.context.observer.onSpurious(now)
   selective.detect(now)
   requester.skipSacked(now)
   tellAcked(requester, now, seq)
