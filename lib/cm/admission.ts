@@ -6,6 +6,7 @@
 import * as cma from '../wire/cm/cma-header.js'
 import * as rej from '../wire/cm/rej.js'
 import * as req from '../wire/cm/req.js'
+import { QPN_FIRST } from '../wire/ib/deth.js'
 import type { HostAddress } from '../wire/net/address.js'
 
 export interface ConnectRefusal {
@@ -23,6 +24,11 @@ const INVALID_SERVICE: ConnectRefusal = {
   withOwnId: false,
 }
 const BAD_ADDRESSES: ConnectRefusal = { reason: rej.Reason.CONSUMER, information: NOTHING, withOwnId: false }
+const BAD_QUEUE_PAIR: ConnectRefusal = {
+  reason: rej.Reason.UNSUPPORTED_REQUEST,
+  information: NOTHING,
+  withOwnId: false,
+}
 const BAD_MTU: ConnectRefusal = { reason: rej.Reason.CONSUMER, information: NOTHING, withOwnId: true }
 
 /** The address of this host that the REQ names, or null. */
@@ -47,6 +53,7 @@ export function refusalOf(
     return { reason: rej.Reason.PRIMARY_GID, information: own[0]!.gid, withOwnId: false }
   }
   if (!isAddressedTo(request, local) || request.transport !== req.Transport.RC) return BAD_ADDRESSES
+  if (request.localQpn < QPN_FIRST) return BAD_QUEUE_PAIR
   // Code 0 leaves the path MTU open. 6 and above are invalid.
   if (request.pathMtu !== 0 && req.mtuBytes(request.pathMtu) === 0) return BAD_MTU
   return null

@@ -1,6 +1,7 @@
 /** Settings of a connection manager and of a connection, with Linux's defaults, and their checks. */
 import { WeirError } from '../errors.js'
 import * as req from '../wire/cm/req.js'
+import { QPN_FIRST } from '../wire/ib/deth.js'
 import type { HostAddress } from '../wire/net/address.js'
 import * as udp from '../wire/net/udp.js'
 
@@ -174,7 +175,7 @@ export function checkConnect(params: ConnectParams, own: readonly HostAddress[])
 
 /** Throws WEIR_BAD_ARGUMENT. */
 export function checkQueuePair(params: QueuePairParams, privateBytesMax: number): void {
-  within('qpn', params.qpn, 2, 0xffffff)
+  within('qpn', params.qpn, QPN_FIRST, 0xffffff)
   within('startingPsn', params.startingPsn, 0, 0xffffff)
   within('responderResources', params.responderResources ?? 1, 0, 255)
   within('initiatorDepth', params.initiatorDepth ?? 1, 0, 255)

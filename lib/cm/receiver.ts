@@ -9,6 +9,7 @@ import * as mra from '../wire/cm/mra.js'
 import * as rej from '../wire/cm/rej.js'
 import * as rep from '../wire/cm/rep.js'
 import * as req from '../wire/cm/req.js'
+import { QPN_FIRST } from '../wire/ib/deth.js'
 import type { HostAddress } from '../wire/net/address.js'
 import { type ConnectRefusal, namedAddress, refusalOf, sameGid } from './admission.js'
 import { peerOfRep, peerOfReq, requestEvent } from './agreement.js'
@@ -223,7 +224,8 @@ export class CmReceiver {
     }
     this.learn(connection, message.localCommId, peerOfRep(message), message.targetAckDelay)
     const most = this.#options.rdAtomicMax
-    const agreeable = message.responderResources <= most && message.initiatorDepth <= most
+    const agreeable =
+      message.localQpn >= QPN_FIRST && message.responderResources <= most && message.initiatorDepth <= most
     this.#machine.step(now, connection, agreeable ? 'rep' : 'badRep', { rep: message, by: 'rep' })
   }
 

@@ -102,6 +102,8 @@ export interface VerbsCalls {
 
 /** Figures of an unreliable connection. */
 export interface UnreliableStats {
+  /** Packets of the peer that were taken. */
+  receivedPackets: number
   /** Packets of the peer's host for this queue pair that were of another service, and were dropped. */
   otherService: number
 }

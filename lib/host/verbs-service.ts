@@ -313,7 +313,8 @@ export class VerbsService implements Service, HostedEvents {
       const pair = this.#paced.get(id)?.connection
       if (!(pair instanceof UnreliablePair))
         throw new WeirError('WEIR_BAD_STATE', 'the unreliable connection is closed')
-      return { otherService: pair.qp.otherService }
+      const { receivedPackets, otherService } = pair.qp
+      return { receivedPackets, otherService }
     },
   }
 

@@ -209,6 +209,8 @@ export interface ConnectionStats {
   refusedFeedback: number
   /** Telemetry that no switch can have written, or that no second one confirmed: it was ignored. */
   implausibleTelemetry: number
+  /** Request packets of the peer that were carried out, in order. */
+  receivedPackets: number
   /** Packets of the peer that were of another service than a reliable connection, and were dropped: the other queue pair has that one. */
   otherService: number
   /** UDP source port that this end sends from: the entropy of its path. */

@@ -58,6 +58,10 @@ t.test('a CMA header that is wrong or absent, an unreliable connection: reason 2
   one(t, 'UC', 'transport=1', answer)
 })
 
+t.test('a queue pair of management: reason 5 of nobody', async t => {
+  for (const qpn of [0, 1]) one(t, `queue pair ${qpn}`, `qpn=${qpn}`, '0 > REJ 0>2001 of=0 reason=5')
+})
+
 t.test('a path MTU that is none: reason 28 of a connection', async t => {
   for (const mtu of [6, 7, 15]) one(t, `code ${mtu}`, `mtu=${mtu}`, '0 > REJ 1001>2001 of=0 reason=28')
 })

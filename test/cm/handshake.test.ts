@@ -326,20 +326,23 @@ t.test('a REJ of the REP', async t => {
   )
 })
 
-t.test('a REP with more resources than a queue pair can have is refused', async t => {
-  for (const field of ['rr', 'id']) {
-    script(
-      t,
-      `
+t.test(
+  'a REP with more resources than a queue pair can have, or of a queue pair of management, is refused',
+  async t => {
+    for (const field of ['rr=200', 'id=200', 'qpn=0', 'qpn=1']) {
+      script(
+        t,
+        `
       0       connect
       0       > REQ 1001>0
-      1ms     < REP 2001>1001 ${field}=200
+      1ms     < REP 2001>1001 ${field}
       1ms     ! rejected 1001 reason=28
       1ms     > REJ 1001>2001 of=1 reason=28
       2049ms  ! timewaitEnded 1001`,
-    )
-  }
-})
+      )
+    }
+  },
+)
 
 t.test('the application gives up', async t => {
   script(

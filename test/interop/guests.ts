@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { accessSync, constants, existsSync } from 'node:fs'
 import { homedir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { repositoryRoot } from '../support/fixtures.js'
 import type { Conditions } from './case.js'
 
@@ -151,8 +151,11 @@ export class Guests {
   #run(seconds: number, path: string, args: readonly string[]): Started {
     const child = spawn(path, args, { env: this.#env, stdio: ['ignore', 'pipe', 'pipe'], detached: true })
     this.#running.add(child)
-    const timer = setTimeout(() => kill(child, 'SIGKILL'), seconds * 1000)
     let text = ''
+    const timer = setTimeout(() => {
+      text += `\n${basename(path)} ${args.join(' ')}: ended, as it has run for ${seconds} s\n`
+      kill(child, 'SIGKILL')
+    }, seconds * 1000)
     let listens = () => {}
     const listening = new Promise<void>(resolve => {
       listens = resolve

@@ -283,6 +283,7 @@ t.test('packets of another host, and of other services, do not count', async t =
     t.equal(right.done.length, 0)
     t.equal(pair.b.counters.unreliable.droppedOpcode, before + 1)
     t.equal(qp.otherService, other, what)
+    t.equal(qp.receivedPackets, 0)
   }
   const other = new Party(pair.a, HostAddress.parse('10.0.0.77'))
   other.pair.connect(right.pair.id)

@@ -17,7 +17,7 @@ import {
   hostOf,
   keysOf,
   makePair,
-  otherService,
+  packetsInVain,
   shareReceives,
   type TestEnd,
   TestMemory,
@@ -206,7 +206,7 @@ export class Session implements Client {
    * in silence. Null: as far as is known they fit.
    */
   async #misfit(): Promise<WeirError | null> {
-    const packets = await otherService(this.#connections)
+    const packets = await packetsInVain(this.#connections)
     if (packets === 0) return null
     const { service = 'RC' } = this.#options
     const what = packets === 1 ? '1 packet' : `${packets} packets`

@@ -49,6 +49,7 @@ export class NicConnection implements Connection {
 
   get stats(): ConnectionStats {
     const { stats, qp } = this.flow
+    stats.receivedPackets = qp.counters.receivedPackets
     stats.otherService = qp.counters.otherService
     return stats
   }

@@ -28,6 +28,7 @@ export function newConnectionStats(): ConnectionStats {
     pathHops: 0,
     refusedFeedback: 0,
     implausibleTelemetry: 0,
+    receivedPackets: 0,
     otherService: 0,
     sourcePort: 0,
     pathMoves: 0,

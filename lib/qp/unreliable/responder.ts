@@ -41,6 +41,8 @@ export class UnreliableResponder {
   #offset = 0
   #leftBytes = 0
   #bytes = 0
+  /** Packets that were taken. */
+  receivedPackets = 0
   /** Packets of another service, which were dropped. */
   otherService = 0
 
@@ -69,6 +71,7 @@ export class UnreliableResponder {
     if (!isFirst(opcode) && !follows) counters.droppedSequence++
     else if (!this.#hasLength(frame, opcode)) counters.droppedLength++
     else if (isWrite ? this.#write(frame, opcode) : this.#send(frame, opcode)) {
+      this.receivedPackets++
       this.#isWrite = isWrite
       this.#goesOn = !isLast(opcode)
       if (isLast(opcode)) counters.received++

@@ -72,6 +72,11 @@ export class UnreliableQueuePair {
     return this.#isConnected
   }
 
+  /** Packets of the peer's host that were taken. */
+  get receivedPackets(): number {
+    return this.#responder.receivedPackets
+  }
+
   /** Packets of the peer's host that are of another service than this one. */
   get otherService(): number {
     return this.#responder.otherService

@@ -5,6 +5,8 @@ export const BYTES = 8
 export const QKEY_GSI = 0x8001_0000
 /** The general services interface, for connection management. */
 export const QPN_GSI = 1
+/** The first queue pair of applications: 0 and 1 are for management. */
+export const QPN_FIRST = 2
 
 const QKEY = 0
 const SOURCE_QPN = 4

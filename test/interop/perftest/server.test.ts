@@ -218,7 +218,7 @@ t.test('two hosts', async t => {
   })
 
   t.test(
-    'a client with -z has its messages carried by the connection manager, and makes its queue pairs itself',
+    'a client with -z has its messages carried by the connection manager, and makes its queue pairs itself; a packet of another service in its name ends nothing',
     async t => {
       const at = await serving(t, b)
       const messages = await MessageMemory.open(a)
@@ -242,6 +242,10 @@ t.test('two hosts', async t => {
       const completion = new Completion()
       await connection.next(completion)
       t.equal(completion.status, 0)
+      const forged = await a.createQueuePair(b.about.address, { type: 'uc', pathMtu })
+      const end = await forged.connect(theirs)
+      t.ok(end.postSend({ id: 2, opcode: WorkOpcode.SEND, region, offset: 0, length: 64 }))
+      t.ok(await end.next(completion))
       await swap()
       const report = { size: 64, iterations: 1, peak: 2, average: 2, messageRate: 3 }
       for (const figure of figuresOf(report)) {
