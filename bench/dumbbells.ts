@@ -29,6 +29,7 @@ const FLOW_BYTES = 40_000_000
 /** Queues that differ by less than this factor in virtual time have no order. */
 const APART = 2
 const ROUNDS = 2
+const LATE_MS_MAX = 1000
 
 /** One controller in one place. */
 export interface DumbbellFigures {
@@ -63,7 +64,10 @@ interface DumbbellsResult {
   stealShare: number | null
 }
 
-/** Arguments: `--cc NAME,NAME…`, default all; `--rounds N` on veth, default 2; `--virtual`: none of them. Throws WEIR_BAD_ARGUMENT for a controller that there is not. */
+/**
+ * Arguments: `--cc NAME,NAME…`, default all; `--rounds N` on veth, default 2; `--virtual`: none of them; `--late MS`: in virtual time too,
+ * frames from and to hosts are late by up to so many milliseconds. Throws WEIR_BAD_ARGUMENT for a controller that there is not.
+ */
 export async function run(args: string[]): Promise<DumbbellsResult> {
   const { values } = parseArgs({
     args,
@@ -71,23 +75,30 @@ export async function run(args: string[]): Promise<DumbbellsResult> {
       cc: { type: 'string' },
       rounds: { type: 'string', default: String(ROUNDS) },
       virtual: { type: 'boolean' },
+      late: { type: 'string', default: '0' },
       json: { type: 'boolean' },
     },
   })
   const rounds = Number(values.rounds)
   if (!Number.isInteger(rounds) || rounds < 1)
     throw new WeirError('WEIR_BAD_ARGUMENT', `--rounds is a count from 1 on, not "${values.rounds}"`)
+  const lateMs = Number(values.late)
+  if (!(lateMs >= 0 && lateMs <= LATE_MS_MAX))
+    throw new WeirError(
+      'WEIR_BAD_ARGUMENT',
+      `--late is a number of milliseconds up to ${LATE_MS_MAX}, not "${values.late}"`,
+    )
   const names = values.cc?.split(',') ?? ccNames()
   const unknown = names.find(name => !ccNames().includes(name))
   if (unknown !== undefined)
     throw new WeirError('WEIR_BAD_ARGUMENT', `--cc is one of ${ccNames().join(', ')}, not "${unknown}"`)
   const before = stealTicks()
   const rows = names.map((controller): DumbbellRow => {
-    const virtual = figuresOf(new VirtualRun(dumbbell(controller)).run())
+    const virtual = figuresOf(new VirtualRun(dumbbell(controller, lateMs)).run())
     return { controller, virtual, veth: [] }
   })
   for (let round = 0; round < rounds && values.virtual !== true; round++)
-    for (const { controller, veth } of rows) veth.push(figuresOf(await runVeth(dumbbell(controller))))
+    for (const { controller, veth } of rows) veth.push(figuresOf(await runVeth(dumbbell(controller, 0))))
   const result: DumbbellsResult = {
     benchmark: 'dumbbells',
     rows,
@@ -98,9 +109,11 @@ export async function run(args: string[]): Promise<DumbbellsResult> {
   return result
 }
 
-function dumbbell(controller: string): Scenario {
+/** @param lateMs jitter of the links of hosts; frames keep their order, so those that follow a late one arrive with it */
+function dumbbell(controller: string, lateMs: number): Scenario {
   const rates = ccTakesFairRates(controller) ? 'rocc: {}, ' : ''
   const switches = `{ ${rates}buffer: 4MB, ecn: { kmin: 100KB, kmax: 400KB, pmax: 0.2 } }`
+  const late = ['h1--s1', 'h2--s1', 's2--h3'].map(link => `{ at: 0ms, link: ${link}, jitter: ${lateMs}ms }`)
   return parseScenario(
     `
 name: dumbbell-${controller}
@@ -110,7 +123,7 @@ switches: { s1: ${switches}, s2: ${switches} }
 links: [h1--s1, h2--s1, s1--s2, s2--h3]
 cc: { name: ${controller} }
 transport: { pathMtu: 4096 }
-traffic:
+${lateMs > 0 ? `events: [${late.join(', ')}]\n` : ''}traffic:
   - { name: flow0, from: h1, to: h3, size: ${FLOW_BYTES}B }
   - { name: flow1, from: h2, to: h3, size: ${FLOW_BYTES}B, start: 200ms }
 watch: { queues: ['${BOTTLENECK}'], every: 5ms }

@@ -9,7 +9,7 @@ export const TIMELY_ABOUT: About = {
   loss: 'a loss leaves lossBeta of what was in flight, at most once in a round trip; a timeout leaves one packet, and slow start follows',
   plainNetworks: {
     works: true,
-    how: 'queues of tens to hundreds of us; patched flows become equal, others rest at any mix of rates',
+    how: 'queues of tens to hundreds of us; patched flows become equal, others rest at any mix of rates; beside TCP on one queue it takes nearly nothing or nearly all',
   },
   foreignPeers: { works: true, how: 'their time to answer counts as delay of the network' },
 }

@@ -69,8 +69,15 @@ export class RoundTrips {
   }
 
   /**
+   * The requester goes back after silence. A question from before would measure the silence, and the peer counts retransmitted packets now.
+   */
+  onSilence(): void {
+    this.#questions = 0
+  }
+
+  /**
    * The peer has counted so many more packets that arrived twice. Returns how many of them were questions. The first round trip is
-   * that of the oldest question: where that one was lost it is too long, which no timer minds.
+   * that of the oldest question since the last silence: where that one was lost it is too long, but shorter than a timeout.
    */
   takeAnswers(now: Nanos, packets: number): number {
     const answers = Math.min(packets, this.#questions)

@@ -314,6 +314,7 @@ export class Requester {
     outbound.spurious.begin(outbound.sndUna, outbound.sndNxt)
     this.#rewind(forget)
     this.#silence.onAllLost(bySilence)
+    if (bySilence) outbound.trips.onSilence()
     this.context.observer.onRetransmit(now, lostBytes, bySilence, outbound.sndUna)
   }
 
