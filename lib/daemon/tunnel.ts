@@ -23,7 +23,7 @@ export function serveTunnels(host: HostParts): TunnelServer {
   )
 }
 
-/** The TCP connections of a daemon: resets by their own ends are usual, others are told. */
+/** The TCP connections of a daemon. The log names what resets them: by `debug` if that was one of their own ends. */
 export function newTunnelStreams(log: Logger): TunnelStreams {
   return new TunnelStreams(({ direction, peer, target, client }, cause) => {
     const { code = '' } = cause as NodeJS.ErrnoException
