@@ -11,6 +11,7 @@ export function checkPipe(files: readonly unknown[], flags: TreeFlags): void {
     throw bad('- moves one file alone: name nothing beside it, or ./- for a file of that name')
   if (hasTreeOptions(flags))
     throw bad('--exclude, --include, --links, --checksum, --delete and --dry-run are for folders, not for -')
+  if (flags.yes) throw bad('--yes is for --delete, which - does not have')
   if (flags.retries !== undefined && flags.retries !== '0')
     throw bad('--retries: a pipe cannot be read again, so that a lost connection is the end')
 }

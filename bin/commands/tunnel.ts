@@ -1,10 +1,10 @@
-import { readFileSync, statSync } from 'node:fs'
 import { isIP, isIPv6 } from 'node:net'
 import type { Command } from 'commander'
 import { connectDaemon, type Progress, type TunnelRequest } from '../../lib/client/daemon-client.js'
 import { WeirError } from '../../lib/errors.js'
 import { type HostAndRest, splitHost } from '../../lib/host-port.js'
 import { printable } from '../../lib/printable.js'
+import { readPrivateFile } from '../../lib/secure/private-file.js'
 import { parseTarget, showTarget } from '../../lib/tunnel/targets.js'
 import { cancelOnSignal } from '../cancel-on-signal.js'
 import { termList } from '../help-style.js'
@@ -25,6 +25,9 @@ const LISTEN = [
   ['PORT', 'of 127.0.0.1: every user of this machine may connect; 0: the system chooses one'],
   ['ADDRESS:PORT, [IPv6]:PORT', 'of that address; with --socks beyond loopback only with --socks-auth'],
 ] as const
+
+/** A name and a password of 255 bytes each, as many as RFC 1929 takes, and two more characters. */
+const CREDENTIALS_BYTES_MAX = 512
 
 /** `weir tunnel LISTEN TARGET` */
 export function tunnelCommand(): Command {
@@ -134,8 +137,7 @@ function isLoopback(address: string): boolean {
 function readCredentials(path: string): { name: string; password: string } {
   let text: string
   try {
-    if ((statSync(path).mode & 0o077) !== 0) throw bad(`${path} is open to other users: chmod 600 it`)
-    text = readFileSync(path, 'utf8')
+    text = readPrivateFile(path, CREDENTIALS_BYTES_MAX).toString()
   } catch (cause) {
     if (cause instanceof WeirError) throw cause
     throw new WeirError('WEIR_NO_FILE', `--socks-auth: ${(cause as Error).message}`, { cause })

@@ -14,7 +14,6 @@ import { TransferService } from '../transfer/service.js'
 import { CHUNK } from '../transfer/transfer-options.js'
 import { AllowedTargets } from '../tunnel/targets.js'
 import type { TunnelServer } from '../tunnel/tunnel-server.js'
-import { TunnelStreams } from '../tunnel/tunnel-streams.js'
 import type { HostAddress } from '../wire/net/address.js'
 import { DefectLog } from './defect-log.js'
 import { transferHandlers } from './handlers.js'
@@ -30,7 +29,7 @@ import { perfHandler, type ServedPerf, servePerf } from './perf.js'
 import { type RoundHook, servePerftest } from './perftest.js'
 import { sealDaemon } from './sealing.js'
 import { takeTraffic, trafficHandler } from './traffic.js'
-import { serveTunnels, tunnelHandler } from './tunnel.js'
+import { newTunnelStreams, serveTunnels, tunnelHandler } from './tunnel.js'
 
 /** When a host starts, it removes partial files that no transfer has resumed for 7 days. */
 const PARTIALS_KEPT_MS = 7 * 24 * 3600 * 1000
@@ -111,7 +110,7 @@ export class LocalHost implements HostService {
         ...(options.chunkBytes === undefined ? {} : { chunkBytes: options.chunkBytes }),
       })
       arrival.on = host => transfers.onArrival(host)
-      const tunnels = new TunnelStreams()
+      const tunnels = newTunnelStreams(log)
       const { perftestPort } = options
       const perftest =
         perftestPort === undefined ? null : await servePerftest(opened, hook, perftestPort, log)

@@ -2,19 +2,34 @@
 import type { RequestBodies } from '../control/messages.js'
 import type { Handler, RequestContext } from '../control/server.js'
 import { WeirError } from '../errors.js'
+import type { Logger } from '../log.js'
 import type { StreamNic } from '../stream/nic-stream.js'
 import { resolveHost } from '../transfer/task/resolve.js'
 import { TunnelListener, type TunnelMode } from '../tunnel/tunnel-listener.js'
 import { TunnelServer } from '../tunnel/tunnel-server.js'
+import { TunnelStreams } from '../tunnel/tunnel-streams.js'
 import type { HostParts } from './host-parts.js'
 
 /** Listeners of one daemon at a time. */
 const LISTENERS_MAX = 16
 const PROGRESS_EVERY_MS = 500
+/** What a TCP connection says that its other end has reset, here or at the other daemon. */
+const RESETS_BY_ENDS: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE', 'WEIR_STREAM_RESET'])
 
 /** Begins to dial for other hosts, as far as the rules allow. */
 export function serveTunnels(host: HostParts): TunnelServer {
-  return new TunnelServer(nicOf(host), host.tunnels, host.allowedTargets)
+  return new TunnelServer(nicOf(host), host.tunnels, host.allowedTargets, (peer, error) =>
+    host.log.warn({ peer, err: error }, 'a TCP connection was not carried for another host'),
+  )
+}
+
+/** The TCP connections of a daemon. The log names what resets them: by `debug` if that was one of their own ends. */
+export function newTunnelStreams(log: Logger): TunnelStreams {
+  return new TunnelStreams(({ direction, peer, target, client }, cause) => {
+    const { code = '' } = cause as NodeJS.ErrnoException
+    const level = RESETS_BY_ENDS.has(code) ? 'debug' : 'warn'
+    log[level]({ direction, peer, target, client, err: cause }, 'a TCP connection was reset')
+  })
 }
 
 /** Returns the handler of requests to listen. */

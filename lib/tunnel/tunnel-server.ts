@@ -28,14 +28,22 @@ export class TunnelServer implements Listener {
   readonly #nic: StreamNic
   readonly #streams: TunnelStreams
   readonly #allowed: AllowedTargets
+  readonly #onRefused: (peer: string, error: Error) => void
   /** Streams whose target has not been dialled, or was refused. */
   readonly #opening = new Map<NicStream, string>()
   #isClosed = false
 
-  constructor(nic: StreamNic, streams: TunnelStreams, allowed: AllowedTargets) {
+  /** @param onRefused says why a TCP connection was not carried for an established stream */
+  constructor(
+    nic: StreamNic,
+    streams: TunnelStreams,
+    allowed: AllowedTargets,
+    onRefused: (peer: string, error: Error) => void,
+  ) {
     this.#nic = nic
     this.#streams = streams
     this.#allowed = allowed
+    this.#onRefused = onRefused
     nic.verbs.listen(TUNNEL_PORT, this)
   }
 
@@ -110,6 +118,7 @@ export class TunnelServer implements Listener {
     } catch (error) {
       clearTimeout(late)
       this.#streams.counters.refused++
+      this.#onRefused(stream.remoteAddress, error as Error)
       refuse(stream, error as Error)
     }
   }

@@ -40,7 +40,13 @@ export class TunnelStreams {
   readonly #sockets = new Set<Socket>()
   /** Since the start. */
   readonly counters = { refused: 0, reset: 0 }
+  readonly #onReset: (stream: TunnelStream, cause: Error) => void
   #taken = 0
+
+  /** @param onReset is called for each TCP connection that is reset */
+  constructor(onReset: (stream: TunnelStream, cause: Error) => void) {
+    this.#onReset = onReset
+  }
 
   get live(): ReadonlySet<TunnelStream> {
     return this.#live
@@ -62,28 +68,32 @@ export class TunnelStreams {
     about: Pick<TunnelStream, 'direction' | 'peer' | 'target' | 'client' | 'stream'>,
   ): void {
     const { stream } = about
-    if (socket.destroyed || stream.destroyed) {
-      // One of them has ended since it was made.
-      this.unreserve()
-      socket.destroy()
-      stream.destroy()
-      return
-    }
     const { bytesWritten: sentBefore, bytesRead: receivedBefore } = stream
     const entry: TunnelStream = { ...about, sinceMs: Date.now(), sentBefore, receivedBefore }
-    this.#live.add(entry)
-    this.#sockets.add(socket)
-    join(socket, stream, isReset => {
+    const leave = (cause: Error | null) => {
       this.#live.delete(entry)
       this.#sockets.delete(socket)
       this.unreserve()
-      if (isReset) this.counters.reset++
-    })
+      if (cause === null) return
+      this.counters.reset++
+      this.#onReset(entry, cause)
+    }
+    if (socket.destroyed || stream.destroyed) {
+      // One of them has ended since it was made, and may still say why.
+      stream.on('error', () => {})
+      socket.resetAndDestroy()
+      stream.destroy()
+      leave(stream.errored ?? socket.errored ?? new Error('it ended before it was carried'))
+      return
+    }
+    this.#live.add(entry)
+    this.#sockets.add(socket)
+    join(socket, stream, leave)
   }
 
   /** Resets all. */
   close(): void {
     for (const { stream } of [...this.#live]) stream.destroy()
-    for (const socket of [...this.#sockets]) socket.destroy()
+    for (const socket of [...this.#sockets]) socket.resetAndDestroy()
   }
 }

@@ -170,6 +170,8 @@ t.test('what a pipe cannot have is refused', { buffered: true }, async t => {
     [['send', '-', 'a', 'h:b'], /one file alone/],
     [['send', '-', 'h:b', '--retries', '2'], /--retries: a pipe cannot be read again/],
     [['send', '-', 'h:b', '--exclude', 'x'], /for folders, not for -/],
+    [['send', '-', 'h:b', '--yes'], /--yes is for --delete/],
+    [['get', 'h:b', '-', '--yes'], /--yes is for --delete/],
     [['get', 'h:a', 'h:b', '-'], /one file alone/],
     [['get', 'h:a', '-', '--overwrite'], /--overwrite is for files/],
   ] as const) {

@@ -13,11 +13,12 @@ const SHAPE = { segmentBytes: 4096, receives: 4, sends: 4 }
 
 function served() {
   const verbs = new FakeVerbs('10.0.0.1')
-  const streams = new TunnelStreams()
+  const streams = new TunnelStreams(() => {})
   const server = new TunnelServer(
     { verbs, now: () => 0, wake: () => {} },
     streams,
     new AllowedTargets(['127.0.0.1:*']),
+    () => {},
   )
   const accept = (from: string): ConnectionHandler => {
     const request = {
@@ -58,7 +59,7 @@ t.test('connections that come to nothing give their places back', async t => {
 })
 
 t.test('both directions together have 512 places, and 16 of them long paths', async t => {
-  const streams = new TunnelStreams()
+  const streams = new TunnelStreams(() => {})
   const shapes = Array.from({ length: 512 }, () => streams.reserve())
   t.equal(streams.reserve(), null)
   const bytes = shapes.map(shape => shape!.segmentBytes * (shape!.receives + shape!.sends))

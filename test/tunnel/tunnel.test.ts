@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
+import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import type { TunnelFigures, TunnelRequest } from '../../lib/client/daemon-client.js'
 import type { DaemonOptions } from '../../lib/daemon/daemon.js'
@@ -252,14 +253,47 @@ t.test('many at once, each with bytes of its own', async t => {
 })
 
 t.test('a daemon that stops resets its connections', async t => {
-  const { port, sockets, there } = await tunnel(t)
-  const client = await dialled(port)
-  client.write('x')
-  await until(() => sockets.length === 1)
-  await there.daemon.close()
-  await closed(client)
-  t.pass('the client is told')
+  for (const stops of ['there', 'here'] as const) {
+    const { port, sockets, ...hosts } = await tunnel(t)
+    const client = await dialled(port)
+    client.write('x')
+    await until(() => sockets.length === 1)
+    await once(sockets[0]!, 'data')
+    const ends = [once(client, 'error'), once(sockets[0]!, 'error')]
+    await hosts[stops].daemon.close()
+    for (const end of ends) t.match(await end, [{ code: 'ECONNRESET' }], `the daemon ${stops}`)
+  }
 })
+
+t.test(
+  'the log says why: what was refused, and resets that no end of a connection has asked for',
+  async t => {
+    const lines: { level: number; msg: string; err?: { message: string } }[] = []
+    const log = pino({ level: 'debug' }, { write: (line: string) => void lines.push(JSON.parse(line)) })
+    const warnings = () => lines.filter(({ level }) => level >= 40).map(({ msg, err }) => [msg, err?.message])
+    const refused = await tunnel(t, { allow: () => ['127.0.0.1:1'], more: { log, worker: false } })
+    await turnedAway(refused)
+    t.match(warnings(), [
+      ['a TCP connection was not carried for another host', /dials no 127/],
+      ['a TCP connection was not carried', /dials no 127/],
+    ])
+    lines.length = 0
+    const { port, sockets, here } = await tunnel(t, { more: { log, worker: false } })
+    const usual = await dialled(port)
+    usual.write('x')
+    await until(() => sockets.length === 1)
+    usual.resetAndDestroy()
+    await until(() => lines.filter(({ msg }) => msg === 'a TCP connection was reset').length === 2)
+    t.same(warnings(), [], 'a reset by an end is usual')
+    const lost = await dialled(port)
+    lost.write('x')
+    await until(() => sockets.length === 2)
+    await once(sockets[1]!, 'data')
+    await here.daemon.close()
+    await until(() => warnings().length > 0)
+    t.match(warnings()[0], ['a TCP connection was reset', /ended/])
+  },
+)
 
 t.test('SOCKS5, with a name and a password', async t => {
   const { port, target, sockets } = await tunnel(t, {

@@ -6,8 +6,10 @@ import { queuesNs } from './flow-base-rtt.js'
 /** Answers to wait for: the fastest of a few most likely met empty queues. */
 const ANSWERS = 5
 const ATTEMPTS_MAX = 15
-/** After so many without an answer short probes find out whether the peer answers at all. */
-const LONG_ATTEMPTS_MAX = 8
+/** After so many without an answer every other probe is short, to find out whether the peer answers at all. */
+const LONG_ATTEMPTS_FIRST = 8
+/** So many short ones have to be answered, and none of the long ones between them: a queue or a socket that is full loses long ones too. */
+const SHORT_ANSWERS = 3
 const ANSWER_TIMEOUT_NS = 50 * MILLISECOND
 /** On a path that is known to be long the probe waits so many round trips for an answer. */
 const ANSWER_ROUND_TRIPS = 2
@@ -16,8 +18,8 @@ const ANSWER_ROUND_TRIPS = 2
  * Measures T, the base round-trip time: full-size probes, one at a time, sent before the flow's own data, so that the
  * path is idle as far as this flow goes. T is the smallest of five round trips, or their median less the queues that others make, if
  * that is less. A probe without an answer is given up after 50 ms, or after two round trips where those are known to be
- * longer. No more than fifteen probes are sent. Those after the eighth are short, if none has been answered and the flow is new: an answer
- * to one of them shows that packets of full size do not arrive (RFC 8899, section 3). It is no measure of T.
+ * longer. No more than fifteen probes are sent. If none of eight has been answered and the flow is new, every other one is short: three
+ * answers to those, and none to the long ones, show that packets of full size do not arrive (RFC 8899, section 3). They are no measure of T.
  *
  * Telemetry shows the queue behind a probe. Where queues shrink, the queue before it was as long or longer. Where they
  * grow, the queue behind the probe before was no longer. So the lesser of the two is subtracted. But a switch may write the
@@ -33,8 +35,7 @@ export class BaseRttProbe {
   #sentNs: Nanos = -1
   #bestNs: Nanos = NEVER
   readonly #withoutQueuesNs: Nanos[] = []
-  /** Short probes are answered, long ones are not. */
-  #onlyShort = false
+  #shortAnswers = 0
   /** The probe in flight is a short one. */
   #sentShort = false
   /** Telemetry shows queues in which the probes do not wait. */
@@ -48,7 +49,8 @@ export class BaseRttProbe {
   readonly path: ProbeFindings = { answers: 0, slowestBps: Number.POSITIVE_INFINITY, pathId: 0 }
 
   readonly #timeoutNs: Nanos
-  #longAttemptsMax: number
+  /** It is to find out whether packets of full size arrive, and has not. */
+  #findsSize: boolean
   readonly #firstSequence: number
 
   /**
@@ -59,7 +61,7 @@ export class BaseRttProbe {
     this.sequence = firstSequence
     this.#firstSequence = firstSequence
     this.collects = collects
-    this.#longAttemptsMax = findsSize ? LONG_ATTEMPTS_MAX : ATTEMPTS_MAX
+    this.#findsSize = findsSize
     this.#timeoutNs = Math.max(ANSWER_TIMEOUT_NS, ANSWER_ROUND_TRIPS * rttNs)
   }
 
@@ -69,18 +71,18 @@ export class BaseRttProbe {
   }
 
   get done(): boolean {
-    if (this.#onlyShort) return true
+    if (this.onlyShort) return true
     return this.#answers >= ANSWERS || (this.#attempts >= ATTEMPTS_MAX && this.#sentNs < 0)
   }
 
   /** The next probe has no payload. */
   get isShort(): boolean {
-    return this.#answers === 0 && this.#attempts >= this.#longAttemptsMax
+    return this.#findsSize && isShortAttempt(this.#attempts)
   }
 
   /** The peer answers short probes, and has answered none of full size. */
   get onlyShort(): boolean {
-    return this.#onlyShort
+    return this.#findsSize && this.#shortAnswers >= SHORT_ANSWERS
   }
 
   /** The smallest round trip seen, NEVER when there was no answer at all. */
@@ -105,10 +107,11 @@ export class BaseRttProbe {
   onAnswer(heardNs: Nanos, sequence: number, hops: HopRecords | null): void {
     if (this.#sentNs < 0 || sequence !== this.sequence) return
     if (this.#sentShort) {
-      this.#onlyShort = true
+      this.#shortAnswers++
       this.#next()
       return
     }
+    this.#findsSize = false
     this.#learn(hops)
     const rttNs = Math.max(1, heardNs - this.#sentNs)
     this.#bestNs = Math.min(this.#bestNs, rttNs)
@@ -135,8 +138,7 @@ export class BaseRttProbe {
   /** Another answer than that to the probe in flight: to an earlier probe, it shows that long ones arrive. */
   onOtherAnswer(sequence: number): void {
     const attempt = sequence - this.#firstSequence
-    if (attempt >= 0 && attempt < Math.min(this.#longAttemptsMax, this.#attempts))
-      this.#longAttemptsMax = ATTEMPTS_MAX
+    if (attempt >= 0 && attempt < this.#attempts && !isShortAttempt(attempt)) this.#findsSize = false
   }
 
   nextTimeout(): Nanos {
@@ -151,4 +153,9 @@ export class BaseRttProbe {
     this.#sentNs = -1
     this.sequence++
   }
+}
+
+/** Whether a probe that finds out the size is short; @param attempt from 0 */
+function isShortAttempt(attempt: number): boolean {
+  return attempt >= LONG_ATTEMPTS_FIRST && (attempt - LONG_ATTEMPTS_FIRST) % 2 === 0
 }
