@@ -3,11 +3,12 @@ import { Argument, type Command } from 'commander'
 import { WeirError } from '../../lib/errors.js'
 import {
   type InofResult,
-  inofChangeTable,
-  inofHostTable,
-  inofPeerTable,
-  inofZoneTable,
+  inofChanges,
+  inofHosts,
+  inofPeers,
+  inofZones,
 } from '../../lib/scenario/result/inof-result.js'
+import { tableText } from '../../lib/scenario/result/table.js'
 import { findLab } from '../../switch-emu/lab/lab-state.js'
 import { askKeeper } from '../../switch-emu/lab/lab-status.js'
 import { columnsMost } from './fit.js'
@@ -15,10 +16,10 @@ import { commandOf } from './names.js'
 
 /** What can be shown, and how it is printed. */
 const SHOWN = {
-  hosts: ({ hosts }: InofResult, columns: number) => inofHostTable(hosts, columns),
-  zones: ({ zones }: InofResult, columns: number) => inofZoneTable(zones, columns),
-  peers: ({ peers }: InofResult, columns: number) => inofPeerTable(peers, columns),
-  changes: ({ changes }: InofResult, columns: number) => inofChangeTable(changes, columns),
+  hosts: ({ hosts }: InofResult) => inofHosts(hosts),
+  zones: ({ zones }: InofResult) => inofZones(zones),
+  peers: ({ peers }: InofResult) => inofPeers(peers),
+  changes: ({ changes }: InofResult) => inofChanges(changes),
 } as const
 
 type Shown = keyof typeof SHOWN
@@ -37,7 +38,7 @@ export function inofCommand(): Command {
       const inof = await inofOf(lab)
       const text = json
         ? `${JSON.stringify(inof[what], null, 2)}\n`
-        : SHOWN[what](inof, columnsMost(process.stdout))
+        : tableText(SHOWN[what](inof), columnsMost(process.stdout))
       process.stdout.write(text)
     })
   return command

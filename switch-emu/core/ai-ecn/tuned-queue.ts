@@ -83,6 +83,7 @@ export class TunedQueue {
   utility = 0
   #periods = 0
   #sums: QueueFeatures = NOTHING
+  #pausesSent = 0
 
   constructor(port: EgressPort, priority: number, meter: QueueMeter, wred: Wred, options: TunedQueueOptions) {
     this.port = port
@@ -122,9 +123,15 @@ export class TunedQueue {
     ) as unknown as QueueFeatures
   }
 
+  /** PFC frames since the window began by which ports were paused whose packets came here, as of the last period. */
+  get pausesSent(): number {
+    return this.#pausesSent
+  }
+
   resetWindow(): void {
     this.#periods = 0
     this.#sums = NOTHING
+    this.#pausesSent = 0
   }
 
   /** No traffic: nothing changes, and what comes next is looked at afresh. */
@@ -152,6 +159,7 @@ export class TunedQueue {
    */
   onPeriod(features: QueueFeatures, room: Room): DecisionReason | null {
     this.#age += 1
+    this.#pausesSent += features.pausesSent
     if (features.throughput < IDLE_THROUGHPUT || features.ingressPorts === 0) return null
     this.#count(features)
     this.utility = utilityOf(features, this.#options.weight)
