@@ -11,8 +11,10 @@ import {
 import { tableText } from '../../lib/scenario/result/table.js'
 import { findLab } from '../../switch-emu/lab/lab-state.js'
 import { askKeeper } from '../../switch-emu/lab/lab-status.js'
+import { birdConfig } from '../../switch-emu/network/bird-config.js'
 import { columnsMost } from './fit.js'
 import { commandOf } from './names.js'
+import { readScenario } from './read-scenario.js'
 
 /** What can be shown, and how it is printed. */
 const SHOWN = {
@@ -41,7 +43,30 @@ export function inofCommand(): Command {
         : tableText(SHOWN[what](inof), columnsMost(process.stdout))
       process.stdout.write(text)
     })
+  command
+    .command('bird')
+    .description('print the configuration of BIRD as a reflector of a scenario with inof.external')
+    .argument('<scenario>', 'scenario file (YAML), - for standard input')
+    .argument('<reflector>', 'its number, from 1 on')
+    .action(async (file: string, reflector: string) => {
+      process.stdout.write(await birdOf(file, reflector))
+    })
   return command
+}
+
+async function birdOf(file: string, reflector: string): Promise<string> {
+  const scenario = await readScenario(file)
+  const { inof } = scenario
+  if (!inof?.external) {
+    const text = `${file} has reflectors of its own, or no iNOF: write inof: { external: true }`
+    throw new WeirError('WEIR_BAD_ARGUMENT', text)
+  }
+  const index = Number(reflector) - 1
+  if (!Number.isInteger(index) || index < 0 || index >= inof.reflectors) {
+    const text = `${file} has the reflectors 1 to ${inof.reflectors}, and none with the number ${reflector}`
+    throw new WeirError('WEIR_BAD_ARGUMENT', text)
+  }
+  return birdConfig(scenario, index)
 }
 
 async function inofOf(lab: string): Promise<InofResult> {

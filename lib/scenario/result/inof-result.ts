@@ -72,7 +72,9 @@ const CHANGE_ROWS_MAX = 20
 export function inofLines({ hosts, switches, zones, peers }: InofResult): string {
   const up = hosts.filter(({ state }) => state === 'up').length
   const everywhere = hosts.filter(({ knownBy }) => knownBy === switches.length).length
-  const sessions = peers.filter(({ client }) => client)
+  // Both ends of a session are listed, unless its reflector is a program of its own.
+  const ofReflectors = peers.filter(({ client }) => client)
+  const sessions = ofReflectors.length > 0 ? ofReflectors : peers
   const isUp = sessions.filter(({ state }) => state === 'established').length
   const head = `iNOF: ${up} hosts up in ${zones.length} zones, ${everywhere} known to every switch; ${isUp} of ${sessions.length} BGP sessions\n`
   const failed = [...new Set(switches.flatMap(({ failedLinks }) => failedLinks))]

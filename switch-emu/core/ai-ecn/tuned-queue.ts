@@ -134,7 +134,7 @@ export class TunedQueue {
     this.#pausesSent = 0
   }
 
-  /** No traffic: nothing changes, and what comes next is looked at afresh. */
+  /** No traffic: nothing changes, and what comes next is looked at afresh. How its senders hear of marks is remembered. */
   rest(): void {
     this.#age = 0
     this.#matcher.forget()
