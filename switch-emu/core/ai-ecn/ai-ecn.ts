@@ -166,7 +166,7 @@ class AiEcn implements SwitchFeature {
       const { port, priority, meter, wred } = queue
       const before = wred.thresholds
       queue.restart()
-      meter.changed(now)
+      meter.restart(now)
       this.#timers.set(port.index, priority, NEVER)
       if (!isSame(before, wred.thresholds)) this.#log(now, queue, 'restart', before)
     }
@@ -222,10 +222,19 @@ class AiEcn implements SwitchFeature {
     return this.#queues.slice(from, from + PRIORITIES).filter(queue => queue !== null)
   }
 
-  /** A CNP answers marks of the port by which it comes back, or of a switch behind that. */
+  /**
+   * A CNP answers marks of the port by which it comes back, or of a switch behind that. It does not name the priority of what was marked: it counts
+   * for queues whose marks no CNP has answered yet, and for all where there are none.
+   */
   #notified(port: number): void {
     if (port < 0) return
-    for (let at = port * PRIORITIES; at < (port + 1) * PRIORITIES; at++) this.#queues[at]?.meter.notified()
+    const from = port * PRIORITIES
+    let isAnswer = false
+    for (let at = from; at < from + PRIORITIES; at++) if (this.#queues[at]?.hasUnanswered) isAnswer = true
+    for (let at = from; at < from + PRIORITIES; at++) {
+      const queue = this.#queues[at]!
+      if (queue !== null && (!isAnswer || queue.hasUnanswered)) queue.notified()
+    }
   }
 
   #roomOf({ port, priority }: TunedQueue): Room {

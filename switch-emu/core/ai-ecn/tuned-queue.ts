@@ -84,6 +84,8 @@ export class TunedQueue {
   #periods = 0
   #sums: QueueFeatures = NOTHING
   #pausesSent = 0
+  /** Marks of the queue when a CNP came last. */
+  #answered = 0
 
   constructor(port: EgressPort, priority: number, meter: QueueMeter, wred: Wred, options: TunedQueueOptions) {
     this.port = port
@@ -103,6 +105,17 @@ export class TunedQueue {
   /** How its senders hear of marks, as far as is known. */
   get senders(): Senders {
     return this.#senders.kind
+  }
+
+  /** Packets were marked here since the last CNP. */
+  get hasUnanswered(): boolean {
+    return this.wred.marks > this.#answered
+  }
+
+  /** A CNP came in by the queue's port. */
+  notified(): void {
+    this.#answered = this.wred.marks
+    this.meter.notified()
   }
 
   /** How long its next period is where they usually have `periodNs`. */
