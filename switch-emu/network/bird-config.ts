@@ -1,4 +1,4 @@
-/** What BIRD has to be told so that it is a reflector of a lab's iNOF: clients, and zones as static routes. */
+/** The configuration of BIRD as a reflector of iNOF in a lab: clients, and zones as static routes. */
 import { zoneRoutes } from '../../lib/inof/routes.js'
 import type { Scenario } from '../../lib/scenario/model/scenario.js'
 import { prefixAddress } from '../../lib/wire/bgp/prefix.js'
