@@ -8,6 +8,7 @@ import { parseArgs } from 'node:util'
 import { packageFile } from '../lib/package-file.js'
 import { parseScenario } from '../lib/scenario/read/load-scenario.js'
 import type { RunResult } from '../lib/scenario/result/result.js'
+import { parseBytes } from '../lib/units/units.js'
 import { VirtualRun } from '../switch-emu/virtual/virtual-run.js'
 import { figureOf, geometricMean, goodputBps, KINDS, type Kind, pausesOf } from './ai-ecn/metrics.js'
 
@@ -36,7 +37,11 @@ interface SettingFigures {
 }
 
 /** Arguments: `--cc dcqcn` instead of DCTCP, `--start careful` for flows that do not begin at line rate, `--xoff 250KB` of PFC. */
-export function run(args: string[]): { benchmark: 'ai-ecn'; figures: SettingFigures[] } {
+export function run(args: string[]): {
+  benchmark: 'ai-ecn'
+  figures: SettingFigures[]
+  belowXoff: SettingFigures[]
+} {
   const { values } = parseArgs({
     args,
     options: {
@@ -63,10 +68,41 @@ export function run(args: string[]): { benchmark: 'ai-ecn'; figures: SettingFigu
     setting: `aiEcn ${mode}`,
     result: runOf(replaced(text, SCENARIO.aiEcn, `aiEcn: { mode: ${mode} }`)),
   }))
+  const figures = beside(statics, [...statics, ...followed])
+  // A static threshold above that of PFC never acts before it, and AI ECN always does.
+  const xoff = parseBytes(values.xoff)
+  const below = statics.filter((_, i) => kmaxKb(STATIC_KB[i]!, values.cc) * 1000 < xoff)
+  const belowXoff = beside(below, [...below, ...followed])
+  if (!values.json)
+    process.stdout.write(
+      `${printed(figures)}\n${verdict('all', figures)}${verdict(`those with Kmax below xoff`, belowXoff)}`,
+    )
+  return { benchmark: 'ai-ecn', figures, belowXoff }
+}
+
+interface Run {
+  setting: string
+  result: RunResult
+}
+
+/** Figures of runs, with ratios to the best of the static ones. */
+function beside(statics: readonly Run[], runs: readonly Run[]): SettingFigures[] {
   const best = byKind(kind => Math.min(...statics.map(({ result }) => figureOf(kind, result))))
-  const figures = [...statics, ...followed].map(({ setting, result }) => figuresOf(setting, result, best))
-  if (!values.json) process.stdout.write(printed(figures))
-  return { benchmark: 'ai-ecn', figures }
+  return runs.map(({ setting, result }) => figuresOf(setting, result, best))
+}
+
+/** What the experiment is for: AI ECN beside the best static thresholds for each kind, the best single ones, and all their pauses. */
+function verdict(which: string, figures: readonly SettingFigures[]): string {
+  const followed = figures.find(({ setting }) => setting === `aiEcn ${MODES[0]}`)!
+  const statics = figures.filter(({ setting }) => !setting.startsWith('aiEcn'))
+  const single = statics.reduce((a, b) => (b.geometricMean < a.geometricMean ? b : a))
+  const pauses = statics.map(one => one.pauses).sort((a, b) => a - b)
+  const ratios = KINDS.map(kind => `${kind} ${followed.ratios[kind].toFixed(3)}`).join(', ')
+  return (
+    `of the static thresholds, ${which}: AI ECN ${ratios} of the best for each; mean ${followed.geometricMean.toFixed(3)}, ` +
+    `best single ${single.geometricMean.toFixed(3)} (${single.setting}); pauses ${followed.pauses}, of the best single ${single.pauses}, ` +
+    `median ${pauses[Math.floor((pauses.length - 1) / 2)]}\n`
+  )
 }
 
 function withController(text: string, cc: string, start: string): string {
@@ -80,12 +116,16 @@ function withController(text: string, cc: string, start: string): string {
 
 /** A step for DCTCP, which its paper asks for; a ramp for others. */
 function withStatic(text: string, kb: number, cc: string): string {
-  const ecn = cc === 'dctcp' ? `kmax: ${kb}KB, pmax: 1` : `kmax: ${4 * kb}KB, pmax: 0.2`
+  const ecn = `kmax: ${kmaxKb(kb, cc)}KB, pmax: ${cc === 'dctcp' ? 1 : 0.2}`
   return replaced(
     replaced(text, SCENARIO.thresholds, `ecn: { kmin: ${kb}KB, ${ecn} }`),
     SCENARIO.aiEcn,
     'aiEcn: { mode: observe }',
   )
+}
+
+function kmaxKb(kminKb: number, cc: string): number {
+  return cc === 'dctcp' ? kminKb : 4 * kminKb
 }
 
 function replaced(text: string, what: string, by: string): string {

@@ -3,22 +3,25 @@ import { Argument, type Command } from 'commander'
 import { WeirError } from '../../lib/errors.js'
 import {
   type InofResult,
-  inofChangeTable,
-  inofHostTable,
-  inofPeerTable,
-  inofZoneTable,
+  inofChanges,
+  inofHosts,
+  inofPeers,
+  inofZones,
 } from '../../lib/scenario/result/inof-result.js'
+import { tableText } from '../../lib/scenario/result/table.js'
 import { findLab } from '../../switch-emu/lab/lab-state.js'
 import { askKeeper } from '../../switch-emu/lab/lab-status.js'
+import { birdConfig } from '../../switch-emu/network/bird-config.js'
 import { columnsMost } from './fit.js'
 import { commandOf } from './names.js'
+import { readScenario } from './read-scenario.js'
 
 /** What can be shown, and how it is printed. */
 const SHOWN = {
-  hosts: ({ hosts }: InofResult, columns: number) => inofHostTable(hosts, columns),
-  zones: ({ zones }: InofResult, columns: number) => inofZoneTable(zones, columns),
-  peers: ({ peers }: InofResult, columns: number) => inofPeerTable(peers, columns),
-  changes: ({ changes }: InofResult, columns: number) => inofChangeTable(changes, columns),
+  hosts: ({ hosts }: InofResult) => inofHosts(hosts),
+  zones: ({ zones }: InofResult) => inofZones(zones),
+  peers: ({ peers }: InofResult) => inofPeers(peers),
+  changes: ({ changes }: InofResult) => inofChanges(changes),
 } as const
 
 type Shown = keyof typeof SHOWN
@@ -37,10 +40,33 @@ export function inofCommand(): Command {
       const inof = await inofOf(lab)
       const text = json
         ? `${JSON.stringify(inof[what], null, 2)}\n`
-        : SHOWN[what](inof, columnsMost(process.stdout))
+        : tableText(SHOWN[what](inof), columnsMost(process.stdout))
       process.stdout.write(text)
     })
+  command
+    .command('bird')
+    .description('print the configuration of BIRD as a reflector of a scenario with inof.external')
+    .argument('<scenario>', 'scenario file (YAML), - for standard input')
+    .argument('<reflector>', 'its number, from 1 on')
+    .action(async (file: string, reflector: string) => {
+      process.stdout.write(await birdOf(file, reflector))
+    })
   return command
+}
+
+async function birdOf(file: string, reflector: string): Promise<string> {
+  const scenario = await readScenario(file)
+  const { inof } = scenario
+  if (!inof?.external) {
+    const text = `${file} has reflectors of its own, or no iNOF: write inof: { external: true }`
+    throw new WeirError('WEIR_BAD_ARGUMENT', text)
+  }
+  const index = Number(reflector) - 1
+  if (!Number.isInteger(index) || index < 0 || index >= inof.reflectors) {
+    const text = `${file} has the reflectors 1 to ${inof.reflectors}, and none with the number ${reflector}`
+    throw new WeirError('WEIR_BAD_ARGUMENT', text)
+  }
+  return birdConfig(scenario, index)
 }
 
 async function inofOf(lab: string): Promise<InofResult> {

@@ -3,11 +3,17 @@ import type { Command } from 'commander'
 import { SNAPLEN } from '../../lib/capture/capture-options.js'
 import { WeirError } from '../../lib/errors.js'
 import { type CommandOption, MOST, type SettingsOf } from '../../lib/options/option.js'
+import { htmlReport } from '../../lib/scenario/html/html-report.js'
 import type { Scenario } from '../../lib/scenario/model/scenario.js'
 import { resultDifferences, scenarioOfResult } from '../../lib/scenario/repeat.js'
 import { printTables } from '../../lib/scenario/result/print-tables.js'
 import type { CapacityResult, RunResult } from '../../lib/scenario/result/result.js'
-import { checkResultFile, resultJson, writeResult } from '../../lib/scenario/result/write-result.js'
+import {
+  checkResultFile,
+  resultJson,
+  writeResult,
+  writeResultText,
+} from '../../lib/scenario/result/write-result.js'
 import { formatBytes, formatDuration, formatRate } from '../../lib/units/units.js'
 import type { CapturePlace } from '../../switch-emu/captures/port-captures.js'
 import type { RealTimeOptions } from '../../switch-emu/real-time/run-traffic.js'
@@ -55,6 +61,12 @@ const OPTIONS = [
     command: { flag: '--json <file>' },
   },
   {
+    name: 'report',
+    kind: 'text',
+    doc: 'write a report with graphs there: one HTML file, with what `watch` samples over time',
+    command: { flag: '--report <file>' },
+  },
+  {
     name: 'pcap',
     kind: 'text',
     doc: 'capture every switch port there: s1--s2.pcapng is the port of s1 towards s2',
@@ -76,7 +88,9 @@ export function runCommand(): Command {
       const options = valuesOf(OPTIONS, flags)
       const task = await taskOf(file, options, command)
       if (options.json !== undefined && options.json !== '-') checkResultFile(options.json)
+      if (options.report !== undefined) checkResultFile(options.report)
       const result = { ...(await run(task, options)), command: process.argv.slice(2) }
+      if (options.report !== undefined) writeResultText(options.report, htmlReport(result))
       if (options.json === '-') process.stdout.write(resultJson(result))
       else print(result, task.repeated, options)
       checkFlows(result)
@@ -110,9 +124,9 @@ async function taskOf(file: string | undefined, options: RunOptions, command: Co
   }
 }
 
-function print(result: RunResult, repeated: Task['repeated'], { json }: RunOptions): void {
+function print(result: RunResult, repeated: Task['repeated'], { json, report }: RunOptions): void {
   process.stdout.write(printTables(result, columnsMost(process.stdout)))
-  const more = result.captures ?? repeated ?? json
+  const more = result.captures ?? repeated ?? json ?? report
   if (more !== undefined) process.stdout.write('\n')
   if (result.captures !== undefined) {
     const { folder, trafficStartNs } = result.captures
@@ -131,6 +145,7 @@ function print(result: RunResult, repeated: Task['repeated'], { json }: RunOptio
     writeResult(json, result)
     process.stdout.write(`JSON: ${json}\n`)
   }
+  if (report !== undefined) process.stdout.write(`report: ${report}\n`)
 }
 
 /**

@@ -99,18 +99,19 @@ function eventOf(event: object): object {
 /**
  * Returns the members in which two results of one scenario differ, except time, machine and command. Empty if
  * there are none. Events count only where both runs were captured or neither was: connections that packets have made
- * leave timers behind. The timeline counts only where both have one, because older versions wrote none.
+ * leave timers behind. Timeline and iNOF count only where both have them, because older versions wrote none.
  */
 export function resultDifferences(a: RunResult, b: RunResult): string[] {
   const countsEvents = (a.captures === undefined) === (b.captures === undefined)
   const kept = (result: RunResult) => {
-    const { captures, command, machine, wallSeconds, scenario, events, timeline, settings, ...rest } =
+    const { captures, command, machine, wallSeconds, scenario, events, timeline, inof, settings, ...rest } =
       JSON.parse(resultJson(result))
     return {
       ...rest,
       settings: withKinds(settings),
       ...(countsEvents && { events }),
       ...(a.timeline && b.timeline && { timeline }),
+      ...(a.inof && b.inof && { inof }),
     }
   }
   return differences(kept(a), kept(b))

@@ -3,6 +3,12 @@ import { join } from 'node:path'
 import { WeirError } from '../../lib/errors.js'
 import { makeFolder } from '../../lib/make-folder.js'
 import type { LinkResult } from '../../lib/scenario/result/result.js'
+import {
+  OUTSIDE_DEVICE,
+  OUTSIDE_PREFIX_BITS,
+  reflectorAddresses,
+  switchAddress,
+} from '../network/inof-network.js'
 import { Child } from '../real-time/child.js'
 import { daemonArguments } from '../real-time/daemon-arguments.js'
 import { keyFileOption } from '../real-time/scenario-key.js'
@@ -76,6 +82,7 @@ export class KeptLab {
     await this.#makeNamespaces()
     this.#write()
     await this.#plug()
+    await this.#plugReflectors()
     await this.#startProcesses()
     state.up = true
     this.#write()
@@ -181,6 +188,23 @@ export class KeptLab {
     )
     for (const host of hosts)
       await ip(inNetwork(namespaceFile(name, host.name)), hostCommands(host, hosts, hasIpv6))
+  }
+
+  /** The switches and the reflectors outside have addresses in the switches' namespace. */
+  async #plugReflectors(): Promise<void> {
+    const { inof, switches } = this.#start.scenario
+    if (!inof?.external) return
+    const [device, peer] = [OUTSIDE_DEVICE, `${OUTSIDE_DEVICE}p`]
+    const addresses = [...reflectorAddresses(inof.reflectors), ...switches.map(({ id }) => switchAddress(id))]
+    await ip(
+      [],
+      [
+        `link add ${device} type veth peer name ${peer}`,
+        ...addresses.map(address => `addr add ${address}/${OUTSIDE_PREFIX_BITS} dev ${device}`),
+        `link set ${device} up`,
+        `link set ${peer} up`,
+      ],
+    )
   }
 
   async #startProcesses(): Promise<void> {

@@ -1,3 +1,4 @@
+import { OutsideNetwork, type StreamCommand, type StreamEvent } from '../../lib/bgp/outside-network.js'
 import { assert, WeirError } from '../../lib/errors.js'
 import type { FramePool } from '../../lib/frame/frame-pool.js'
 import { ChangeLog } from '../../lib/inof/change-log.js'
@@ -38,6 +39,8 @@ interface FabricOptions {
   hostsKeepDelays?: boolean
   /** What happens to frames on their way from a node to its neighbour. Default: nothing. */
   faults?: FaultsOf
+  /** Carries bytes to reflectors outside: what is to be done for their connections. Default: there are none. */
+  outside?: (command: StreamCommand) => void
 }
 
 /** The faults of one direction of a link, by the names of its ends; null: none. */
@@ -114,26 +117,43 @@ export class Fabric {
     for (const sw of this.switches)
       this.#ids.set(sw.name, this.network.addNode(options.captures?.tap(sw.name, sw) ?? sw))
     this.#plugLinks()
-    this.#inof = log === undefined ? null : this.#startInof(scenario, log, random.fork('inof'))
+    this.#inof =
+      log === undefined ? null : this.#startInof(scenario, log, random.fork('inof'), options.outside)
     // A feature may have set a timer before any frame wakes the switch.
     for (const sw of this.switches) {
       if (sw.nextTimeout() !== NEVER) this.network.kick(this.#ids.get(sw.name)!)
     }
   }
 
-  #startInof(scenario: Scenario, log: ChangeLog, random: Random): InofNetwork {
+  #startInof(
+    scenario: Scenario,
+    log: ChangeLog,
+    random: Random,
+    outside: FabricOptions['outside'],
+  ): InofNetwork {
     const { network } = this
+    if (scenario.inof!.external && outside === undefined) {
+      const text =
+        'inof.external: reflectors of your own need a lab (weir lab up) or --on veth; leave external out elsewhere'
+      throw new WeirError('WEIR_BAD_ARGUMENT', text)
+    }
     const inof: InofNetwork = new InofNetwork(
       scenario,
       log,
       random,
       now => network.kick(id, now),
       (now, sw) => network.kick(this.#ids.get(sw.name)!, now),
+      scenario.inof!.external ? new OutsideNetwork(outside!) : null,
     )
     const id = network.addNode(inof)
     inof.start(network.now, this.switches)
     network.kick(id)
     return inof
+  }
+
+  /** Something has become of a connection to a reflector outside. */
+  onStream(now: Nanos, event: StreamEvent): void {
+    this.#inof?.onStream(now, event)
   }
 
   /** Which hosts are there, as the switches know it. Undefined: the scenario has no iNOF. */

@@ -2,6 +2,8 @@
  * What the switches of an iNOF network have in common: reflectors, and the management network on which all of them speak BGP. It has no
  * faults but those of its members.
  */
+
+import type { OutsideNetwork, StreamEvent } from '../../lib/bgp/outside-network.js'
 import { Speaker } from '../../lib/bgp/speaker.js'
 import { StreamNetwork } from '../../lib/bgp/stream-network.js'
 import type { Frame } from '../../lib/frame/frame.js'
@@ -9,7 +11,7 @@ import type { Node } from '../../lib/frame/node.js'
 import type { ChangeLog } from '../../lib/inof/change-log.js'
 import { MemberState, zoneRoutes } from '../../lib/inof/routes.js'
 import { DEFAULT_ZONE } from '../../lib/inof/zones.js'
-import type { InofSettings, Scenario } from '../../lib/scenario/model/scenario.js'
+import type { InofSettings, InofZone, Scenario } from '../../lib/scenario/model/scenario.js'
 import { portName, Topology } from '../../lib/scenario/model/topology.js'
 import type { InofResult } from '../../lib/scenario/result/inof-result.js'
 import type { Random } from '../../lib/sim/random.js'
@@ -23,9 +25,13 @@ import { linksOf } from '../node-links.js'
 /** Private addresses that hosts of scenarios do not have: reflector 1, 2 …, and a switch by its number. */
 const REFLECTOR_BASE = 0xac1e_0000
 const SWITCH_BASE = 0xac1f_0000
-const CLUSTER_ID = REFLECTOR_BASE
+export const CLUSTER_ID = REFLECTOR_BASE
 /** For so long switches keep what a reflector has said whose connection is lost. */
-const RESTART_SECONDS = 120
+export const RESTART_SECONDS = 120
+/** In the switches' namespace of a lab it has the addresses of switches and reflectors, where these are programs of their own. */
+export const OUTSIDE_DEVICE = 'inof0'
+/** Holds both ranges of addresses. */
+export const OUTSIDE_PREFIX_BITS = 15
 const EVENT_NAMES: Readonly<Record<number, string>> = {
   [InofEvent.ARRIVED]: 'arrived',
   [InofEvent.DEPARTED]: 'departed',
@@ -51,7 +57,9 @@ export class InofNetwork implements Node, InofNetworkEnd {
   readonly #scenario: Scenario
   readonly #settings: InofSettings
   readonly #log: ChangeLog
-  readonly #streams: StreamNetwork
+  readonly #streams: StreamNetwork | OutsideNetwork
+  /** Null: the reflectors are part of this network. */
+  readonly #outside: OutsideNetwork | null
   readonly #reflectors: { address: string; speaker: Speaker }[] = []
   readonly #features: { sw: Switch; feature: Inof }[] = []
   readonly #random: Random
@@ -63,6 +71,7 @@ export class InofNetwork implements Node, InofNetworkEnd {
   /**
    * @param onChanged it has something to do at another time than before
    * @param onTold a switch has heard something, and may have something to send
+   * @param outside where the reflectors are, if they are programs of their own
    */
   constructor(
     scenario: Scenario,
@@ -70,6 +79,7 @@ export class InofNetwork implements Node, InofNetworkEnd {
     random: Random,
     onChanged: (now: Nanos) => void,
     onTold: (now: Nanos, sw: Switch) => void,
+    outside: OutsideNetwork | null,
   ) {
     this.#scenario = scenario
     this.#settings = scenario.inof!
@@ -77,13 +87,16 @@ export class InofNetwork implements Node, InofNetworkEnd {
     this.#random = random
     this.#onChanged = onChanged
     this.#onTold = onTold
-    this.#streams = new StreamNetwork(() => this.#settings.delayNs)
+    this.#outside = outside
+    this.#streams = outside ?? new StreamNetwork(() => this.#settings.delayNs)
   }
 
   /** Joins the switches. Those and the reflectors begin. */
   start(now: Nanos, switches: readonly Switch[]): void {
     for (const sw of switches) this.#features.push({ sw, feature: sw.find(Inof)! })
-    for (const address of reflectorAddresses(this.#settings.reflectors)) this.#addReflector(now, address)
+    if (this.#streams instanceof StreamNetwork)
+      for (const address of reflectorAddresses(this.#settings.reflectors))
+        this.#addReflector(now, address, this.#streams)
     for (const { feature } of this.#features) {
       this.#streams.add(feature.address, feature.speaker)
       feature.join(now, this)
@@ -113,8 +126,18 @@ export class InofNetwork implements Node, InofNetworkEnd {
   }
 
   onTimeout(now: Nanos): void {
+    this.#run(now, () => this.#streams.onTimeout(now))
+  }
+
+  /** Something has become of a connection to a reflector outside. */
+  onStream(now: Nanos, event: StreamEvent): void {
+    this.#run(now, () => this.#outside?.onEvent(now, event))
+    this.#onChanged(now)
+  }
+
+  #run(now: Nanos, what: () => void): void {
     this.#running = true
-    this.#streams.onTimeout(now)
+    what()
     this.#running = false
     for (const { sw } of this.#features) this.#onTold(now, sw)
   }
@@ -197,8 +220,8 @@ export class InofNetwork implements Node, InofNetworkEnd {
     return this.#features.find(({ feature }) => feature.address === address)?.sw.name ?? address
   }
 
-  #addReflector(now: Nanos, address: string): void {
-    const { as, holdSeconds, zones, autoJoin } = this.#settings
+  #addReflector(now: Nanos, address: string, streams: StreamNetwork): void {
+    const { as, holdSeconds, autoJoin } = this.#settings
     const speaker: Speaker = new Speaker(
       {
         as,
@@ -213,25 +236,33 @@ export class InofNetwork implements Node, InofNetworkEnd {
         })),
         random: () => this.#random.next(),
       },
-      { connect: (at, to) => this.#streams.connect(at, address, to), routeChanged: () => {} },
+      { connect: (at, to) => streams.connect(at, address, to), routeChanged: () => {} },
     )
     const addresses = new Map(
       this.#scenario.hosts.map(host => [host.name, HostAddress.parse(host.address).ipv4]),
     )
-    const all = zones.some(({ zone }) => zone === DEFAULT_ZONE)
-      ? zones
-      : [{ zone: DEFAULT_ZONE, hosts: [] }, ...zones]
-    for (const { zone, hosts } of all) {
+    for (const { zone, hosts } of zonesOf(this.#settings)) {
       const members = hosts.map(host => addresses.get(host)!)
       for (const { prefix, largeCommunities } of zoneRoutes(as, zone, members, autoJoin))
         speaker.announce(now, prefix, { nextHop: HostAddress.parse(address).ipv4, largeCommunities })
     }
-    this.#streams.add(address, speaker)
+    streams.add(address, speaker)
     this.#reflectors.push({ address, speaker })
     speaker.start(now)
   }
 }
 
-function reflectorAddresses(count: number): string[] {
+/** The zones that reflectors set, the default zone among them. */
+export function zonesOf({ zones }: InofSettings): InofZone[] {
+  return zones.some(({ zone }) => zone === DEFAULT_ZONE)
+    ? zones
+    : [{ zone: DEFAULT_ZONE, hosts: [] }, ...zones]
+}
+
+export function switchAddress(id: number): string {
+  return formatIpv4(SWITCH_BASE + id)
+}
+
+export function reflectorAddresses(count: number): string[] {
   return Array.from({ length: count }, (_, i) => formatIpv4(REFLECTOR_BASE + i + 1))
 }

@@ -1,3 +1,4 @@
+import type { StreamCommand, StreamEvent } from '../../lib/bgp/outside-network.js'
 import { WeirError } from '../../lib/errors.js'
 import type { Frame } from '../../lib/frame/frame.js'
 import type { FramePool } from '../../lib/frame/frame-pool.js'
@@ -40,6 +41,8 @@ interface RealTimeFabricOptions {
   mtuBytes?: number
   /** Bytes of a host that may wait for its own link. Default: the Attachment's. */
   backlogBytesMax?: number
+  /** Carries bytes to reflectors outside. Default: they are part of the network. */
+  outside?: (command: StreamCommand) => void
   /** Gets a frame that has arrived at the host of that link, and owns it. */
   deliver: (link: number, frame: Frame) => void
 }
@@ -105,7 +108,8 @@ export class RealTimeFabric {
 
   /** Throws WEIR_BAD_SCENARIO or WEIR_BAD_ARGUMENT unless each host has exactly one link. */
   constructor(options: RealTimeFabricOptions) {
-    const { scenario, pool, hosts, startNs, captures, responder, mtuBytes, backlogBytesMax } = options
+    const { scenario, pool, hosts, startNs, captures, responder, mtuBytes, backlogBytesMax, outside } =
+      options
     const random = new Random(scenario.seed).fork('marking')
     this.#scenario = scenario
     this.#captures = captures
@@ -116,6 +120,7 @@ export class RealTimeFabric {
       captures,
       responder,
       mtuBytes,
+      outside,
       hostsKeepDelays: true,
     })
     this.#lateLimitNs = lateLimitNs(scenario)
@@ -248,6 +253,13 @@ export class RealTimeFabric {
     links.set(at, ends, settings)
     this.runUntil(now)
     return links.results(ends)
+  }
+
+  /** As `Fabric.onStream`, at `now`. */
+  onStream(now: Nanos, event: StreamEvent): void {
+    this.runUntil(now)
+    this.#fabric.onStream(Math.max(now, this.#fabric.network.now), event)
+    this.runUntil(now)
   }
 
   /** Returns the frames at the hosts' ends to their pool. */

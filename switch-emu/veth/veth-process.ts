@@ -4,6 +4,7 @@ import { errorOf } from '../../lib/thread/error-record.js'
 import { Thread } from '../../lib/thread/thread.js'
 import type { LinkChange, Ports, SwitchReport } from '../real-time/real-time-fabric.js'
 import { type RunningSwitch, runSwitchProcess } from '../real-time/switch-process.js'
+import { OutsideSockets } from './outside-sockets.js'
 import type { VethStart } from './veth-messages.js'
 import type { WorkerReply, WorkerRequest, WorkerStart } from './veth-worker.js'
 import { WakeFlag } from './wake-flag.js'
@@ -23,6 +24,7 @@ export function runVethSwitchProcess(folder: string): Promise<void> {
 class VethWorker implements RunningSwitch {
   readonly #thread: Thread
   readonly #flag: WakeFlag
+  readonly #sockets: OutsideSockets
   /** Callers that wait for the next replies, in order. */
   readonly #waiting: ((reply: WorkerReply) => void)[] = []
 
@@ -39,6 +41,10 @@ class VethWorker implements RunningSwitch {
 
   private constructor(start: VethStart, flag: WakeFlag, fail: (error: unknown) => void) {
     this.#flag = flag
+    this.#sockets = new OutsideSockets(event => {
+      this.#thread.post({ type: 'stream', event } satisfies WorkerRequest)
+      this.#flag.raise()
+    })
     const workerData: WorkerStart = { start, wake: flag.shared }
     this.#thread = new Thread(new URL('./veth-worker.js', import.meta.url), {
       what: 'the switches',
@@ -70,6 +76,7 @@ class VethWorker implements RunningSwitch {
 
   async close(): Promise<void> {
     await this.#ask({ type: 'stop' }, 'stopped')
+    this.#sockets.close()
     await this.#thread.ended
     this.#flag.close()
   }
@@ -85,6 +92,10 @@ class VethWorker implements RunningSwitch {
   }
 
   #onReply(reply: WorkerReply): void {
+    if (reply.type === 'stream') {
+      this.#sockets.do(reply.command)
+      return
+    }
     if (reply.type === 'error' || reply.type === 'stopped') this.#thread.mayEnd()
     this.#waiting.shift()?.(reply)
   }

@@ -1,3 +1,4 @@
+import type { StreamCommand, StreamEvent } from '../../lib/bgp/outside-network.js'
 import type { Frame } from '../../lib/frame/frame.js'
 import { FramePool } from '../../lib/frame/frame-pool.js'
 import { clockEpochNs, monotonicNs, monotonicNsAt } from '../../lib/io/clock.js'
@@ -29,6 +30,8 @@ import type { VethStart } from './veth-messages.js'
 interface VethSwitchOptions extends Omit<VethStart, 'type'> {
   /** Becomes readable when another thread wants `run` to check `isWanted`. */
   wakeFd: number
+  /** Carries bytes to reflectors outside. */
+  outside: (command: StreamCommand) => void
 }
 
 /**
@@ -102,6 +105,7 @@ export class VethSwitch {
         startNs: monotonicNs(),
         mtuBytes: Math.min(...this.#ports.map(port => port.mtu)),
         backlogBytesMax: HOST_BACKLOG_BYTES,
+        outside: options.outside,
         responder: id => new IpAnswers(hosts, id),
         deliver: (link, frame) => this.#deliver(link, frame),
         ...(this.#captures === null ? {} : { captures: this.#captures }),
@@ -166,6 +170,11 @@ export class VethSwitch {
     const links = this.#fabric.setLinks(monotonicNs(), change)
     this.#flush()
     return links
+  }
+
+  onStream(event: StreamEvent): void {
+    this.#fabric.onStream(monotonicNs(), event)
+    this.#flush()
   }
 
   async close(): Promise<void> {

@@ -1,5 +1,6 @@
 /** The data path's thread: forwards frames, and between two rounds answers the main thread. */
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
+import type { StreamCommand, StreamEvent } from '../../lib/bgp/outside-network.js'
 import type { LinkResult } from '../../lib/scenario/result/result.js'
 import { type ErrorRecord, recordOf } from '../../lib/thread/error-record.js'
 import type { Ports, SwitchReport } from '../real-time/real-time-fabric.js'
@@ -13,15 +14,18 @@ export interface WorkerStart {
   wake: SharedWakeFlag
 }
 
-export type WorkerRequest = SwitchQuestion | { type: 'stop' }
+/** A `stream` request has no reply. */
+export type WorkerRequest = SwitchQuestion | { type: 'stream'; event: StreamEvent } | { type: 'stop' }
 
-/** The first reply is to the start. Each of the others is to one request, in order. */
+/** The first reply is to the start. Each of the others but `stream` is to one request, in order. */
 export type WorkerReply =
   | { type: 'done' }
   | { type: 'ports'; ports: Ports }
   | { type: 'report'; report: SwitchReport }
   | { type: 'pfcOn'; restored: number[][] }
   | { type: 'linksSet'; links: LinkResult[] }
+  /** Something to do for the sockets. */
+  | { type: 'stream'; command: StreamCommand }
   /** It could not start. */
   | { type: 'error'; error: ErrorRecord }
   | { type: 'stopped' }
@@ -34,7 +38,11 @@ async function serve({ start, wake }: WorkerStart, reply: (message: WorkerReply)
   const flag = WakeFlag.from(wake)
   let sw: VethSwitch
   try {
-    sw = new VethSwitch({ ...start, wakeFd: flag.fd })
+    sw = new VethSwitch({
+      ...start,
+      wakeFd: flag.fd,
+      outside: command => reply({ type: 'stream', command }),
+    })
   } catch (error) {
     reply({ type: 'error', error: recordOf(error) })
     return
@@ -46,6 +54,7 @@ async function serve({ start, wake }: WorkerStart, reply: (message: WorkerReply)
     flag.lower()
     for (let request = next(); request !== null; request = next()) {
       if (request.type === 'stop') open = false
+      else if (request.type === 'stream') sw.onStream(request.event)
       else reply(answer(sw, request))
     }
   }

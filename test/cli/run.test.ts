@@ -36,12 +36,18 @@ usual(
     for (const name of ['a.json', 'b.json']) {
       const json = join(folder, name)
       const words = ['run', file, '--on', 'virtual', '--seed', '5', '--json', json]
+      if (name === 'b.json') words.push('--report', join(folder, 'b.html'))
       const ended = await (name === 'a.json' ? new Run(t, words).ended : lines.run(words))
       t.equal(ended.code, 0, ended.stderr)
       t.match(ended.stdout, /s1:h3/)
       t.equal(ended.stderr, '', 'no progress in a pipe')
       results.push(JSON.parse(readFileSync(json, 'utf8')))
     }
+    t.match(readFileSync(join(folder, 'b.html'), 'utf8'), /<h1>.*<svg.*<\/html>/s)
+    const refused = await lines.run(['run', file, '--report', join(folder, 'none', 'b.html')])
+    t.not(refused.code, 0)
+    t.match(refused.stderr, /b\.html cannot be written/)
+    t.equal(refused.stdout, '', 'refused before the run')
     const [first, second] = results
     t.same(Object.keys(first), [
       'version',

@@ -114,7 +114,7 @@ const ROOMS: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['nic.ts'],
     ['both-ends.ts'],
   ],
-  'lib/scenario': [['model'], ['schema'], ['read'], ['result'], ['repeat.ts']],
+  'lib/scenario': [['model'], ['schema'], ['read'], ['result'], ['html'], ['repeat.ts']],
   'lib/transfer': [
     ['fault-points.ts'],
     ['protocol'],

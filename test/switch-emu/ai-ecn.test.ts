@@ -380,6 +380,21 @@ t.test('the first four periods of traffic are short, after a silence again', asy
   }
 })
 
+t.test('a CNP that comes back when a burst is over counts in the next one; a restart forgets it', async t => {
+  for (const restarts of [false, true]) {
+    const { node, pool } = watched(LONG)
+    send(node, pool, 0, 0)
+    finish(node, pool, 4 * PERIOD_NS)
+    const cnp = { from: HOST(3), to: HOST(0), destQpn: 9, opcode: Opcode.CNP, tos: 6 << 5 }
+    node.onFrame(5 * PERIOD_NS, 3, buildFrame(pool, cnp))
+    finish(node, pool, 6 * PERIOD_NS)
+    if (restarts) node.restart(7 * PERIOD_NS)
+    send(node, pool, 8 * PERIOD_NS, 0)
+    finish(node, pool, 12 * PERIOD_NS)
+    t.equal(reportOf(node, 12 * PERIOD_NS).queues[0]!.senders, restarts ? 'acks' : 'cnps')
+  }
+})
+
 t.test('a CNP that comes back tells how the senders hear of marks', async t => {
   const { node, pool } = watched(LONG)
   send(node, pool, 0, 0)

@@ -408,6 +408,8 @@ export interface InofSettings {
   /** Number of the autonomous system. */
   as: number
   reflectors: number
+  /** The reflectors are programs of their own, such as BIRD. */
+  external?: true
   zones: InofZone[]
   /** Hosts that are in no zone join the default zone. */
   autoJoin: boolean

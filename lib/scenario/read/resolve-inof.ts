@@ -10,6 +10,7 @@ import { inofSchema, wholeSeconds, zoneSchema } from '../schema/inof.js'
 const DEFAULTS = {
   as: 65_000,
   reflectors: 2,
+  external: false,
   autoJoin: true,
   hold: 3e9,
   silence: 1e9,
@@ -32,13 +33,17 @@ export function resolveInof(context: InofContext, value: unknown): InofSettings 
   const path = ['inof']
   const shape = checkShape(problems, path, inofSchema, value ?? {}, 'inof')
   if (shape === null) return undefined
-  const { as, reflectors, autoJoin, hold, silence, delay, failover } = { ...DEFAULTS, ...shape }
+  const { as, reflectors, external, autoJoin, hold, silence, delay, failover } = { ...DEFAULTS, ...shape }
   if (switchCount === 0)
     problems.at(path, 'iNOF needs a switch: hosts announce themselves to it; add one to switches')
   if (switchCount > 1 && reflectors === 0) {
     const text = `${switchCount} switches tell each other by reflectors; set reflectors to 1 or more`
     problems.at([...path, 'reflectors'], text)
   }
+  if (external && reflectors === 0)
+    problems.at([...path, 'external'], 'there is no reflector; set reflectors to 1 or more')
+  if (external && shape.delay !== undefined)
+    problems.at([...path, 'delay'], 'delay has no effect on reflectors of your own (external): leave it out')
   if (shape.zones !== undefined && reflectors === 0)
     problems.at([...path, 'zones'], 'zones are set at reflectors; set reflectors to 1 or more')
   const holdSeconds = wholeSeconds(hold)
@@ -50,6 +55,7 @@ export function resolveInof(context: InofContext, value: unknown): InofSettings 
   return {
     as,
     reflectors,
+    ...(external && { external }),
     autoJoin,
     failover,
     delayNs: delay,

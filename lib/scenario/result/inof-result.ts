@@ -1,6 +1,6 @@
 /** What an iNOF network knew at the end, and how soon its hosts heard of changes. */
 import { formatDuration } from '../../units/units.js'
-import { table } from './table.js'
+import { type TableData, tableText } from './table.js'
 
 export interface InofResult {
   /** Hosts that have announced themselves, by switch and port. */
@@ -68,24 +68,29 @@ interface InofChangeResult {
 /** Changes that the table lists. The JSON has more. */
 const CHANGE_ROWS_MAX = 20
 
-/** Formats what a run's result says of iNOF. @param columns of the terminal */
-export function inofText(result: InofResult | undefined, columns: number): string {
-  if (result === undefined) return ''
-  const { hosts, switches, zones, peers, changes } = result
+/** What a run's result says of iNOF in a few lines. */
+export function inofLines({ hosts, switches, zones, peers }: InofResult): string {
   const up = hosts.filter(({ state }) => state === 'up').length
   const everywhere = hosts.filter(({ knownBy }) => knownBy === switches.length).length
-  const sessions = peers.filter(({ client }) => client)
+  // Both ends of a session are listed, unless its reflector is a program of its own.
+  const ofReflectors = peers.filter(({ client }) => client)
+  const sessions = ofReflectors.length > 0 ? ofReflectors : peers
   const isUp = sessions.filter(({ state }) => state === 'established').length
   const head = `iNOF: ${up} hosts up in ${zones.length} zones, ${everywhere} known to every switch; ${isUp} of ${sessions.length} BGP sessions\n`
   const failed = [...new Set(switches.flatMap(({ failedLinks }) => failedLinks))]
-  const links = failed.length === 0 ? '' : `Failed links: ${failed.join(', ')}\n`
-  const shown = changes.filter(({ told }) => told > 0).slice(-CHANGE_ROWS_MAX)
-  const list = shown.length === 0 ? '' : `\n${inofChangeTable(shown, columns)}`
-  return `${head}${links}${list}`
+  return head + (failed.length === 0 ? '' : `Failed links: ${failed.join(', ')}\n`)
+}
+
+/** Formats what a run's result says of iNOF. @param columns of the terminal */
+export function inofText(result: InofResult | undefined, columns: number): string {
+  if (result === undefined) return ''
+  const shown = result.changes.filter(({ told }) => told > 0).slice(-CHANGE_ROWS_MAX)
+  const list = shown.length === 0 ? '' : `\n${tableText(inofChanges(shown), columns)}`
+  return `${inofLines(result)}${list}`
 }
 
 /** The hosts, for `weir inof show`. */
-export function inofHostTable(hosts: readonly InofHostResult[], columns: number): string {
+export function inofHosts(hosts: readonly InofHostResult[]): TableData {
   const rows = hosts.map(({ name, address, port, state, storage, zones, knownBy }) => [
     name,
     address,
@@ -95,19 +100,19 @@ export function inofHostTable(hosts: readonly InofHostResult[], columns: number)
     zones.join(' ') || '-',
     `${knownBy}`,
   ])
-  return table(['host', 'address', 'port', 'state', 'kind', 'zones', 'known by'], rows, 6, columns)
+  return { head: ['host', 'address', 'port', 'state', 'kind', 'zones', 'known by'], rows, leftColumns: 6 }
 }
 
-export function inofZoneTable(zones: readonly InofZoneResult[], columns: number): string {
+export function inofZones(zones: readonly InofZoneResult[]): TableData {
   const rows = zones.map(({ zone, hosts }) => [
     zone === 0 ? '0 (default)' : `${zone}`,
     `${hosts.length}`,
     hosts.join(' '),
   ])
-  return table(['zone', 'hosts', 'addresses'], rows, 3, columns)
+  return { head: ['zone', 'hosts', 'addresses'], rows, leftColumns: 3 }
 }
 
-export function inofPeerTable(peers: readonly InofPeerResult[], columns: number): string {
+export function inofPeers(peers: readonly InofPeerResult[]): TableData {
   const rows = peers.map(({ of, address, state, client, routes, stale, sessions, lastEnd }) => [
     of,
     address,
@@ -119,16 +124,16 @@ export function inofPeerTable(peers: readonly InofPeerResult[], columns: number)
     lastEnd ?? '-',
   ])
   const head = ['speaker', 'neighbour', 'is', 'state', 'routes', 'stale', 'sessions', 'last end']
-  return table(head, rows, 4, columns)
+  return { head, rows, leftColumns: 4 }
 }
 
 /** What has become of hosts, and how soon others knew. */
-export function inofChangeTable(changes: readonly InofChangeResult[], columns: number): string {
+export function inofChanges(changes: readonly InofChangeResult[]): TableData {
   const rows = changes.map(({ atNs, host, event, told, heard, lastNs }) => [
     `${host} ${event}`,
     atNs < 0 ? 'before' : formatDuration(atNs),
     `${heard} of ${told}`,
     lastNs === null ? '-' : formatDuration(lastNs),
   ])
-  return table(['change', 'at', 'heard by', 'within'], rows, 1, columns)
+  return { head: ['change', 'at', 'heard by', 'within'], rows, leftColumns: 1 }
 }

@@ -1,21 +1,25 @@
 /** What was set of links, and what became of their frames, for people. */
 import { formatDuration } from '../../units/units.js'
 import type { LinkResult, RunResult } from './result.js'
-import { table } from './table.js'
+import { type TableData, tableText } from './table.js'
 
 /** Entries of the timeline that are shown. The JSON has more. */
 const TIMELINE_ROWS_MAX = 20
 
 /** Formats directions of links. @param columns of the terminal; wider tables are folded */
 export function linkTable(links: readonly LinkResult[], columns: number): string {
-  if (links.length === 0) return ''
+  return links.length === 0 ? '' : tableText(linkRows(links), columns)
+}
+
+/** What was set of directions of links, and what became of their frames. */
+export function linkRows(links: readonly LinkResult[]): TableData {
   const head = ['link', 'frames', 'lost', 'cut', 'corrupted', 'duplicated', 'reordered', 'set']
   const rows = links.map(({ from, to, link, frames, lost, cut, corrupted, duplicated, reordered, set }) => [
     `${from} > ${to}${link.includes('#') ? link.slice(link.indexOf('#')) : ''}`,
     ...[frames, lost, cut, corrupted, duplicated, reordered].map(String),
     set === '' ? '-' : set,
   ])
-  return table(head, rows, 1, columns)
+  return { head, rows, leftColumns: 1 }
 }
 
 /** Formats what happened to the network. Empty: nothing did. */

@@ -3,10 +3,20 @@ import type { Series } from './result.js'
 
 /**
  * What is sampled. queue, tx: the bytes in a port's queue, and the bytes that the port has sent so far. rate,
- * window, inflight, acked: a flow's rate, window, bytes in flight, and payload acknowledged so far. kmin, kmax: thresholds of a queue that
- * follow its traffic.
+ * window, inflight, acked: a flow's rate, window, bytes in flight, and payload acknowledged so far. kmin, kmax, pmax: thresholds of a queue that
+ * follow its traffic. pauses: PFC frames so far by which ports were paused whose packets the queue got.
  */
-type SeriesKind = 'queue' | 'tx' | 'rate' | 'window' | 'inflight' | 'acked' | 'kmin' | 'kmax'
+type SeriesKind =
+  | 'queue'
+  | 'tx'
+  | 'rate'
+  | 'window'
+  | 'inflight'
+  | 'acked'
+  | 'kmin'
+  | 'kmax'
+  | 'pmax'
+  | 'pauses'
 
 /**
  * Returns the key in `series` of a result: `queue/s1:s2`, `acked/flow0`.

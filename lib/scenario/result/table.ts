@@ -22,6 +22,19 @@ const LINES = {
   middle: GAP,
 }
 
+/** A table, whatever it is shown in. */
+export interface TableData {
+  head: readonly string[]
+  rows: readonly (readonly string[])[]
+  /** Number of columns with words, aligned left; the others are figures. */
+  leftColumns: number
+}
+
+/** Formats a table as `table` does. */
+export function tableText({ head, rows, leftColumns }: TableData, columns: number): string {
+  return table(head, rows, leftColumns, columns)
+}
+
 /**
  * Formats a table as plain text. A table that is wider than the terminal is folded into bands, one below the
  * other, because lines that the terminal breaks are unreadable. Each band begins with the first column.

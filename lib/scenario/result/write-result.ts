@@ -16,28 +16,29 @@ import { whyNotWritten } from '../../file-reason.js'
 import type { RunSettings } from '../model/settings.js'
 import type { FlowResult, PortResult, RunResult, Series, Summary } from './result.js'
 
-/** Keys in the order in which they are written. */
-const RESULT_KEYS = [
-  'version',
-  'scenario',
-  'on',
-  'seed',
-  'settings',
-  'totals',
-  'flows',
-  'ports',
-  'links',
-  'timeline',
-  'series',
-  'feedback',
-  'summary',
-  'realTime',
-  'events',
-  'captures',
-  'command',
-  'machine',
-  'wallSeconds',
-] as const satisfies readonly (keyof RunResult)[]
+/** Keys in the order in which they are written: all of them. */
+const RESULT_KEYS = Object.keys({
+  version: true,
+  scenario: true,
+  on: true,
+  seed: true,
+  settings: true,
+  totals: true,
+  flows: true,
+  ports: true,
+  links: true,
+  timeline: true,
+  inof: true,
+  series: true,
+  feedback: true,
+  summary: true,
+  realTime: true,
+  events: true,
+  captures: true,
+  command: true,
+  machine: true,
+  wallSeconds: true,
+} satisfies Record<keyof RunResult, true>) as (keyof RunResult)[]
 const FLOW_KEYS = [
   'name',
   'from',
@@ -95,7 +96,7 @@ export function resultJson(result: RunResult): string {
   return `{\n${rows.join(',\n')}\n}\n`
 }
 
-function section(result: RunResult, key: (typeof RESULT_KEYS)[number]): string {
+function section(result: RunResult, key: keyof RunResult): string {
   switch (key) {
     case 'settings':
       return settingsSection(result.settings)
@@ -176,16 +177,21 @@ function ordered<T extends object>(value: T, keys: readonly (keyof T & string)[]
  * directly. Throws WEIR_NO_FILE.
  */
 export function writeResult(file: string, result: RunResult): void {
+  writeResultText(file, resultJson(result))
+}
+
+/** Writes any text about a result in the same way. */
+export function writeResultText(file: string, text: string): void {
   try {
     const there = statSync(file, { throwIfNoEntry: false })
-    if (there === undefined || there.isFile()) replaceFile(file, resultJson(result))
-    else writeFileSync(file, resultJson(result))
+    if (there === undefined || there.isFile()) replaceFile(file, text)
+    else writeFileSync(file, text)
   } catch (cause) {
     throw cannotWrite(file, cause)
   }
 }
 
-/** Throws WEIR_NO_FILE if a result cannot be written to `file`. Call it before a run, which may take long. */
+/** Throws WEIR_NO_FILE if a result or report cannot be written to `file`. Call it before a run, which may take long. */
 export function checkResultFile(file: string): void {
   try {
     const there = statSync(file, { throwIfNoEntry: false })

@@ -43,6 +43,12 @@ export const inofSchema = mapping(
       default: 2,
       example: 1,
     }),
+    external: key(f.yesNo, {
+      description:
+        'The reflectors are routers of your own, such as BIRD, in a lab: 172.30.0.1 and so on. `weir inof bird` prints their configuration. Then `delay` has no effect.',
+      default: false,
+      example: true,
+    }),
     hold: key(f.duration, {
       description: 'Hold time of BGP sessions: 0, or whole seconds from 3 on.',
       default: '3s',

@@ -6,7 +6,7 @@ import { formatBytes, formatPercent } from '../../../lib/units/units.js'
 import * as bth from '../../../lib/wire/ib/bth.js'
 import { Opcode } from '../../../lib/wire/ib/opcode.js'
 import type { FeatureReport, FeatureSwitch, Gauge, SwitchFeature } from '../feature/feature.js'
-import type { FeatureEntry } from '../feature/feature-entry.js'
+import type { FeatureEntry, Moment } from '../feature/feature-entry.js'
 import type { QueueTimers } from '../feature/queue-timers.js'
 import { Marking } from '../marking/marking.js'
 import { isSame, type Thresholds } from '../marking/wred.js'
@@ -166,7 +166,7 @@ class AiEcn implements SwitchFeature {
       const { port, priority, meter, wred } = queue
       const before = wred.thresholds
       queue.restart()
-      meter.changed(now)
+      meter.restart(now)
       this.#timers.set(port.index, priority, NEVER)
       if (!isSame(before, wred.thresholds)) this.#log(now, queue, 'restart', before)
     }
@@ -179,10 +179,16 @@ class AiEcn implements SwitchFeature {
   }
 
   gauges(port: number): readonly Gauge[] {
-    return this.#queuesOf(port).flatMap(({ priority, wred }) => [
-      { name: 'kmin', of: String(priority), unit: 'bytes', read: () => wred.thresholds.kminBytes },
-      { name: 'kmax', of: String(priority), unit: 'bytes', read: () => wred.thresholds.kmaxBytes },
-    ])
+    return this.#queuesOf(port).flatMap(queue => {
+      const { priority, wred } = queue
+      const of = String(priority)
+      return [
+        { name: 'kmin', of, unit: 'bytes', read: () => wred.thresholds.kminBytes },
+        { name: 'kmax', of, unit: 'bytes', read: () => wred.thresholds.kmaxBytes },
+        { name: 'pmax', of, unit: 'share', read: () => wred.thresholds.pmax },
+        { name: 'pauses', of, unit: 'frames', read: () => queue.pausesSent },
+      ]
+    })
   }
 
   report(_now: Nanos, port: number): FeatureReport {
@@ -216,10 +222,19 @@ class AiEcn implements SwitchFeature {
     return this.#queues.slice(from, from + PRIORITIES).filter(queue => queue !== null)
   }
 
-  /** A CNP answers marks of the port by which it comes back, or of a switch behind that. */
+  /**
+   * A CNP answers marks of the port by which it comes back, or of a switch behind that. It does not name the priority of what was marked: it counts
+   * for queues whose marks no CNP has answered yet, and for all where there are none.
+   */
   #notified(port: number): void {
     if (port < 0) return
-    for (let at = port * PRIORITIES; at < (port + 1) * PRIORITIES; at++) this.#queues[at]?.meter.notified()
+    const from = port * PRIORITIES
+    let isAnswer = false
+    for (let at = from; at < from + PRIORITIES; at++) if (this.#queues[at]?.hasUnanswered) isAnswer = true
+    for (let at = from; at < from + PRIORITIES; at++) {
+      const queue = this.#queues[at]!
+      if (queue !== null && (!isAnswer || queue.hasUnanswered)) queue.notified()
+    }
   }
 
   #roomOf({ port, priority }: TunedQueue): Room {
@@ -235,6 +250,31 @@ function unmarked(priority: number): WeirError {
     'WEIR_BAD_ARGUMENT',
     `AI ECN: no queue of priority ${priority} is marked; set ecn for it`,
   )
+}
+
+const REASONS: Readonly<Record<DecisionReason, string>> = {
+  model: 'the traffic is another one',
+  try: 'a step is tried',
+  back: 'back: the step was no better',
+  room: 'the room below PFC, or the bound of the queue, is another one',
+  restart: 'the switch has restarted',
+}
+
+/** When thresholds changed, and why, for reports. */
+function momentsOf({ aiEcn }: { aiEcn?: AiEcnReport }): Moment[] {
+  return (aiEcn?.decisions ?? []).map(({ atNs, priority, why, model, before, after, utility }) => ({
+    atNs,
+    of: String(priority),
+    kind: why,
+    cells: {
+      why: why === 'model' && model === null ? 'the traffic fits no model' : REASONS[why],
+      model: model ?? '-',
+      kmin: `${formatBytes(before.kminBytes)} → ${formatBytes(after.kminBytes)}`,
+      kmax: `${formatBytes(before.kmaxBytes)} → ${formatBytes(after.kmaxBytes)}`,
+      pmax: `${formatPercent(before.pmax)} → ${formatPercent(after.pmax)}`,
+      utility: utility.toFixed(3),
+    },
+  }))
 }
 
 /** A line for each queue that has had traffic, for tables. */
@@ -343,5 +383,6 @@ export const AI_ECN: FeatureEntry = {
     { name: 'aiEcn.missed', column: 'unknown flows' },
   ],
   lines: linesOf as never,
+  moments: { title: 'AI ECN: why thresholds changed', of: momentsOf as never },
   create: (options: AiEcnOptions, sw, timers) => new AiEcn(options, sw, timers),
 }

@@ -196,7 +196,6 @@ export class QueueMeter {
     state[CAME_BYTES] = 0
     state[LARGE_BYTES] = 0
     state[FLOWS] = 0
-    state[CNPS] = 0
     state[PERIOD] = this.#flows.nextPeriod()
     state[SENT_BEFORE] = this.#port.sentBytes(this.#priority)
     state[RECEIVED_BEFORE] = this.#port.pause.pausesReceived(this.#priority)
@@ -208,13 +207,21 @@ export class QueueMeter {
     }
   }
 
-  /** Returns the features of the period so far, which ends at `now`. */
+  /** The queue is empty, and what was known of it is forgotten. */
+  restart(now: Nanos): void {
+    this.changed(now)
+    this.#state[CNPS] = 0
+  }
+
+  /** Returns the features of the period, which ends at `now`. CNPs count in the next period that is read: they come when a short burst is over. */
   read(now: Nanos, marks: number): QueueFeatures {
     this.changed(now)
     const state = this.#state
     const { rateBps } = this.#port
     const forNs = Math.max(1, now - state[BEGAN_NS]!)
     const came = state[CAME_BYTES]!
+    const cnps = state[CNPS]!
+    state[CNPS] = 0
     return {
       delayNs: ((state[INTEGRAL]! / forNs) * 8e9) / scaleBps(rateBps),
       throughput: ((this.#port.sentBytes(this.#priority) - state[SENT_BEFORE]!) * 8e9) / (rateBps * forNs),
@@ -225,7 +232,7 @@ export class QueueMeter {
       pausesSent: this.#pausesSent(),
       pausesReceived: this.#port.pause.pausesReceived(this.#priority) - state[RECEIVED_BEFORE]!,
       marks: marks - state[MARKS_BEFORE]!,
-      cnps: state[CNPS]!,
+      cnps,
     }
   }
 

@@ -83,6 +83,9 @@ export class TunedQueue {
   utility = 0
   #periods = 0
   #sums: QueueFeatures = NOTHING
+  #pausesSent = 0
+  /** Marks of the queue when a CNP came last. */
+  #answered = 0
 
   constructor(port: EgressPort, priority: number, meter: QueueMeter, wred: Wred, options: TunedQueueOptions) {
     this.port = port
@@ -104,6 +107,17 @@ export class TunedQueue {
     return this.#senders.kind
   }
 
+  /** Packets were marked here since the last CNP. */
+  get hasUnanswered(): boolean {
+    return this.wred.marks > this.#answered
+  }
+
+  /** A CNP came in by the queue's port. */
+  notified(): void {
+    this.#answered = this.wred.marks
+    this.meter.notified()
+  }
+
   /** How long its next period is where they usually have `periodNs`. */
   lengthNs(periodNs: Nanos): Nanos {
     return this.#age < SHORT_PERIODS ? Math.ceil(periodNs / SHORTER) : periodNs
@@ -122,12 +136,18 @@ export class TunedQueue {
     ) as unknown as QueueFeatures
   }
 
+  /** PFC frames since the window began by which ports were paused whose packets came here, as of the last period. */
+  get pausesSent(): number {
+    return this.#pausesSent
+  }
+
   resetWindow(): void {
     this.#periods = 0
     this.#sums = NOTHING
+    this.#pausesSent = 0
   }
 
-  /** No traffic: nothing changes, and what comes next is looked at afresh. */
+  /** No traffic: nothing changes, and what comes next is looked at afresh. How its senders hear of marks is remembered. */
   rest(): void {
     this.#age = 0
     this.#matcher.forget()
@@ -152,6 +172,7 @@ export class TunedQueue {
    */
   onPeriod(features: QueueFeatures, room: Room): DecisionReason | null {
     this.#age += 1
+    this.#pausesSent += features.pausesSent
     if (features.throughput < IDLE_THROUGHPUT || features.ingressPorts === 0) return null
     this.#count(features)
     this.utility = utilityOf(features, this.#options.weight)

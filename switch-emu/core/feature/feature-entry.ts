@@ -10,6 +10,18 @@ interface FeatureFigure {
   column: string
 }
 
+/** Something that a feature did at a port at one time, for a report: drawn beside the series of the port, and listed. */
+export interface Moment {
+  /** From the start of the window. */
+  atNs: number
+  /** What at the port it was about, behind the port's name: a priority. Series of the same are drawn with it. */
+  of: string
+  /** One word for what was done. */
+  kind: string
+  /** Columns of the list, by their heads. */
+  cells: Readonly<Record<string, string>>
+}
+
 /**
  * The catalogue's entry of a feature. It is all that scenario files, their reference, reports and the switch
  * need.
@@ -48,6 +60,8 @@ export interface FeatureEntry {
   figures?: readonly FeatureFigure[]
   /** What it has to say of a port below the tables, a line each. `report` is the port's result. */
   lines?(report: never): readonly string[]
+  /** What it did at a port, one after the other, and the title of the list. `report` is the port's result. */
+  moments?: { title: string; of(report: never): readonly Moment[] }
   /** The options for `create` if none are given. Default: the feature is off then. */
   standard?: unknown
   /**

@@ -97,7 +97,7 @@ export const UNDECIDED = 1 << 16
 /** A value that a sampler reads at intervals: a series of results. */
 export interface Gauge {
   /** Kind of the series. */
-  name: 'kmin' | 'kmax'
+  name: 'kmin' | 'kmax' | 'pmax' | 'pauses'
   /** What at the port it is of, behind the port's name. */
   of: string
   unit: string
