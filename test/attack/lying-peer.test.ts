@@ -16,6 +16,7 @@ import * as bth from '../../lib/wire/ib/bth.js'
 import * as icrc from '../../lib/wire/ib/icrc.js'
 import { Opcode } from '../../lib/wire/ib/opcode.js'
 import { HostAddress } from '../../lib/wire/net/address.js'
+import * as ipv4 from '../../lib/wire/net/ipv4.js'
 import { parseMac } from '../../lib/wire/net/mac.js'
 import * as udp from '../../lib/wire/net/udp.js'
 import { App, connected, frameName, makePair, memoryOf } from '../nic/pair.js'
@@ -92,7 +93,7 @@ class World {
   }
 
   /** A packet of a reliable connection, of eight bytes, or an acknowledgement. */
-  sends(opcode: number, qpn: number, psn: number): void {
+  sends(opcode: number, qpn: number, psn: number, isMarked = false): void {
     const { pair } = this
     const frame = pair.pool.take()!
     const at = beginFrame(
@@ -115,6 +116,7 @@ class World {
     frame.length = frame.wireLength = end + icrc.BYTES
     frame.bth = at
     completeHeaders(frame, udp.PORT_ROCE)
+    if (isMarked) ipv4.markCe(frame.view, frame.l3)
     icrc.write(frame)
     frame.l3 = -1
     frame.bth = -1
@@ -286,3 +288,23 @@ for (const [what, fields, end] of ANSWERS)
     world.ends(t, what)
     t.equal(app.closed, 1)
   })
+
+t.test('packets that come before the answer, marked or not, are answered or dropped', async t => {
+  const world = new World()
+  const app = new App(world.pair.a)
+  world.pair.a.connect(world.pair.network.now, LIAR, 7900, app)
+  world.run(1_000_000)
+  const asked = req.read(world.heard('REQ')!, 0)
+  for (let opcode = Opcode.CNP; opcode <= 0xff; opcode++)
+    for (const isMarked of [false, true]) world.sends(opcode, asked.localQpn, 1, isMarked)
+  t.ok(
+    world.said.some(({ name }) => name === 'NOTIFY'),
+    'a probe is answered',
+  )
+  const id = world.newId()
+  world.says('REP', [id, asked.localCommId], { qpn: 0x300 })
+  t.ok(app.log.includes('established'))
+  app.connection!.disconnect(world.pair.network.now)
+  world.serves(t, 'before the answer')
+  world.ends(t, 'before the answer')
+})

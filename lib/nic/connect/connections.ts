@@ -186,6 +186,7 @@ export class Connections {
     const flow = this.#begin(now, remote, handler, options)
     try {
       const asked = this.#askFor(now, flow, port, options)
+      this.#makeHeaders(flow)
       const data = requestData(this.#nic.settings, flow, options.privateData)
       this.#created(now, flow, this.#cm.connect(now, { ...asked, ...data }))
     } catch (error) {
@@ -223,6 +224,7 @@ export class Connections {
       )
     const flow = this.#begin(now, remote, handler, options)
     this.#askFor(now, flow, 0, options)
+    this.#makeHeaders(flow)
     flow.handler.onCreated?.(now, flow.connection)
     return { qpn: flow.qpn, psn: flow.handshake.receivePsn }
   }
@@ -264,6 +266,11 @@ export class Connections {
       paths,
     } as const
     return this.#makeFlow(beginning)
+  }
+
+  /** What comes before the peer's answer may have to be answered: a probe. */
+  #makeHeaders(flow: Flow): void {
+    this.#nic.headers.prepare(flow, flow.path.dscp)
   }
 
   /** Chooses the flow's path and first PSN. Returns what the connection manager asks the peer for, but for words. */
@@ -675,8 +682,8 @@ export class Connections {
       this.fail(now, flow, failure)
       return false
     }
-    // The peer's MAC may not have been known when the request was made.
-    this.#nic.headers.prepare(flow, flow.path.dscp)
+    // The peer's MAC may not have been known, or was another one, when the request was made; `join` makes none before.
+    this.#makeHeaders(flow)
     this.#ready(now, flow, said, this.#nic.settings.retryCount)
     return true
   }
