@@ -28,9 +28,10 @@ export class LateOriginals {
     this.#newestNumber = Math.max(this.#newestNumber, number)
   }
 
-  /** Silence has passed: what left before that transmission may be lost, however much it is. */
+  /** Silence has passed, or a NAK has come: what left before that transmission may be lost, however much it is. Nothing of it is judged any more. */
   onSilence(number: number): void {
     this.onArrived(number)
+    this.#soon.length = 0
   }
 
   /** A retransmitted packet has come, so soon that it may be the original. */
