@@ -80,7 +80,7 @@ export class TunnelStreams {
     }
     if (socket.destroyed || stream.destroyed) {
       // One of them has ended since it was made, and may still say why.
-      stream.on('error', () => {})
+      for (const one of [socket, stream]) one.on('error', () => {})
       socket.resetAndDestroy()
       stream.destroy()
       leave(stream.errored ?? socket.errored ?? new Error('it ended before it was carried'))
