@@ -64,7 +64,7 @@ export interface ConnectOptions {
 
 /** The other end of a queue pair that two programs connect without the connection manager. */
 export interface QueuePairPeer {
-  /** 24 bits. */
+  /** 2 to 0xffffff. */
   qpn: number
   /** First PSN that it sends with, 24 bits. */
   psn: number

@@ -59,7 +59,8 @@ t.test('what makes no sense is refused', async t => {
   t.throws(() => pair.connection.postSend({ ...read, remoteAddress: 0, rkey: 1 }), {
     code: 'WEIR_BAD_ARGUMENT',
   })
-  t.equal(await refusal(() => pair.connect({ qpn: 2 ** 24, psn: 0 })), 'WEIR_BAD_ARGUMENT')
+  for (const qpn of [0, 1, 2 ** 24])
+    t.equal(await refusal(() => pair.connect({ qpn, psn: 0 })), 'WEIR_BAD_ARGUMENT')
   t.equal(await refusal(() => pair.connect(undefined as never)), 'WEIR_BAD_ARGUMENT')
   await pair.connect({ qpn: 5, psn: 0 })
   t.equal(await refusal(() => pair.connect({ qpn: 5, psn: 0 })), 'WEIR_BAD_STATE')

@@ -17,6 +17,7 @@ import { ReorderPool } from '../../qp/queues/reorder-buffer.js'
 import { MILLISECOND, type Nanos, NEVER } from '../../time/nanos.js'
 import { Reason } from '../../wire/cm/rej.js'
 import * as bth from '../../wire/ib/bth.js'
+import { QPN_FIRST } from '../../wire/ib/deth.js'
 import { isLast, isReadResponse } from '../../wire/ib/opcode.js'
 import { checkOneHost, HostAddress } from '../../wire/net/address.js'
 import * as ipv4 from '../../wire/net/ipv4.js'
@@ -234,8 +235,8 @@ export class Connections {
     const flow = this.#nic.table.find(qpn)
     if (flow?.ending.phase !== 'connecting' || flow.handshake.cmId !== 0)
       throw new WeirError('WEIR_BAD_STATE', `queue pair ${qpn}: it has been connected, or is closed`)
-    for (const [name, value] of Object.entries({ qpn: peer.qpn, psn: peer.psn }))
-      within(name, value, 0, 0xffffff)
+    within('qpn', peer.qpn, QPN_FIRST, 0xffffff)
+    within('psn', peer.psn, 0, 0xffffff)
     const { receivePsn: startingPsn } = flow.handshake
     flow.handshake.expect(peer.psn)
     const said = { ...OTHER_PROGRAM, qpn: peer.qpn, startingPsn, privateData: NO_BYTES }

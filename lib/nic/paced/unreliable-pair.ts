@@ -2,6 +2,7 @@ import { WeirError } from '../../errors.js'
 import type { Frame } from '../../frame/frame.js'
 import type { CompletionQueue } from '../../qp/queues/completion-queue.js'
 import type { UnreliableQueuePair } from '../../qp/unreliable/unreliable-queue-pair.js'
+import { QPN_FIRST } from '../../wire/ib/deth.js'
 import { comesFrom } from '../../wire/net/comes-from.js'
 import type { AddressHandle, AddressOptions } from './address-handle.js'
 import { NO_ADDRESS, type PacedHandler, PacedPair, type PairOwner } from './paced-pair.js'
@@ -39,8 +40,8 @@ export class UnreliablePair extends PacedPair {
 
   /** The other end has that number. Throws WEIR_BAD_STATE the second time, and WEIR_BAD_ARGUMENT. */
   connect(qpn: number): void {
-    if (!Number.isInteger(qpn) || qpn < 0 || qpn > 0xffffff)
-      throw new WeirError('WEIR_BAD_ARGUMENT', `queue pair ${this.id}: qpn is of 24 bits, not ${qpn}`)
+    if (!Number.isInteger(qpn) || qpn < QPN_FIRST || qpn > 0xffffff)
+      throw new WeirError('WEIR_BAD_ARGUMENT', `queue pair ${this.id}: qpn is 2 to 16777215, not ${qpn}`)
     if (this.qp.isConnected || this.isClosed)
       throw new WeirError('WEIR_BAD_STATE', `queue pair ${this.id}: it has been connected, or is closed`)
     this.qp.connect(qpn)
