@@ -13,22 +13,28 @@ import type { HostParts } from './host-parts.js'
 /** Listeners of one daemon at a time. */
 const LISTENERS_MAX = 16
 const PROGRESS_EVERY_MS = 500
-/** What a TCP connection says that its other end has reset, here or at the other daemon. */
-const RESETS_BY_ENDS: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE', 'WEIR_STREAM_RESET'])
+/**
+ * What a TCP connection says that its other end has reset, here or at the other daemon, or that a client says which leaves before it is
+ * carried.
+ */
+const BY_ENDS: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE', 'WEIR_STREAM_RESET', 'WEIR_CANCELLED'])
+
+/** That an end leaves is usual. */
+function levelOf({ code = '' }: NodeJS.ErrnoException): 'debug' | 'warn' {
+  return BY_ENDS.has(code) ? 'debug' : 'warn'
+}
 
 /** Begins to dial for other hosts, as far as the rules allow. */
 export function serveTunnels(host: HostParts): TunnelServer {
   return new TunnelServer(nicOf(host), host.tunnels, host.allowedTargets, (peer, error) =>
-    host.log.warn({ peer, err: error }, 'a TCP connection was not carried for another host'),
+    host.log[levelOf(error)]({ peer, err: error }, 'a TCP connection was not carried for another host'),
   )
 }
 
 /** The TCP connections of a daemon. The log names what resets them: by `debug` if that was one of their own ends. */
 export function newTunnelStreams(log: Logger): TunnelStreams {
   return new TunnelStreams(({ direction, peer, target, client }, cause) => {
-    const { code = '' } = cause as NodeJS.ErrnoException
-    const level = RESETS_BY_ENDS.has(code) ? 'debug' : 'warn'
-    log[level]({ direction, peer, target, client, err: cause }, 'a TCP connection was reset')
+    log[levelOf(cause)]({ direction, peer, target, client, err: cause }, 'a TCP connection was reset')
   })
 }
 
@@ -64,7 +70,7 @@ async function listen(
     mode: modeOf(request),
     onRefused: error => {
       lastRefusal = error.message
-      host.log.warn({ err: error }, 'a TCP connection was not carried')
+      host.log[levelOf(error)]({ err: error }, 'a TCP connection was not carried')
       report()
     },
   })

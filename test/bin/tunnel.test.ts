@@ -37,7 +37,7 @@ t.test('requests', async t => {
   chmodSync(file, 0o644)
   t.match(
     refusal(() => request('1080', undefined, { ...socks, socksAuth: file }), 'WEIR_BAD_ARGUMENT'),
-    /chmod 600/,
+    /chmod 0600/,
   )
   t.match(
     refusal(() => request('1080', undefined, { ...socks, socksAuth: `${file}x` }), 'WEIR_NO_FILE'),

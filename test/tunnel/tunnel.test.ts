@@ -282,6 +282,7 @@ t.test(
     const usual = await dialled(port)
     usual.write('x')
     await until(() => sockets.length === 1)
+    await once(sockets[0]!, 'data')
     usual.resetAndDestroy()
     await until(() => lines.filter(({ msg }) => msg === 'a TCP connection was reset').length === 2)
     t.same(warnings(), [], 'a reset by an end is usual')
