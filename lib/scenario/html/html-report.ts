@@ -93,7 +93,7 @@ function moments({ ports: all }: RunResult): string[] {
 
 function flows({ flows: all, totals }: RunResult): string {
   const rest = all.length - FLOWS_MAX
-  const more = rest > 0 ? `<p>${rest} more are in the JSON.</p>\n` : ''
+  const more = rest > 0 ? `<p>${rest} more: <code>--json</code> writes all.</p>\n` : ''
   const spread =
     all.length > 1 ? `<p>${escaped(flowCounts(totals))}</p>\n${htmlTable(spreadRows(totals))}` : ''
   return spread + htmlTable(flowRows(all.slice(0, FLOWS_MAX))) + more
