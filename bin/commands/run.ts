@@ -36,7 +36,7 @@ const OPTIONS = [
     name: 'on',
     kind: 'choice',
     choices: ['virtual', 'overlay', 'veth'],
-    doc: 'virtual: simulated time; overlay: processes joined by VXLAN on loopback; veth: real packets between network namespaces',
+    doc: 'where it runs (virtual: simulated time; overlay: processes joined by VXLAN on loopback; veth: real packets between network namespaces)',
     command: { flag: '--on <place>', usual: 'virtual; with --repeat where the result was made' },
   },
   {
