@@ -1,4 +1,4 @@
-/** Connections to routers outside: what the sockets are told, and what a speaker hears of them. */
+/** Connections to routers outside: the commands that sockets get, and what a speaker hears of them. */
 import t from 'tap'
 import type { ByteStream } from '../../lib/bgp/byte-stream.js'
 import { OutsideNetwork, type StreamCommand } from '../../lib/bgp/outside-network.js'

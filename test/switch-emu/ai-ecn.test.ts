@@ -421,7 +421,7 @@ t.test(
   'of two priorities a CNP counts for those whose marks no CNP has answered, and for both where none are',
   async t => {
     const { node, pool } = watched({ ...LONG, priorities: [3, 4] })
-    /** Of seven packets that come at once two find more than 3,000 bytes; of one, none. */
+    /** Two of seven packets that come at once find more than 3,000 bytes. A single one finds none. */
     const burst = (now: number, priority: number, packets: number) => {
       for (let i = 0; i < packets; i++) {
         const frame = {
