@@ -46,7 +46,7 @@ const COLOURS = 8
 /** Marks have the colours behind those of the first lines. */
 const KIND_COLOURS_FROM = 3
 /** A value that is higher by so much of a step does not add a row. */
-const STEP_TOLERANCE = 0.05
+const STEP_TOLERANCE = 0.1
 const HEIGHT_REM = 11
 const ROWS = 4
 const TICKS = 5

@@ -147,13 +147,15 @@ function flowChart({ flows, series }: RunResult, events: readonly Mark[]): Unpla
   ]
 }
 
-/** Samples that the mean rate is taken over: single ones show packets. */
+/** The mean rate is taken over at least so many samples, because single ones show packets, and over at least such a part of all. */
 const RATE_SAMPLES = 5
+const RATE_PARTS = 250
 
 /** The rate of a counter of bytes, bit/s. */
 function rateOf({ timesNs, values }: Series): Pick<Line, 'timesNs' | 'values'> {
+  const samples = Math.max(RATE_SAMPLES, Math.ceil(timesNs.length / RATE_PARTS))
   const rates = timesNs.map((at, i) => {
-    const before = Math.max(0, i - RATE_SAMPLES)
+    const before = Math.max(0, i - samples)
     const spanNs = at - timesNs[before]!
     return spanNs <= 0 ? 0 : Math.max(0, ((values[i]! - values[before]!) * 8e9) / spanNs)
   })
