@@ -50,6 +50,7 @@ t.test('it loads nothing, runs nothing, and no name becomes markup', async t => 
   const page = htmlReport(runResult({ flows: [flow], command: ['run', '<b>'] }))
   t.notMatch(page, /<script|<b>alert|https?:|<link|src=/)
   t.match(page, '&lt;script&gt;alert(1)&lt;/script&gt;')
+  t.match(page, '<pre>&lt;script&gt;alert(1)&lt;/script&gt;: &quot;&amp;</pre>', 'why it failed')
   t.match(page, 'Nothing was sampled')
 })
 
