@@ -72,10 +72,10 @@ export function run(args: string[]): {
   // A static threshold above that of PFC never acts before it, and AI ECN always does.
   const xoff = parseBytes(values.xoff)
   const below = statics.filter((_, i) => kmaxKb(STATIC_KB[i]!, values.cc) * 1000 < xoff)
-  const belowXoff = beside(below, [...below, ...followed])
+  const belowXoff = below.length > 0 ? beside(below, [...below, ...followed]) : []
   if (!values.json)
     process.stdout.write(
-      `${printed(figures)}\n${verdict('all', figures)}${verdict(`those with Kmax below xoff`, belowXoff)}`,
+      `${printed(figures)}\n${verdict('all', figures)}${below.length > 0 ? verdict('those with Kmax below xoff', belowXoff) : ''}`,
     )
   return { benchmark: 'ai-ecn', figures, belowXoff }
 }

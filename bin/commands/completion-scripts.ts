@@ -154,28 +154,37 @@ function fishScript(nodes: readonly Node[]): string {
   const lines = nodes.flatMap(node => [
     ...node.parts.map(part => {
       const word = part.path.split(' ').at(-1)!
-      const names = node.parts.map(({ path }) => path.split(' ').at(-1)).join(' ')
-      return `complete -c weir -n '${seen(node)}; and not __fish_seen_subcommand_from ${names}' -f -a ${word} -d ${fishQuoted(part.about)}`
+      return `complete -c weir -n '${isAt(node)}' -f -a ${word} -d ${fishQuoted(part.about)}`
     }),
     ...(node.values.length > 0
-      ? [`complete -c weir -n '${seen(node)}' -f -a '${node.values.join(' ')}'`]
+      ? [`complete -c weir -n '${isAt(node)}' -f -a '${node.values.join(' ')}'`]
       : []),
     ...node.options.map(option => optionInFish(node, option)),
   ])
-  return `# Completion of weir for fish. To load it: weir completion fish | source\n${lines.join('\n')}\n`
+  return `# Completion of weir for fish. To load it: weir completion fish | source
+function __weir_at
+    set -l path weir
+    for word in (commandline -opc)[2..-1]
+        switch "$path $word"
+            case ${tables(nodes).steps.join(' ')}
+                set path "$path $word"
+        end
+    end
+    test "$path" = "$argv"
+end
+${lines.join('\n')}
+`
 }
 
-/** The condition that a command line is at a command. */
-function seen({ path }: Node): string {
-  const words = path.split(' ').slice(1)
-  return words.length === 0 ? 'true' : words.map(word => `__fish_seen_subcommand_from ${word}`).join('; and ')
+/** The condition that a command line is at a command. A file may have the name of another one. */
+function isAt({ path }: Node): string {
+  return `__weir_at ${path}`
 }
 
 function optionInFish(node: Node, { long, short, about, takesValue, values }: Known): string {
   const name = `${short === undefined ? '' : `-s ${short.slice(1)} `}-l ${long.slice(2)}`
   const argument = values.length > 0 ? ` -x -a '${values.join(' ')}'` : takesValue ? ' -r' : ''
-  const at = node.path === 'weir' ? '__fish_use_subcommand' : seen(node)
-  return `complete -c weir -n '${at}' ${name}${argument} -d ${fishQuoted(about)}`
+  return `complete -c weir -n '${isAt(node)}' ${name}${argument} -d ${fishQuoted(about)}`
 }
 
 function fishQuoted(text: string): string {

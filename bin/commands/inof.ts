@@ -62,7 +62,7 @@ async function birdOf(file: string, reflector: string): Promise<string> {
     throw new WeirError('WEIR_BAD_ARGUMENT', text)
   }
   const index = Number(reflector) - 1
-  if (!Number.isInteger(index) || index < 0 || index >= inof.reflectors) {
+  if (!/^\d+$/.test(reflector) || index < 0 || index >= inof.reflectors) {
     const text = `${file} has the reflectors 1 to ${inof.reflectors}, and none with the number ${reflector}`
     throw new WeirError('WEIR_BAD_ARGUMENT', text)
   }

@@ -36,7 +36,7 @@ const OPTIONS = [
     name: 'on',
     kind: 'choice',
     choices: ['virtual', 'overlay', 'veth'],
-    doc: 'virtual: simulated time; overlay: processes joined by VXLAN on loopback; veth: real packets between network namespaces',
+    doc: 'where it runs (virtual: simulated time; overlay: processes joined by VXLAN on loopback; veth: real packets between network namespaces)',
     command: { flag: '--on <place>', usual: 'virtual; with --repeat where the result was made' },
   },
   {
@@ -63,7 +63,7 @@ const OPTIONS = [
   {
     name: 'report',
     kind: 'text',
-    doc: 'write a report with graphs there: one HTML file, with what `watch` samples over time',
+    doc: 'write a report with graphs there: one HTML file, with what `watch` samples over time; - is standard output',
     command: { flag: '--report <file>' },
   },
   {
@@ -87,15 +87,20 @@ export function runCommand(): Command {
     async (file: string | undefined, flags: object, command: Command) => {
       const options = valuesOf(OPTIONS, flags)
       const task = await taskOf(file, options, command)
-      if (options.json !== undefined && options.json !== '-') checkResultFile(options.json)
-      if (options.report !== undefined) checkResultFile(options.report)
+      checkFiles(options)
       const result = { ...(await run(task, options)), command: process.argv.slice(2) }
-      if (options.report !== undefined) writeResultText(options.report, htmlReport(result))
-      if (options.json === '-') process.stdout.write(resultJson(result))
-      else print(result, task.repeated, options)
+      const isPrinted = print(result, task.repeated, options)
+      writeFiles(result, options, isPrinted)
       checkFlows(result)
     },
   )
+}
+
+/** Throws WEIR_NO_FILE or WEIR_BAD_ARGUMENT if what a run is to write cannot be written. */
+function checkFiles({ json, report }: RunOptions): void {
+  if (json !== undefined && report !== undefined && resolve(json) === resolve(report))
+    throw new WeirError('WEIR_BAD_ARGUMENT', `--json and --report both name ${json}`)
+  for (const file of [json, report]) if (file !== undefined && file !== '-') checkResultFile(file)
 }
 
 /** What is to be run, and where. */
@@ -124,7 +129,12 @@ async function taskOf(file: string | undefined, options: RunOptions, command: Co
   }
 }
 
-function print(result: RunResult, repeated: Task['repeated'], { json, report }: RunOptions): void {
+/** Writes to standard output. Returns whether that is for people: else it has the JSON or the report alone. */
+function print(result: RunResult, repeated: Task['repeated'], { json, report }: RunOptions): boolean {
+  if (json === '-' || report === '-') {
+    process.stdout.write(json === '-' ? resultJson(result) : htmlReport(result))
+    return false
+  }
   process.stdout.write(printTables(result, columnsMost(process.stdout)))
   const more = result.captures ?? repeated ?? json ?? report
   if (more !== undefined) process.stdout.write('\n')
@@ -141,11 +151,19 @@ function print(result: RunResult, repeated: Task['repeated'], { json, report }: 
     const how = keys.length === 0 ? 'the same as' : `differs (${keys.join(', ')}) from`
     process.stdout.write(`${how} ${repeated.file}\n`)
   }
-  if (json !== undefined) {
+  return true
+}
+
+/** @param isPrinted each is named on standard output */
+function writeFiles(result: RunResult, { json, report }: RunOptions, isPrinted: boolean): void {
+  if (json !== undefined && json !== '-') {
     writeResult(json, result)
-    process.stdout.write(`JSON: ${json}\n`)
+    if (isPrinted) process.stdout.write(`JSON: ${json}\n`)
   }
-  if (report !== undefined) process.stdout.write(`report: ${report}\n`)
+  if (report !== undefined && report !== '-') {
+    writeResultText(report, htmlReport(result))
+    if (isPrinted) process.stdout.write(`report: ${report}\n`)
+  }
 }
 
 /**

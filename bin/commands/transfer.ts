@@ -147,10 +147,9 @@ export function summary(item: Item, done: FileReport): string {
   const { damagedChunks } = done
   const again =
     damagedChunks === 0 ? '' : `, ${damagedChunks} damaged chunk${damagedChunks === 1 ? '' : 's'} moved again`
-  const resumed = done.resumedBytes > 0 ? `, resumed at ${formatBytes(done.resumedBytes)}` : ''
   return (
     `${printable(item.describe(done.path))}  ${countsOf(done)}${formatBytes(done.bytes)} in ${formatDuration(Math.round(done.seconds * 1e9))}, ` +
-    `${formatRate(Math.round(done.goodputBps))}, retransmitted ${formatBytes(done.retransmittedBytes)}${movesOf(done)}${again}${resumed}, ` +
+    `${formatRate(Math.round(done.goodputBps))}, retransmitted ${formatBytes(done.retransmittedBytes)}${movesOf(done)}${again}${resumedOf(done)}, ` +
     `${done.digest.kind} ${done.digest.hex} at both ends, ${sealOf(done)}${streamsOf(done)}${attemptsOf(done)}${controllerOf(done)}`
   )
 }
@@ -159,6 +158,12 @@ export function summary(item: Item, done: FileReport): string {
 function movesOf({ pathMoves }: FileReport): string {
   if (pathMoves === 0) return ''
   return `, moved to another path ${pathMoves === 1 ? 'once' : `${pathMoves} times`}`
+}
+
+/** `, resumed at SIZE` of what moves, or nothing: files of a folder that the receiver had already do not move. */
+function resumedOf({ bytes, resumedBytes, tree }: FileReport): string {
+  const at = resumedBytes - (tree === undefined ? 0 : bytes - tree.movedBytes)
+  return at > 0 ? `, resumed at ${formatBytes(at)}` : ''
 }
 
 /** `sealed with NAME`, or `in the clear`. */

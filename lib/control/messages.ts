@@ -354,7 +354,7 @@ export interface TransferReply {
   /** Where the file is now: in the receiver's inbox, or on this machine. */
   path: string
   bytes: number
-  /** Bytes that an earlier, interrupted transfer delivered. */
+  /** Bytes that an earlier, interrupted transfer delivered, and those of a folder's files that were there already. */
   resumedBytes: number
   /** From the beginning of the first attempt, with pauses. */
   seconds: number

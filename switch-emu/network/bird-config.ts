@@ -1,5 +1,6 @@
 /** The configuration of BIRD as a reflector of iNOF in a lab: clients, and zones as static routes. */
 import { zoneRoutes } from '../../lib/inof/routes.js'
+import { printable } from '../../lib/printable.js'
 import type { Scenario } from '../../lib/scenario/model/scenario.js'
 import { prefixAddress } from '../../lib/wire/bgp/prefix.js'
 import { formatIpv4, HostAddress } from '../../lib/wire/net/address.js'
@@ -31,11 +32,12 @@ export function birdConfig(scenario: Scenario, index: number): string {
     )
     return `  route ${formatIpv4(prefixAddress(prefix))}/32 blackhole {\n${adds.join('')}  };\n`
   })
+  // In quotes a symbol may have hyphens. A bare name may be a word of BIRD's language.
   const clients = scenario.switches.map(
     ({ name, id }) =>
-      `protocol bgp ${symbolOf(name)} from inof_switch { neighbor ${switchAddress(id)} as ${as}; }\n`,
+      `protocol bgp 'client-${name}' from inof_switch { neighbor ${switchAddress(id)} as ${as}; }\n`,
   )
-  return `# Reflector ${index + 1} of ${reflectors} of ${scenario.name}, for BIRD 2.
+  return `# Reflector ${index + 1} of ${reflectors} of ${printable(scenario.name)}, for BIRD 2.
 log stderr { warning, error, fatal, bug, auth };
 router id ${address};
 protocol device {}
@@ -57,9 +59,4 @@ template bgp inof_switch {
   ipv4 { import all; export where source ~ [RTS_BGP, RTS_STATIC]; };
 }
 ${clients.join('')}`
-}
-
-/** A name that BIRD's language accepts. */
-function symbolOf(name: string): string {
-  return `client_${name.replace(/[^A-Za-z0-9_]/g, '_')}`
 }

@@ -5,7 +5,7 @@ import type { StreamCommand, StreamEvent } from '../../lib/bgp/outside-network.j
 const BGP_PORT = 179
 
 export class OutsideSockets {
-  readonly #report: (event: StreamEvent) => void
+  #report: (event: StreamEvent) => void
   readonly #sockets = new Map<number, Socket>()
 
   constructor(report: (event: StreamEvent) => void) {
@@ -30,7 +30,9 @@ export class OutsideSockets {
     }
   }
 
+  /** Nothing is reported any more. */
   close(): void {
+    this.#report = () => {}
     for (const socket of this.#sockets.values()) socket.destroy()
   }
 

@@ -65,15 +65,24 @@ t.test('zsh offers commands, options and values', { skip: without('zsh') }, asyn
 })
 
 t.test('fish offers commands, options and values', { skip: without('fish') }, async t => {
-  const script = join(t.testdir(), 'weir.fish')
+  const folder = t.testdir({ key: '', 'a.csv': '' })
+  const script = join(folder, 'weir.fish')
   writeFileSync(script, completionScript('fish', program))
-  for (const [typed, offered] of CASES) {
-    const ask = `source ${script}; complete -C '${typed}'`
-    const words = execFileSync('fish', ['-c', ask], { encoding: 'utf8' })
+  const offers = (typed: string) =>
+    execFileSync('fish', ['-c', `source ${script}; complete -C '${typed}'`], {
+      encoding: 'utf8',
+      cwd: folder,
+    })
       .split('\n')
       .map(line => line.split('\t')[0])
+  for (const [typed, offered, not = []] of CASES) {
+    const words = offers(typed)
     for (const word of offered) t.ok(words.includes(word), `${typed}: ${word}`)
+    for (const word of not) t.notOk(words.includes(word), `${typed}: not ${word}`)
   }
+  for (const typed of ['weir send ', 'weir send key ', 'weir send -P 4791 key a'])
+    t.ok(offers(typed).includes('a.csv'), `${typed}: files, also behind one that is called like a command`)
+  t.notOk(offers('weir send key ').includes('show'))
 })
 
 t.test('each command has a manual page, and the package lists them', async t => {

@@ -51,6 +51,9 @@ t.test('without a terminal', async t => {
   t.same(readdirSync(there).sort(), ['gone', 'old'])
   t.match(await run('--yes'), { code: 0, stdout: /1 file, 3 files and 1 folder deleted, 1B in / })
   t.same(readdirSync(there), ['a'])
+  const again = await run('--yes')
+  t.match(again.stdout, /1 file, 0 of them new or changed, 1B in /)
+  t.notMatch(again.stdout, 'resumed', 'what was there is no part of a transfer')
   const report = reportOf((await run('--yes', '--json')).stdout)
   t.match(report.files[0].tree, { movedFiles: 0, deletedFiles: 0, deletedFolders: 0, wouldDelete: [] })
 

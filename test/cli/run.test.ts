@@ -48,6 +48,12 @@ usual(
     t.not(refused.code, 0)
     t.match(refused.stderr, /b\.html cannot be written/)
     t.equal(refused.stdout, '', 'refused before the run')
+    const same = await lines.run(['run', file, '--json', join(folder, 'c'), '--report', `${folder}/./c`])
+    t.match(same.stderr, /--json and --report both name .*WEIR_BAD_ARGUMENT/)
+    const json = join(folder, 'd.json')
+    const page = (await lines.run(['run', file, '--report', '-', '--json', json])).stdout
+    t.match(page, /^<!doctype html>.*<\/html>\n$/s, 'the page alone')
+    t.match(JSON.parse(readFileSync(json, 'utf8')), { on: 'virtual' })
     const [first, second] = results
     t.same(Object.keys(first), [
       'version',

@@ -37,7 +37,8 @@ t.test('thresholds, pauses and decisions of AI ECN are drawn, and why each chang
   ])
     t.match(page, title)
   t.equal(page.match(/<line class="mark /g)!.length, 2 * aiEcn.decisions.length, 'in two graphs')
-  t.match(page, '<line class="fault"')
+  t.match(page, '<line class="event"')
+  t.match(page, '<span class="event"><i></i><span>event</span></span>')
   t.match(page, 'AI ECN: why thresholds changed')
   t.equal(page.match(/<td>s1:r\.3<\/td>/g)!.length, aiEcn.decisions.length)
   t.match(page, /<td>the traffic is another one<\/td><td>elephants<\/td><td>50KB → /)
@@ -49,7 +50,18 @@ t.test('it loads nothing, runs nothing, and no name becomes markup', async t => 
   const page = htmlReport(runResult({ flows: [flow], command: ['run', '<b>'] }))
   t.notMatch(page, /<script|<b>alert|https?:|<link|src=/)
   t.match(page, '&lt;script&gt;alert(1)&lt;/script&gt;')
+  t.match(page, '<pre>&lt;script&gt;alert(1)&lt;/script&gt;: &quot;&amp;</pre>', 'why it failed')
   t.match(page, 'Nothing was sampled')
+})
+
+t.test('many series', async t => {
+  const one = { unit: 'bytes' as const, timesNs: [5, 10], values: [0, 1] }
+  const series = Object.fromEntries(Array.from({ length: 200_000 }, (_, i) => [`acked/flow${i}`, one]))
+  const flows = Array.from({ length: 1000 }, (_, i) => flowResult(`flow${i}`))
+  const page = htmlReport(runResult({ flows, series }))
+  t.match(page, 'Goodput of 8 of 1000 flows')
+  t.match(page, '<span>5ns</span>')
+  t.match(page, /500 more/)
 })
 
 t.test('runs without flows, and with hosts of iNOF', async t => {

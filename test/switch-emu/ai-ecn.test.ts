@@ -417,6 +417,101 @@ t.test('a CNP that comes back tells how the senders hear of marks', async t => {
   t.equal(after(1, { marks: 5 }), 'acks')
 })
 
+t.test(
+  'of two priorities a CNP counts for those whose marks no CNP has answered, and for both where none are',
+  async t => {
+    const { node, pool } = watched({ ...LONG, priorities: [3, 4] })
+    /** Two of seven packets that come at once find more than 3,000 bytes. A single one finds none. */
+    const burst = (now: number, priority: number, packets: number) => {
+      for (let i = 0; i < packets; i++) {
+        const frame = {
+          from: HOST(0),
+          to: HOST(3),
+          wireBytes: 1000,
+          destQpn: priority,
+          tos: (priority << 5) | 2,
+        }
+        node.onFrame(now, 0, buildFrame(pool, frame))
+        if (i === 0) drain(node, now, sent => pool.give(sent))
+      }
+    }
+    const cnp = (now: number) => {
+      const frame = { from: HOST(3), to: HOST(0), destQpn: 9, opcode: Opcode.CNP, tos: 6 << 5 }
+      node.onFrame(now, 3, buildFrame(pool, frame))
+    }
+    const sums = (now: number) =>
+      reportOf(node, now).queues.map(({ priority, periods, traffic }) => [
+        priority,
+        Math.round(traffic.marks * periods),
+        Math.round(traffic.cnps * periods),
+      ])
+    let now = 0
+    const round = (bursts: readonly (readonly [priority: number, packets: number])[], restarts = false) => {
+      for (const [priority, packets] of bursts) {
+        burst(now, priority, packets)
+        finish(node, pool, now + PERIOD_NS)
+        now += PERIOD_NS
+      }
+      if (restarts) node.restart(now)
+      cnp(now)
+      // One packet of each, so that both have a period in which the CNP is read.
+      for (const priority of [3, 4]) burst(now, priority, 1)
+      now += 40 * PERIOD_NS
+      finish(node, pool, now)
+      return sums(now)
+    }
+    t.same(
+      round([
+        [3, 1],
+        [4, 7],
+      ]),
+      [
+        [3, 0, 0],
+        [4, 2, 1],
+      ],
+      'marks of one alone',
+    )
+    t.same(
+      round([
+        [3, 7],
+        [4, 7],
+      ]),
+      [
+        [3, 2, 1],
+        [4, 4, 2],
+      ],
+      'of both',
+    )
+    t.same(
+      round([
+        [3, 1],
+        [4, 1],
+      ]),
+      [
+        [3, 2, 2],
+        [4, 4, 3],
+      ],
+      'of a switch behind',
+    )
+    t.same(
+      round([[3, 7]]),
+      [
+        [3, 4, 3],
+        [4, 4, 3],
+      ],
+      'of the other one',
+    )
+    t.same(
+      round([[4, 7]], true),
+      [
+        [3, 4, 4],
+        [4, 6, 4],
+      ],
+      'a restart forgets what is not answered',
+    )
+  },
+)
+
 t.test('models of other senders do not count', async t => {
   const models = [model('low', 0.2, 0.5), { ...model('low', 0.2, 0.5), senders: 'cnps' as const, kminNs: 7 }]
   const matcher = new TrafficMatcher(models, 1)

@@ -17,7 +17,7 @@ export interface Line {
 export interface Mark {
   atNs: number
   text: string
-  /** One of the legend. Absent: a fault. */
+  /** One of the legend. Absent: an event. */
   kind?: string
 }
 
@@ -46,7 +46,7 @@ const COLOURS = 8
 /** Marks have the colours behind those of the first lines. */
 const KIND_COLOURS_FROM = 3
 /** A value that is higher by so much of a step does not add a row. */
-const STEP_TOLERANCE = 0.05
+const STEP_TOLERANCE = 0.1
 const HEIGHT_REM = 11
 const ROWS = 4
 const TICKS = 5
@@ -62,14 +62,14 @@ export function chartHtml(chart: Chart, formatTime: (ns: number) => string): str
   const kindColour = (kind: string) => colour(KIND_COLOURS_FROM + kinds.indexOf(kind))
   const rules = scale.labels.map(value => `<line x1="0" x2="${WIDTH}" y1="${y(value)}" y2="${y(value)}"/>`)
   const drawnMarks = marks.map(({ atNs, text, kind }) => {
-    const classes = kind === undefined ? 'fault' : `mark ${kindColour(kind)}`
+    const classes = kind === undefined ? 'event' : `mark ${kindColour(kind)}`
     return `<line class="${classes}" x1="${x(atNs)}" x2="${x(atNs)}" y1="0" y2="${HEIGHT}"><title>${escaped(text)}</title></line>`
   })
   const paths = lines.map((line, i) => {
     const points = pathOf(line, fromNs, toNs, x, y)
     if (points === null) return ''
     const area = line.area
-      ? `<path class="area ${colour(i)}" stroke="none" style="stroke:none" d="${points.d}L${points.lastX} ${HEIGHT}L${points.firstX} ${HEIGHT}Z"/>`
+      ? `<path class="area ${colour(i)}" d="${points.d}L${points.lastX} ${HEIGHT}L${points.firstX} ${HEIGHT}Z"/>`
       : ''
     const classes = line.dashed ? `dashed ${colour(i)}` : colour(i)
     return `${area}<path class="${classes}" d="${points.d}"/>`
@@ -81,6 +81,7 @@ export function chartHtml(chart: Chart, formatTime: (ns: number) => string): str
   const names = [
     ...lines.map(({ name }, i) => ({ name, classes: colour(i) })),
     ...kinds.map(kind => ({ name: kind, classes: kindColour(kind) })),
+    ...(marks.some(({ kind }) => kind === undefined) ? [{ name: 'event', classes: 'event' }] : []),
   ]
   const legend = names.map(
     ({ name, classes }) => `<span class="${classes}"><i></i><span>${escaped(name)}</span></span>`,

@@ -17,36 +17,38 @@ const LOW_REM = 5
 export function chartsOf(result: RunResult): Chart[] {
   const span = spanOf(result)
   if (span === null) return []
-  const faults = (result.timeline ?? []).map(({ atNs, event }) => ({ atNs, text: event }))
+  const events = (result.timeline ?? []).map(({ atNs, event }) => ({ atNs, text: event }))
   const ports = result.ports
     .filter(({ name }) => result.series[seriesName('queue', name)] !== undefined)
     .sort((a, b) => b.maxQueueBytes - a.maxQueueBytes)
     .slice(0, PORTS_MAX)
   return [
-    ...ports.flatMap(port => portCharts(result, port, faults).map(chart => ({ ...chart, ...span }))),
-    ...flowChart(result, faults).map(chart => ({ ...chart, ...span })),
+    ...ports.flatMap(port => portCharts(result, port, events).map(chart => ({ ...chart, ...span }))),
+    ...flowChart(result, events).map(chart => ({ ...chart, ...span })),
   ]
 }
 
 type Unplaced = Omit<Chart, 'fromNs' | 'toNs'>
 
 function spanOf({ series }: RunResult): { fromNs: number; toNs: number } | null {
-  const times = Object.values(series).filter(({ timesNs }) => timesNs.length > 0)
-  if (times.length === 0) return null
-  return {
-    fromNs: Math.min(...times.map(({ timesNs }) => timesNs[0]!)),
-    toNs: Math.max(...times.map(({ timesNs }) => timesNs.at(-1)!)),
+  // One by one: a hundred thousand flows have more series than a call may have arguments.
+  let fromNs = Number.POSITIVE_INFINITY
+  let toNs = Number.NEGATIVE_INFINITY
+  for (const { timesNs } of Object.values(series)) {
+    fromNs = Math.min(fromNs, timesNs[0] ?? fromNs)
+    toNs = Math.max(toNs, timesNs.at(-1) ?? toNs)
   }
+  return fromNs <= toNs ? { fromNs, toNs } : null
 }
 
 /** Queue and thresholds, then what else was sampled of the port, then its rate. */
-function portCharts(result: RunResult, port: PortResult, faults: readonly Mark[]): Unplaced[] {
+function portCharts(result: RunResult, port: PortResult, events: readonly Mark[]): Unplaced[] {
   const { name } = port
   const { series } = result
   const queue: Line = { name: 'queue', ...series[seriesName('queue', name)]!, area: true }
   const followed = followedQueues(result, port)
   const charts: Unplaced[] = followed.flatMap(of => {
-    const marks = [...faults, ...momentMarks(port, of)]
+    const marks = [...events, ...momentMarks(port, of)]
     const line = (kind: 'kmin' | 'kmax' | 'pmax' | 'pauses') => series[seriesName(kind, `${name}.${of}`)]
     const held = (kind: 'kmin' | 'kmax', title: string): Line[] => {
       const own = line(kind)
@@ -81,7 +83,7 @@ function portCharts(result: RunResult, port: PortResult, faults: readonly Mark[]
             {
               title: `${name}, priority ${of}: PFC pauses sent to those who send to it, so far`,
               lines: [{ name: 'pauses', ...pauses, steps: true, area: true }],
-              marks: faults,
+              marks: events,
               format: String,
               least: 4,
               height: LOW_REM,
@@ -90,14 +92,14 @@ function portCharts(result: RunResult, port: PortResult, faults: readonly Mark[]
     ]
   })
   if (charts.length === 0)
-    charts.push({ title: `${name}: queue`, lines: [queue], marks: faults, format: formatBytes })
+    charts.push({ title: `${name}: queue`, lines: [queue], marks: events, format: formatBytes })
   const sent = series[seriesName('tx', name)]
   if (sent !== undefined && sent.timesNs.length > 1) {
     const lines = [{ name: 'sent', ...rateOf(sent), area: true }]
     charts.push({
       title: `${name}: rate`,
       lines,
-      marks: faults,
+      marks: events,
       format: formatRate,
       least: port.rateBps,
       height: 7,
@@ -125,7 +127,7 @@ function momentMarks(port: PortResult, of: string): Mark[] {
     }))
 }
 
-function flowChart({ flows, series }: RunResult, faults: readonly Mark[]): Unplaced[] {
+function flowChart({ flows, series }: RunResult, events: readonly Mark[]): Unplaced[] {
   const sampled = flows.flatMap(({ name }) => {
     const own = series[seriesName('acked', name)]
     return own === undefined || own.timesNs.length < 2 ? [] : [{ name, own }]
@@ -138,20 +140,22 @@ function flowChart({ flows, series }: RunResult, faults: readonly Mark[]): Unpla
     {
       title: `Goodput${which}`,
       lines: shown.map(({ name, own }) => ({ name, ...rateOf(own) })),
-      marks: faults,
+      marks: events,
       format: formatRate,
       height: 14,
     },
   ]
 }
 
-/** Samples that the mean rate is taken over: single ones show packets. */
+/** The mean rate is taken over at least so many samples, because single ones show packets, and over at least such a part of all. */
 const RATE_SAMPLES = 5
+const RATE_PARTS = 250
 
 /** The rate of a counter of bytes, bit/s. */
 function rateOf({ timesNs, values }: Series): Pick<Line, 'timesNs' | 'values'> {
+  const samples = Math.max(RATE_SAMPLES, Math.ceil(timesNs.length / RATE_PARTS))
   const rates = timesNs.map((at, i) => {
-    const before = Math.max(0, i - RATE_SAMPLES)
+    const before = Math.max(0, i - samples)
     const spanNs = at - timesNs[before]!
     return spanNs <= 0 ? 0 : Math.max(0, ((values[i]! - values[before]!) * 8e9) / spanNs)
   })

@@ -15,6 +15,8 @@ import { escaped, htmlLines, htmlPage, htmlSection, htmlTable } from './page.js'
 /** Rows of a table. The JSON has all. */
 const FLOWS_MAX = 500
 const PORTS_MAX = 200
+/** Flows whose failure is explained. */
+const REASONS_MAX = 20
 
 /** Returns one HTML file, which loads nothing: the tables of a result, what features of switches did and why, and graphs of what was sampled. */
 export function htmlReport(result: RunResult): string {
@@ -93,10 +95,20 @@ function moments({ ports: all }: RunResult): string[] {
 
 function flows({ flows: all, totals }: RunResult): string {
   const rest = all.length - FLOWS_MAX
-  const more = rest > 0 ? `<p>${rest} more are in the JSON.</p>\n` : ''
+  const more = rest > 0 ? `<p>${rest} more: <code>--json</code> writes all.</p>\n` : ''
   const spread =
     all.length > 1 ? `<p>${escaped(flowCounts(totals))}</p>\n${htmlTable(spreadRows(totals))}` : ''
-  return spread + htmlTable(flowRows(all.slice(0, FLOWS_MAX))) + more
+  return spread + htmlTable(flowRows(all.slice(0, FLOWS_MAX))) + more + htmlLines(reasons(all))
+}
+
+/** Why flows failed or were refused. */
+function reasons(all: RunResult['flows']): string {
+  const lines = all.flatMap(({ name, failed, refused }) => {
+    const why = failed ?? refused
+    return why === undefined ? [] : [`${name}: ${why}`]
+  })
+  const rest = lines.length - REASONS_MAX
+  return [...lines.slice(0, REASONS_MAX), ...(rest > 0 ? [`and ${rest} more`] : [])].join('\n')
 }
 
 function ports({ ports: all }: RunResult): string {

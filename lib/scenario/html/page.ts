@@ -68,10 +68,10 @@ th { position: sticky; top: 0; background: var(--back); color: var(--dim); font-
 .y { position: relative } .y span { position: absolute; right: 0; transform: translateY(-50%); white-space: nowrap }
 .chart svg { width: 100%; height: 100%; display: block; background: var(--plot) }
 .x { grid-column: 2; display: flex; justify-content: space-between } .x span { white-space: nowrap }
-svg path { fill: none; stroke-width: 1.5; vector-effect: non-scaling-stroke; stroke: currentColor } svg path.dashed { stroke-dasharray: 6 4 } svg path.area { fill: currentColor; fill-opacity: .18 }
+svg path { fill: none; stroke-width: 1.5; vector-effect: non-scaling-stroke; stroke: currentColor } svg path.dashed { stroke-dasharray: 6 4 } svg path.area { stroke: none; fill: currentColor; fill-opacity: .18 }
 svg line { vector-effect: non-scaling-stroke; stroke: var(--rule); stroke-width: 1 } svg line.mark { stroke: currentColor; stroke-opacity: .55 }
-svg line.fault { stroke: var(--c2); stroke-dasharray: 4 3 }
-.legend { display: flex; flex-wrap: wrap; gap: .1rem 1.1rem; font-size: 12.5px; margin: .2rem 0 .3rem } .legend i { display: inline-block; width: 1.1em; height: .22em; margin-right: .4em; vertical-align: middle; background: currentColor }
+.event { color: var(--text) } svg line.event { stroke: currentColor; stroke-dasharray: 4 3 }
+.legend { display: flex; flex-wrap: wrap; gap: .1rem 1.1rem; font-size: 12.5px; margin: .2rem 0 .6rem } .legend i { display: inline-block; width: 1.1em; height: .22em; margin-right: .4em; vertical-align: middle; background: currentColor }
 .legend span span { color: var(--text) }
 ${Array.from({ length: 8 }, (_, i) => `.c${i + 1} { color: var(--c${i + 1}) }`).join(' ')}
 @media (max-width: 40rem) { .chart { grid-template-columns: 3.6rem 1fr } .x span:nth-child(even) { display: none } }

@@ -84,7 +84,7 @@ export class TunedQueue {
   #periods = 0
   #sums: QueueFeatures = NOTHING
   #pausesSent = 0
-  /** Marks of the queue when a CNP came last. */
+  /** Marks of the queue when a CNP came last, or the switch restarted. */
   #answered = 0
 
   constructor(port: EgressPort, priority: number, meter: QueueMeter, wred: Wred, options: TunedQueueOptions) {
@@ -107,7 +107,7 @@ export class TunedQueue {
     return this.#senders.kind
   }
 
-  /** Packets were marked here since the last CNP. */
+  /** Packets were marked here since the last CNP or restart. */
   get hasUnanswered(): boolean {
     return this.wred.marks > this.#answered
   }
@@ -160,6 +160,7 @@ export class TunedQueue {
     this.#meanLargest = 1
     this.#largestPort = 1
     this.#senders = new SenderKind()
+    this.#answered = this.wred.marks
     this.#matcher = matcherOf(this.#options)
     this.#tuner = null
     this.wred.thresholds = this.#thresholds
