@@ -118,7 +118,11 @@ export class TunnelServer implements Listener {
     } catch (error) {
       clearTimeout(late)
       this.#streams.counters.refused++
-      this.#onRefused(stream.remoteAddress, error as Error)
+      const left = ended.signal.aborted
+      this.#onRefused(
+        stream.remoteAddress,
+        left ? new WeirError('WEIR_CANCELLED', 'the other end has left') : (error as Error),
+      )
       refuse(stream, error as Error)
     }
   }

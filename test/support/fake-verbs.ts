@@ -23,7 +23,8 @@ import { HostAddress } from '../../lib/wire/net/address.js'
 /**
  * Called before each operation takes effect. It may change `bytes`, which for a READ are the result. 'break'
  * fails the connection. 'lose' does so at this end only, and the other end does not notice; 'unheard' as well, after the operation has taken
- * effect at the other end. 'hold' delays the operation. Several pieces of bytes are delivered in place of these, each by itself, if the other end has receives for them.
+ * effect at the other end. 'hold' delays the operation until the next is posted, 'later' until the loop's next turn. Several pieces of bytes
+ * are delivered in place of these, each by itself, if the other end has receives for them.
  */
 export type Hook = (
   from: FakeVerbs,
@@ -32,7 +33,7 @@ export type Hook = (
   index: number,
   /** Number of the connection among those that its active end has begun, from 1 on. */
   connection: number,
-) => 'break' | 'lose' | 'unheard' | 'hold' | readonly Uint8Array[] | undefined
+) => 'break' | 'lose' | 'unheard' | 'hold' | 'later' | readonly Uint8Array[] | undefined
 
 const SEND_DEPTH = 32
 
@@ -211,6 +212,10 @@ class FakeConnection implements Connection {
     }
     const verdict = this.verbs.hook(this.verbs, work, bytes, this.verbs.operations++, this.number)
     if (verdict === 'hold') return
+    if (verdict === 'later') {
+      this.#schedule()
+      return
+    }
     if (verdict === 'break') {
       this.#breakBoth()
       return
