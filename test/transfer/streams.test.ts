@@ -76,7 +76,7 @@ async function checkArrived(t: Test, { into, content, services, asks, answers }:
 for (const way of WAYS) {
   t.test(`${way}: each of several connections carries a part`, async t => {
     const bench = await start(t as Test, way)
-    // Else the first ones may have carried all before the last is made.
+    // The first ones may have carried all before the last is made.
     bench.onData(() => (bench.answers.open < 4 ? 'later' : undefined))
     const result = await bench.run(4)
     t.match(result, { streams: 4, attempts: 1, bytes: bench.content.length })
