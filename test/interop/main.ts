@@ -27,17 +27,34 @@ import { operationCases } from './operation-cases.js'
 import { programCases } from './program-cases.js'
 import { Results } from './results.js'
 
-const { values } = parseArgs({
-  options: {
-    quick: { type: 'boolean', default: false },
-    only: { type: 'string', multiple: true, default: [''] },
-    times: { type: 'string', default: '1' },
-    minutes: { type: 'string', default: '40' },
-    results: { type: 'string', default: '' },
-    keep: { type: 'boolean', default: false },
-    list: { type: 'boolean', default: false },
-  },
-})
+const USAGE =
+  'Usage: npm run test:interop -- [--quick] [--only TEXT]... [--times N] [--minutes N] [--results FILE] [--keep] [--list]; see docs/interop.md'
+
+/** Ends with exit code 2 where the command line is none. */
+function readOptions() {
+  try {
+    const { values } = parseArgs({
+      options: {
+        quick: { type: 'boolean', default: false },
+        only: { type: 'string', multiple: true, default: [''] },
+        times: { type: 'string', default: '1' },
+        minutes: { type: 'string', default: '40' },
+        results: { type: 'string', default: '' },
+        keep: { type: 'boolean', default: false },
+        list: { type: 'boolean', default: false },
+      },
+    })
+    for (const name of ['times', 'minutes'] as const)
+      if (!(Number(values[name]) > 0))
+        throw new Error(`--${name} ${values[name]}: a number above 0 is expected`)
+    return values
+  } catch (error) {
+    console.error(`${(error as Error).message}\n${USAGE}`)
+    process.exit(2)
+  }
+}
+
+const values = readOptions()
 const ends = performance.now() + Number(values.minutes) * 60_000
 const guests = new Guests()
 const results = new Results(values.results)
