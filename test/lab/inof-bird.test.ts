@@ -14,7 +14,7 @@ link: { rate: 50Mbps, delay: 100us }
 hosts: [h1, h2, h3]
 switches: [s1, s2]
 links: [h1..h2--s1, s1--s2, s2--h3]
-inof: { external: true, hold: 30s, zones: [{ zone: 7, hosts: [h1, h3] }] }
+inof: { external: true, hold: 30s, silence: 30s, zones: [{ zone: 7, hosts: [h1, h3] }] }
 `
 
 t.test('two BIRDs reflect for a lab; one is killed', { skip: noLabs() || without('bird') }, async t => {
