@@ -25,7 +25,10 @@ export interface VerbsAbout {
   /** Name of the port that sends its packets. */
   io: string
   lineRateBps: number
+  /** Path MTU towards Weir hosts, which leaves room for telemetry. */
   pathMtu: number
+  /** The greatest path MTU of queue pairs that are made by hand, whose packets collect no telemetry. */
+  plainPathMtu: number
 }
 
 /** Id of the shared receive queue of a queue pair; null: it has receives of its own. */

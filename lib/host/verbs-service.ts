@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { DatagramService } from '../cm/sidr.js'
 import { WeirError } from '../errors.js'
+import { plainPathMtu } from '../nic/flow/plain-path-mtu.js'
 import { DatagramPair } from '../nic/paced/datagram-pair.js'
 import type { PacedPair } from '../nic/paced/paced-pair.js'
 import { UnreliablePair } from '../nic/paced/unreliable-pair.js'
@@ -128,7 +129,14 @@ export class VerbsService implements Service, HostedEvents {
   ) {
     const { address, udpPort: port, io, nic } = opened
     const { lineRateBps, pathMtu } = nic.settings
-    this.about = { address: address.toString(), port, io, lineRateBps, pathMtu }
+    this.about = {
+      address: address.toString(),
+      port,
+      io,
+      lineRateBps,
+      pathMtu,
+      plainPathMtu: plainPathMtu(nic.settings),
+    }
     this.#opened = opened
     // A secret alone tags feedback, as ever: a program's connections are sealed by a key of the host.
     const isSealed = options.identity !== undefined

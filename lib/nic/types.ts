@@ -48,7 +48,8 @@ export interface ConnectOptions {
   paths?: Partial<PathSettings>
   /**
    * Payload bytes of a full packet, 256, 512, 1024, 2048 or 4096; the smaller of both ends' counts. Default: the NIC's, or as many as fill
-   * a packet (`NicConfig.packetBytesMax`).
+   * a packet (`NicConfig.packetBytesMax`). Of a queue pair that is made by hand: just as many, the same at both ends, as far as packets take
+   * them without telemetry; by default the NIC's.
    */
   pathMtu?: number
   /** T, when it is known; otherwise idle probes measure it after the handshake. */

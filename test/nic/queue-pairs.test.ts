@@ -57,6 +57,54 @@ t.test('work of both ends, with receives that were posted before', async t => {
   }
 })
 
+t.test('path MTU: just what is asked for, as the other end is given the same', async t => {
+  // An IP packet of 4186 bytes holds 4096 of payload: IPv4 20, UDP 8, BTH 12, RETH 16, ICRC 4, and room for immediate data.
+  const longest = 4186
+  const network = { pathMtu: 2048, packetBytesMax: longest }
+  const pair = makePair({ a: network, b: network, slotBytes: 8192 })
+  const { now } = pair.network
+  const lengths = new Set<number>()
+  const { watch } = pair.tap
+  pair.tap.watch = (frame, at, fromA) => {
+    if (fromA) lengths.add(frame.length)
+    return watch(frame, at, fromA)
+  }
+  for (const [asked, taken] of [
+    [4096, 4096],
+    [undefined, 2048],
+    [1024, 1024],
+  ] as const) {
+    const [left, right] = [new App(pair.a), new App(pair.b)]
+    const options = asked === undefined ? {} : { pathMtu: asked }
+    const one = pair.a.createQueuePair(now, pair.b.address, left, options)
+    const other = pair.b.createQueuePair(now, pair.a.address, right, options)
+    pair.a.connectQueuePair(now, one.qpn, other)
+    pair.b.connectQueuePair(now, other.qpn, one)
+    t.equal(left.connection!.pathMtu, taken)
+    const to = memoryOf(pair.b, Buffer.alloc(8 * 4096))
+    lengths.clear()
+    left.connection!.postSend(now, {
+      id: 1,
+      opcode: WorkOpcode.RDMA_WRITE,
+      region: memoryOf(pair.a, pattern(3, 8 * 4096)),
+      offset: 0,
+      length: 8 * 4096,
+      remoteAddress: to.address,
+      rkey: to.key,
+    })
+    pair.settle()
+    t.ok(to.buffer!.equals(pattern(3, 8 * 4096)))
+    const headers = 14 + 20 + 8 + 12 + 4
+    t.ok(lengths.has(taken + headers), `packets of ${taken} bytes: frames of ${[...lengths]}`)
+    t.equal(Math.max(...lengths), taken + headers + 16, 'the first has the RETH')
+  }
+  const short = makePair({ a: { pathMtu: 1024, packetBytesMax: 1500 } })
+  for (const make of ['createQueuePair', 'createUnreliablePair'] as const) {
+    const tooLong = () => short.a[make](0, short.b.address, new App(short.a) as never, { pathMtu: 2048 })
+    t.match(refusal(tooLong, 'WEIR_BAD_ARGUMENT'), /path MTU of 1024 at most, not 2048/)
+  }
+})
+
 t.test('each end ends by itself, at once, and leaves nothing behind', async t => {
   const { pair, left, right, one } = ends()
   left.connection!.disconnect(pair.network.now)

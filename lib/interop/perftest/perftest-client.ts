@@ -125,7 +125,13 @@ class Client {
     const memory = await TestMemory.open(this.#host, Math.max(size, CYCLE_BUFFER), domain)
     try {
       if (sharesReceives) this.#shared = await shareReceives(this.#host, qps * STREAM_RECEIVES, domain)
-      const wanted = pathMtu ?? this.#host.about.pathMtu
+      const { plainPathMtu } = this.#host.about
+      if (pathMtu !== undefined && pathMtu > plainPathMtu)
+        throw new WeirError(
+          'WEIR_BAD_ARGUMENT',
+          `path MTU ${pathMtu}: packets of this host take ${plainPathMtu} at most`,
+        )
+      const wanted = pathMtu ?? plainPathMtu
       const agreed = await shakeHands(this.#exchange, true, wanted)
       if (byManager) await this.#connectPairs(memory, domain)
       else await this.#makePairs(memory, domain, agreed.pathMtu)

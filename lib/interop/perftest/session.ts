@@ -148,7 +148,7 @@ export class Session implements Client {
       this.#memory = await TestMemory.open(host, size, domain)
       if (sharesReceives && !byManager)
         this.#shared = await shareReceives(host, RECEIVES * QUEUE_PAIRS_MAX, domain)
-      this.#agreed = await shakeHands(exchange, false, host.about.pathMtu)
+      this.#agreed = await shakeHands(exchange, false, host.about.plainPathMtu)
       left.version = this.#agreed.version
       hasSaidDone = await this.#follow(left)
     } catch (error) {

@@ -24,8 +24,9 @@ import * as ipv4 from '../../wire/net/ipv4.js'
 import { checkConnectOptions, type NicSettings, priorityOfDscp, timeoutExponent } from '../config.js'
 import { filledPayload, PAYLOAD_MAX } from '../flow/filled-payload.js'
 import type { Flow } from '../flow/flow.js'
-import { type Beginning, type FlowHost, makeFlow, plainPathMtu } from '../flow/make-flow.js'
+import { type Beginning, type FlowHost, makeFlow } from '../flow/make-flow.js'
 import type { PacketSizes } from '../flow/packet-sizes.js'
+import { pathMtuByHand, plainPathMtu } from '../flow/plain-path-mtu.js'
 import { ConcurrentFlows } from '../rx/concurrent-flows.js'
 import type { RefusedPackets } from '../rx/refused-packets.js'
 import type { HostHeaders } from '../tx/host-headers.js'
@@ -223,7 +224,9 @@ export class Connections {
         'WEIR_BAD_ARGUMENT',
         `queue pair: ${remote} is no address of the family of ${address}`,
       )
-    const flow = this.#begin(now, remote, handler, options)
+    checkConnectOptions(options, this.#nic.settings)
+    const pathMtu = pathMtuByHand('queue pair', options.pathMtu, this.#nic.settings)
+    const flow = this.#begin(now, remote, handler, { ...options, pathMtu }, true)
     this.#askFor(now, flow, 0, options)
     this.#makeHeaders(flow)
     flow.handler.onCreated?.(now, flow.connection)
@@ -243,8 +246,18 @@ export class Connections {
     if (this.#takeAnswer(now, flow, said, null)) this.#establish(now, flow, null)
   }
 
-  /** A flow of this end's making. Throws as `connect`. */
-  #begin(now: Nanos, remote: HostAddress, handler: ConnectionHandler, options: ConnectOptions): Flow {
+  /**
+   * A flow of this end's making. Throws as `connect`.
+   *
+   * @param isPlain the peer is known to be no Weir host
+   */
+  #begin(
+    now: Nanos,
+    remote: HostAddress,
+    handler: ConnectionHandler,
+    options: ConnectOptions,
+    isPlain = false,
+  ): Flow {
     checkOneHost('connection', remote)
     this.#nic.checkController(options.cc)
     checkConnectOptions(options, this.#nic.settings)
@@ -260,7 +273,7 @@ export class Connections {
       udpPort,
       baseRttNs,
       pathMtu,
-      isPlain: false,
+      isPlain,
       packetBytes,
       cc,
       telemetry,

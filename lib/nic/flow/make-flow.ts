@@ -4,7 +4,6 @@ import { QueuePair } from '../../qp/queue-pair.js'
 import { CompletionQueue } from '../../qp/queues/completion-queue.js'
 import type { ReadRoom } from '../../qp/queues/read-room.js'
 import type { ReorderPool } from '../../qp/queues/reorder-buffer.js'
-import { PATH_MTUS } from '../../qp/transport-options.js'
 import type { HostAddress } from '../../wire/net/address.js'
 import { intFormat, type NicSettings } from '../config.js'
 import type { HostHop } from '../telemetry/host-hop.js'
@@ -14,6 +13,7 @@ import { Flow } from './flow.js'
 import type { FlowPhase } from './flow-ending.js'
 import type { FlowTable } from './flow-table.js'
 import type { PathLengths } from './path-lengths.js'
+import { plainPathMtu } from './plain-path-mtu.js'
 
 /** What a flow is made with, by its NIC. */
 export interface FlowHost {
@@ -147,12 +147,6 @@ function filledPayloadOf(settings: NicSettings, { packetBytes, pathMtu, controll
   const collected = ccWantsTelemetry(controller) ? { format: intFormat(settings), hops } : null
   const payload = filledPayload(packetBytes, settings.address, collected)
   return payload > pathMtu ? payload : 0
-}
-
-/** The greatest path MTU towards a host that is no Weir host: packets collect no telemetry there, so that longer ones fit. */
-export function plainPathMtu({ pathMtu, packetBytesMax, address }: NicSettings): number {
-  const payload = filledPayload(packetBytesMax, address, null)
-  return Math.max(pathMtu, PATH_MTUS.findLast(mtu => mtu <= payload) ?? 0)
 }
 
 /** The payload of full packets towards Weir hosts, as it is for most of them; 0 = the path MTU. */

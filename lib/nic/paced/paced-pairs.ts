@@ -9,6 +9,7 @@ import { MICROSECOND, type Nanos, NEVER, serialisationNs } from '../../time/nano
 import type { HostAddress } from '../../wire/net/address.js'
 import { checkTransport, type NicSettings } from '../config.js'
 import type { FlowTable } from '../flow/flow-table.js'
+import { pathMtuByHand } from '../flow/plain-path-mtu.js'
 import type { HostHeaders } from '../tx/host-headers.js'
 import type { PfcReceiver } from '../tx/pfc-receiver.js'
 import type { TxPipeline } from '../tx/tx-pipeline.js'
@@ -102,7 +103,7 @@ export class PacedPairs {
     return {
       qpn: table.reserveQpn(),
       domain: handler.domain ?? DEFAULT_DOMAIN,
-      pathMtu: Math.min(pathMtu ?? settings.pathMtu, settings.pathMtu),
+      pathMtu: pathMtuByHand(what, pathMtu, settings),
       queueDepth: settings.queueDepth,
       receiveSource: handler.receiveSource ?? null,
       completions: new CompletionQueue(2 * settings.queueDepth),

@@ -8,7 +8,7 @@ import type { AddressHandle, AddressOptions } from './address-handle.js'
 import { NO_ADDRESS, type PacedHandler, PacedPair, type PairOwner } from './paced-pair.js'
 
 export interface UnreliableOptions extends AddressOptions {
-  /** Payload bytes of a full packet, as of the other end; at most the NIC's path MTU, which is the default. */
+  /** Payload bytes of a full packet, as of the other end. Default: the NIC's path MTU; more where a packet takes more without telemetry. */
   pathMtu?: number
 }
 
