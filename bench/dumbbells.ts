@@ -82,7 +82,7 @@ export async function run(args: string[]): Promise<DumbbellsResult> {
   const rounds = Number(values.rounds)
   if (!Number.isInteger(rounds) || rounds < 1)
     throw new WeirError('WEIR_BAD_ARGUMENT', `--rounds is a count from 1 on, not "${values.rounds}"`)
-  const lateMs = Number(values.late)
+  const lateMs = values.late.trim() === '' ? Number.NaN : Number(values.late)
   if (!(lateMs >= 0 && lateMs <= LATE_MS_MAX))
     throw new WeirError(
       'WEIR_BAD_ARGUMENT',

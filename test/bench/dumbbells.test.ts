@@ -36,4 +36,8 @@ t.test('a controller in virtual time: both flows are done, and share the link', 
   t.ok(virtual.utilization > 0.7 && virtual.utilization <= 1, `${virtual.utilization}`)
   await t.rejects(run(['--cc', 'nobody']), { code: 'WEIR_BAD_ARGUMENT' })
   await t.rejects(run(['--cc', 'dctcp', '--rounds', '0']), { code: 'WEIR_BAD_ARGUMENT' })
+  for (const late of ['', ' ', 'soon', '-1', '1001'])
+    await t.rejects(run(['--cc', 'dctcp', `--late=${late}`]), {
+      message: /--late is a number of milliseconds/,
+    })
 })

@@ -153,6 +153,45 @@ t.test(
   },
 )
 
+t.test(
+  'once a loss was none, another one among the packets that were in flight then counts, and a mark',
+  async t => {
+    const loss = lossOf({ lostBytes: MTU, inFlightBytes: 39 * MTU, newestSeq: 5, sndNxt: 40 })
+    const afterUndo = () => {
+      const cc = new Dctcp(CONTEXT, { initialWindow: 40 })
+      cc.onLoss(0, loss)
+      cc.onSpurious()
+      return cc
+    }
+    const grows = afterUndo()
+    for (let seq = 6; seq < 16; seq++) ack(grows, seq, seq + 40, false)
+    t.ok(grows.windowBytes() > 40 * MTU, 'the window grows at once (RFC 5681, section 3.1)')
+    const lost = afterUndo()
+    lost.onLoss(1, lossOf({ lostBytes: MTU, inFlightBytes: 39 * MTU, newestSeq: 10, sndNxt: 41 }))
+    t.equal(lost.windowBytes(), 20 * MTU, 'half (RFC 8257, section 3.5)')
+    lost.onLoss(2, lossOf({ lostBytes: MTU, inFlightBytes: 38 * MTU, newestSeq: 40, sndNxt: 42 }))
+    t.equal(lost.windowBytes(), 20 * MTU, 'once in a round trip')
+    const marked = afterUndo()
+    ack(marked, 20, 41, true)
+    near(
+      t,
+      marked.windowBytes(),
+      40 * MTU * (1 - variables(marked).alpha / 2),
+      'alpha / 2 less (RFC 8257, section 3.3)',
+    )
+  },
+)
+
+t.test('a loss that was none does not take back the one before it', async t => {
+  const cc = new Dctcp(CONTEXT, { initialWindow: 40 })
+  cc.onLoss(0, lossOf({ lostBytes: MTU, inFlightBytes: 39 * MTU, newestSeq: 5, sndNxt: 40 }))
+  cc.onLoss(1, lossOf({ lostBytes: MTU, inFlightBytes: 19 * MTU, newestSeq: 45, sndNxt: 60 }))
+  cc.onSpurious()
+  t.equal(cc.windowBytes(), 20 * MTU)
+  cc.onLoss(2, lossOf({ lostBytes: MTU, inFlightBytes: 19 * MTU, newestSeq: 39, sndNxt: 61 }))
+  t.equal(cc.windowBytes(), 20 * MTU, 'what was sent before that one counts no more')
+})
+
 t.test('a CNP of a plain RoCEv2 peer counts as a round trip of marks', async t => {
   const cc = new Dctcp(CONTEXT, { initialWindow: 40 })
   ack(cc, 0, 40, false)

@@ -85,6 +85,48 @@ long(
   },
 )
 
+usual('with FNCC N is right when a flow starts, and within a round trip after it stops', async t => {
+  const all: { now: number; n: number; flow: number }[] = []
+  const { onData } = ConcurrentFlows.prototype
+  ConcurrentFlows.prototype.onData = function (now, one, ...more) {
+    onData.call(this, now, one, ...more)
+    all.push({ now, n: this.count, flow: one.index })
+  }
+  t.teardown(() => {
+    ConcurrentFlows.prototype.onData = onData
+  })
+  const traffic = Array.from(
+    { length: 16 },
+    (_, i) =>
+      `{ from: h${i + 1}, to: h0, size: ${i % 2 === 0 ? 100 : 400}KB, start: ${(i % 4) * 60 + 5 * i}us }`,
+  )
+  new VirtualRun(
+    parseScenario(
+      `
+link: { rate: 100Gbps, delay: ${DELAY_NS}ns }
+hosts: [h0..h16]
+switches: [s1]
+links: [h0..h16--s1]
+cc: fncc
+baseRtt: ${T_NS}ns
+traffic: [${traffic.join(', ')}]
+`,
+      'n.yaml',
+    ),
+  ).run()
+  const spans = [...new Set(all.map(({ flow }) => flow))].map(flow => {
+    const of = all.filter(one => one.flow === flow)
+    return { fromNs: of[0]!.now, untilNs: of.at(-1)!.now }
+  })
+  t.equal(spans.length, 16)
+  const openAt = (now: number, afterNs: number) =>
+    spans.filter(({ fromNs, untilNs }) => fromNs <= now && now <= untilNs + afterNs).length
+  t.ok(Math.max(...all.map(({ n }) => n)) > 4)
+  const few = all.filter(({ now, n }) => n < openAt(now, 0))
+  const many = all.filter(({ now, n }) => n > openAt(now, T_NS))
+  t.same([few.length, many.length], [0, 0], `of ${all.length} packets`)
+})
+
 /** A flow as the receiver's NIC sees it: the first PSN that it does not have in order. */
 function flow(index: number, nextReceiveSeq: number): Flow {
   return {

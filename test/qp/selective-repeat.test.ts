@@ -283,13 +283,31 @@ t.test('after a recovery that was refuted the next loss begins another one', asy
     sent.filter((_, i) => i >= 6 && i !== 20),
     3200,
   )
-  pair.a.qp.onTimeout(3450)
-  const more = requests(pair, 3450)
+  t.equal(
+    pair.a.qp.nextTimeout(),
+    3200 + 500,
+    'half a round trip: the window was too short (RFC 8985, section 6.2, step 4)',
+  )
+  pair.a.qp.onTimeout(3700)
+  const more = requests(pair, 3700)
   t.same(numbers(more), [22])
-  deliver(pair, [...again, ...more], 4450)
+  deliver(pair, [...again, ...more], 4700)
   t.equal(pair.a.qp.counters.spuriousPackets, 1)
   t.same(pair.a.observed.filter(what => what === 'spurious').length, 1, 'that packet had been lost')
 })
+
+t.test(
+  'the peer counts what a refuted recovery has retransmitted: the reordering window has grown for it already',
+  async t => {
+    const { pair, sent, again } = afterRepeats(i => i < 6 && i !== 2)
+    deliver(pair, [sent[2]!], 3100)
+    deliver(pair, again, 4000)
+    t.equal(pair.a.qp.counters.spuriousPackets, 1)
+    deliver(pair, sent.slice(6, 20), 4000)
+    deliver(pair, sent.slice(21), 4000)
+    t.equal(pair.a.qp.nextTimeout(), 4000 + 500, 'half a round trip, once (RFC 8985, section 6.2, step 4)')
+  },
+)
 
 t.test('a packet that is lost again is retransmitted when a newer one has arrived', async t => {
   const pair = two()
@@ -424,6 +442,32 @@ t.test('after an outage the answer names what had arrived before it: the rest wa
   deliver(pair, rest, now + 2000)
   t.equal(qp.sendPending, 0)
   t.equal(qp.counters.timeouts, 1)
+})
+
+t.test('a false silence: the late answer to a tail probe names what was sent once before it', async t => {
+  const pair = timed()
+  const { qp } = pair.a
+  qp.postSend(2000, work(pair, WorkOpcode.RDMA_WRITE, 8, 2))
+  const sent = requests(pair, 2000)
+  const probes: Sent[] = []
+  let now = 2000
+  for (;;) {
+    now = qp.nextTimeout()
+    qp.onTimeout(now)
+    if (qp.counters.timeouts > 0) break
+    probes.push(...requests(pair, now))
+  }
+  t.same(numbers(requests(pair, now)), [2], 'after silence the first leaves alone')
+  const probe = probes.find(({ n }) => n === 2)!
+  // All are in a queue. Of the answers to the first three none comes; that to a probe from before the silence is the first.
+  for (const { frame } of sent.slice(0, 3)) pair.b.qp.onPacket(now, frame)
+  drain(pair.b, FIRST_PSN, now)
+  deliver(pair, [probe], now + 100)
+  t.ok(pair.a.observed.includes('spurious'), 'nothing was lost (RFC 5682, section 2.1, step 3)')
+  t.same(numbers(requests(pair, now + 100)), [])
+  t.equal(qp.inFlightBytes, 5 * MTU)
+  deliver(pair, sent.slice(3), now + 200)
+  t.equal(qp.sendPending, 0)
 })
 
 t.test('an outage is no round trip that losses after it wait for', async t => {

@@ -136,6 +136,27 @@ usual('connected beside the queue of a lower priority, in which nothing of the f
   t.ok(stats.baseRttNs > 0.8 * idle && stats.baseRttNs < 1.2 * idle, `${stats.baseRttNs / idle} of it`)
 })
 
+usual(
+  'connected beside a queue that no telemetry shows: what an earlier connection to that host has measured counts',
+  async t => {
+    const idle = idleNs()
+    const it = star(10 * SECOND)
+    const silent = { name: 'fixed-window', options: { window: 20_000 } }
+    it.connect(0, 'first', 1000, silent)
+    const loads = load(it, 100e6)
+    it.run(10 * MILLISECOND)
+    const flow = it.connect(0, 'second', 1e6, silent)
+    const { stats } = flow.connection
+    t.ok(it.meanQueue(MILLISECOND) > 0.9 * LOAD_BYTES, 'there is a queue')
+    t.ok(Math.abs(stats.baseRttNs - idle) < 0.2 * idle, `at once ${stats.baseRttNs / idle} of it`)
+    const alone = it.connect(1, 'of another host', 1000, silent).connection.stats.baseRttNs
+    t.ok(alone > 10 * idle, 'who has no other connection takes the queue for the path')
+    it.run(SECOND)
+    t.ok(loads.every(({ done }) => done))
+    t.ok(Math.abs(stats.baseRttNs - idle) < 0.2 * idle, `later ${stats.baseRttNs / idle} of it`)
+  },
+)
+
 long('a second after the load has gone T is right, whatever was known before', async t => {
   const idle = idleNs()
   for (const name of ['hpcc', 'fixed-window']) {

@@ -417,34 +417,79 @@ t.test('a CNP that comes back tells how the senders hear of marks', async t => {
   t.equal(after(1, { marks: 5 }), 'acks')
 })
 
+/** Two queues towards host 3, of priorities 3 and 4. */
+function twoPriorities() {
+  const { node, pool } = watched({ ...LONG, priorities: [3, 4] })
+  /** Two of seven packets that come at once find more than 3,000 bytes. A single one finds none. */
+  const burst = (now: number, priority: number, packets: number, from = 0) => {
+    for (let i = 0; i < packets; i++) {
+      const frame = {
+        from: HOST(from),
+        to: HOST(3),
+        wireBytes: 1000,
+        destQpn: priority,
+        tos: (priority << 5) | 2,
+      }
+      node.onFrame(now, from, buildFrame(pool, frame))
+      if (i === 0) drain(node, now, sent => pool.give(sent))
+    }
+  }
+  const cnp = (now: number, to = 0) => {
+    const frame = { from: HOST(3), to: HOST(to), destQpn: 9, opcode: Opcode.CNP, tos: 6 << 5 }
+    node.onFrame(now, 3, buildFrame(pool, frame))
+  }
+  /** By queue: priority, marks and CNPs that have counted. */
+  const sums = (now: number) =>
+    reportOf(node, now).queues.map(({ priority, periods, traffic }) => [
+      priority,
+      Math.round(traffic.marks * periods),
+      Math.round(traffic.cnps * periods),
+    ])
+  return { node, pool, burst, cnp, sums }
+}
+
+t.test(
+  'a CNP counts for the queue that has marked packets of the host that it goes to: DCTCP beside DCQCN',
+  async t => {
+    const { node, pool, burst, cnp, sums } = twoPriorities()
+    let now = 0
+    // Host 0 sends by DCTCP in priority 3: no CNP answers its marks. Host 1 sends by DCQCN in priority 4.
+    const round = (priority: number, from: number, to: number) => {
+      burst(now, priority, 7, from)
+      finish(node, pool, now + PERIOD_NS)
+      now += PERIOD_NS
+      if (to >= 0) cnp(now, to)
+      burst(now, 3, 1, 0)
+      burst(now, 4, 1, 1)
+      now += 40 * PERIOD_NS
+      finish(node, pool, now)
+      return sums(now)
+    }
+    round(3, 0, -1)
+    for (let n = 1; n <= 3; n++)
+      t.same(round(4, 1, 1), [
+        [3, 2, 0],
+        [4, 2 * n, n],
+      ])
+    t.same(
+      reportOf(node, now).queues.map(({ senders }) => senders),
+      ['acks', 'cnps'],
+    )
+    t.same(
+      round(4, 1, 2),
+      [
+        [3, 2, 0],
+        [4, 8, 3],
+      ],
+      'of a switch behind, while marks of both are not answered',
+    )
+  },
+)
+
 t.test(
   'of two priorities a CNP counts for those whose marks no CNP has answered, and for both where none are',
   async t => {
-    const { node, pool } = watched({ ...LONG, priorities: [3, 4] })
-    /** Two of seven packets that come at once find more than 3,000 bytes. A single one finds none. */
-    const burst = (now: number, priority: number, packets: number) => {
-      for (let i = 0; i < packets; i++) {
-        const frame = {
-          from: HOST(0),
-          to: HOST(3),
-          wireBytes: 1000,
-          destQpn: priority,
-          tos: (priority << 5) | 2,
-        }
-        node.onFrame(now, 0, buildFrame(pool, frame))
-        if (i === 0) drain(node, now, sent => pool.give(sent))
-      }
-    }
-    const cnp = (now: number) => {
-      const frame = { from: HOST(3), to: HOST(0), destQpn: 9, opcode: Opcode.CNP, tos: 6 << 5 }
-      node.onFrame(now, 3, buildFrame(pool, frame))
-    }
-    const sums = (now: number) =>
-      reportOf(node, now).queues.map(({ priority, periods, traffic }) => [
-        priority,
-        Math.round(traffic.marks * periods),
-        Math.round(traffic.cnps * periods),
-      ])
+    const { node, pool, burst, cnp, sums } = twoPriorities()
     let now = 0
     const round = (bursts: readonly (readonly [priority: number, packets: number])[], restarts = false) => {
       for (const [priority, packets] of bursts) {

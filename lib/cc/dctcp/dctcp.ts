@@ -53,6 +53,7 @@ export class Dctcp implements CongestionControl {
   /** What a spurious loss is taken back to; 0 = there is nothing to take back. */
   #undoCwnd = 0
   #undoSsthresh = 0
+  #undoLostSeq = 0
 
   constructor(context: CongestionContext, options: OptionValues = {}) {
     this.#constants = dctcpConstants(options)
@@ -129,6 +130,7 @@ export class Dctcp implements CongestionControl {
     const inFlight = loss.inFlightBytes + loss.lostBytes + loss.ackedBytes
     this.#undoCwnd = this.#cwnd
     this.#undoSsthresh = this.#ssthresh
+    this.#undoLostSeq = this.#lostSeq
     // Only the part of a window counts that was used. A second timeout in a row leaves the threshold.
     if (this.#cwnd > LOSS_WINDOW_PACKETS * this.#mtu || !loss.byTimeout)
       this.#ssthresh = this.#reducedTo(beta * Math.min(this.#cwnd, Math.max(inFlight, this.#mtu)))
@@ -136,11 +138,12 @@ export class Dctcp implements CongestionControl {
     this.#lostSeq = loss.sndNxt
   }
 
-  /** What the last loss spoke of had arrived. */
+  /** What the last loss spoke of had arrived: for what was sent before it, nothing has been reduced (RFC 4015, section 3.2). */
   onSpurious(): void {
     if (this.#undoCwnd === 0) return
     this.#cwnd = Math.max(this.#cwnd, this.#undoCwnd)
     this.#ssthresh = this.#undoSsthresh
+    this.#lostSeq = this.#undoLostSeq
     this.#undoCwnd = 0
   }
 

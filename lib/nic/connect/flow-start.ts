@@ -12,6 +12,7 @@ import { MILLISECOND, type Nanos, NEVER } from '../../time/nanos.js'
 import type { NicSettings } from '../config.js'
 import { BaseRttProbe } from '../feedback/base-rtt-probe.js'
 import { FlowBaseRtt } from '../feedback/flow-base-rtt.js'
+import { LeastRoundTrips } from '../feedback/least-round-trips.js'
 import { RateRequest } from '../feedback/rate-request.js'
 import type { Flow } from '../flow/flow.js'
 import type { PathSelector } from '../paths/path-selector.js'
@@ -24,13 +25,18 @@ const BASE_RTT_UNKNOWN_NS = 100_000
 /** A guess of T is no more. */
 const GUESS_MOST_NS = MILLISECOND
 
+/** Of connections that are made at once, so many in a row repeat their first probes at different times. */
+const REPEATS_APART = 256
+
 /** From an established connection to one that may send: measures T, and makes the controller. */
 export class FlowStart {
   readonly #settings: NicSettings
   readonly #control: ControlPackets
   readonly #paths: PathSelector
+  readonly #leastRoundTrips: LeastRoundTrips
 
   constructor(settings: NicSettings, control: ControlPackets, paths: PathSelector) {
+    this.#leastRoundTrips = new LeastRoundTrips(settings.baseRttWindowNs)
     this.#settings = settings
     this.#control = control
     this.#paths = paths
@@ -56,9 +62,11 @@ export class FlowStart {
     if (flow.handshake.active && this.#settings.baseRttWindowNs !== NEVER) this.measure(flow)
   }
 
-  #keepMeasuring({ sender: { congestion } }: Flow): void {
+  #keepMeasuring({ index, sender: { congestion } }: Flow): void {
     if (congestion.baseRtt !== null) return
-    congestion.keepMeasuring(new FlowBaseRtt(this.#settings.baseRttWindowNs, this.#settings.baseRttLeastNs))
+    const { baseRttWindowNs, baseRttLeastNs } = this.#settings
+    const spread = (index % REPEATS_APART) / REPEATS_APART
+    congestion.keepMeasuring(new FlowBaseRtt(baseRttWindowNs, baseRttLeastNs, spread))
   }
 
   /** The flow has something to send, and only the missing controller keeps it: it begins where T is given, else T is measured. */
@@ -97,18 +105,30 @@ export class FlowStart {
       return false
     }
     flow.sender.measured()
+    const { bestNs } = probe
+    const estimateNs = this.#estimate(now, flow, probe)
     if (congestion.begun) {
-      if (probe.baseRttNs !== NEVER) congestion.onBaseRttProbe(now, probe, probe.clean)
+      if (bestNs !== NEVER) congestion.onBaseRttProbe(now, bestNs, estimateNs, probe.clean)
       return true
     }
     const guess = flow.handshake.roundTripNs > 0 ? flow.handshake.roundTripNs : BASE_RTT_UNKNOWN_NS
-    const measured = probe.baseRttNs === NEVER ? guess : probe.baseRttNs
+    const measured = bestNs === NEVER ? guess : estimateNs
     if (this.#settings.baseRttWindowNs !== NEVER) {
       this.#keepMeasuring(flow)
-      if (probe.baseRttNs !== NEVER) congestion.onBaseRttProbe(now, probe, true)
+      if (bestNs !== NEVER) congestion.onBaseRttProbe(now, bestNs, estimateNs, true)
     }
     this.begin(flow, Math.max(measured, this.#settings.baseRttLeastNs), probe.path)
     return true
+  }
+
+  /**
+   * T for all that the probe has shown; NEVER = it was not answered. In a connection's first round, and its repetition, what others to the same peer have shown
+   * counts too. Later the path may have become longer.
+   */
+  #estimate(now: Nanos, { remote, sender }: Flow, { baseRttNs }: BaseRttProbe): Nanos {
+    if (baseRttNs === NEVER || this.#settings.baseRttWindowNs === NEVER) return baseRttNs
+    const leastNs = this.#leastRoundTrips.add(now, remote, baseRttNs)
+    return sender.congestion.baseRtt?.isFirstRound === false ? baseRttNs : leastNs
   }
 
   /** The peer has ceased to give what it has granted: the controller goes on without, or gives way as its entry says. Or it gives it again. */

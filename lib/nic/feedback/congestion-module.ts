@@ -11,7 +11,6 @@ import { assert, WeirError } from '../../errors.js'
 import type { QueuePair } from '../../qp/queue-pair.js'
 import { type Nanos, NEVER } from '../../time/nanos.js'
 import type { ConnectionStats } from '../types.js'
-import type { BaseRttProbe } from './base-rtt-probe.js'
 import { recordController, recordSample } from './connection-stats.js'
 import type { FlowBaseRtt } from './flow-base-rtt.js'
 import { HostShare } from './host-share.js'
@@ -194,9 +193,9 @@ export class CongestionModule {
     this.#follow()
   }
 
-  /** Probes have measured a round trip. @param clean nothing of the flow was in flight */
-  onBaseRttProbe(now: Nanos, { bestNs, baseRttNs }: BaseRttProbe, clean: boolean): void {
-    this.#learn(now, this.#baseRtt!.onProbed(now, bestNs, baseRttNs, clean))
+  /** Probes have measured a round trip. As FlowBaseRtt.onProbed. */
+  onBaseRttProbe(now: Nanos, rttNs: Nanos, estimateNs: Nanos, clean: boolean): void {
+    this.#learn(now, this.#baseRtt!.onProbed(now, rttNs, estimateNs, clean))
     this.#follow()
   }
 

@@ -1,6 +1,6 @@
 import type { AckSample } from '../../cc/congestion-control.js'
 import type { QueuePair } from '../../qp/queue-pair.js'
-import { type Nanos, NEVER } from '../../time/nanos.js'
+import { MILLISECOND, type Nanos, NEVER } from '../../time/nanos.js'
 import type { HopRecords } from '../../wire/telemetry/hop-records.js'
 import { BaseRttFilter } from './base-rtt-filter.js'
 
@@ -14,6 +14,9 @@ const QUEUES_NONE = 1 / 8
 /** Numbers of probes of a flow that has begun start here; those of telemetry's own probes start at 0. A round takes so many numbers. */
 const FIRST_SEQUENCE = 0x800000
 const ROUND_SEQUENCES = 16
+/** A first round of probes that has taken longer is repeated, so long after it at least, and at most twice as long. */
+const LONG_NS = MILLISECOND
+const REPEAT_LEAST_NS = 250 * MILLISECOND
 /** Until the queues that the flow itself has made are empty. */
 const QUIET_ROUND_TRIPS = 2
 
@@ -27,6 +30,10 @@ export class FlowBaseRtt {
   readonly #filter: BaseRttFilter
   readonly #windowNs: Nanos
   #known = false
+  readonly #repeatNs: Nanos
+  /** The next round of probes is the connection's first, or repeats it. */
+  isFirstRound = true
+  #isRepeat = false
   #nextSequence = FIRST_SEQUENCE
   /** The packet that left last while nothing else was in flight, or -1. */
   #aloneSeq = NONE
@@ -35,8 +42,12 @@ export class FlowBaseRtt {
   /** The path is to be measured at once, although the flow goes on: otherwise its next packets would set T until it falls idle. */
   #pathIsNew = false
 
-  /** @param windowNs NEVER: T only falls, and nothing is probed; @param leastNs T is not less */
-  constructor(windowNs: Nanos, leastNs: Nanos) {
+  /**
+   * @param windowNs NEVER: T only falls, and nothing is probed; @param leastNs T is not less
+   * @param spread 0 to 1, by which connections that are made at once differ in when they repeat their first probes
+   */
+  constructor(windowNs: Nanos, leastNs: Nanos, spread = 0) {
+    this.#repeatNs = Math.round((1 + spread) * REPEAT_LEAST_NS)
     this.#filter = new BaseRttFilter(windowNs, leastNs)
     this.#windowNs = windowNs
   }
@@ -72,12 +83,22 @@ export class FlowBaseRtt {
 
   /**
    * Probes have measured a round trip.
-   * @param estimateNs what it would have been without the queues of others; @param clean nothing of the flow was in flight
+   * @param estimateNs what it would have been without the queues of others, or the least that another connection's probes have measured
+   * @param clean nothing of the flow was in flight
    */
   onProbed(now: Nanos, rttNs: Nanos, estimateNs: Nanos, clean: boolean): Nanos {
+    this.#repeatIfLong(now, rttNs)
     if (estimateNs >= rttNs) return this.#measured(now, rttNs, clean)
     this.#known = true
     return this.#filter.onEstimate(now, rttNs, estimateNs, clean)
+  }
+
+  /** Connections that are made at once measure the work of making them: while it sends nothing, a connection repeats a long first round, once. */
+  #repeatIfLong(now: Nanos, rttNs: Nanos): void {
+    const repeats = this.isFirstRound && !this.#isRepeat && rttNs > LONG_NS && this.#windowNs !== NEVER
+    if (repeats) this.#probeNs = now + this.#repeatNs
+    this.#isRepeat = repeats
+    this.isFirstRound = repeats
   }
 
   #measured(now: Nanos, rttNs: Nanos, clean: boolean): Nanos {
@@ -117,6 +138,7 @@ export class FlowBaseRtt {
   onPathChange(): void {
     this.#filter.forget()
     this.#aloneSeq = NONE
+    this.isFirstRound = false
     if (this.#windowNs === NEVER) return
     this.#pathIsNew = true
     this.#probeNs = 0

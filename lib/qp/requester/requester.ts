@@ -220,7 +220,7 @@ export class Requester {
     const packets = outbound.spurious.onCount(count)
     const answers = this.#takeAnswers(now, packets)
     if (outbound.spurious.onTwice(packets - answers) === 0) return
-    this.#silence.onArrivedTwice()
+    this.#silence.onArrivedTwice(now)
     this.selective.arrivedTwice()
     if (outbound.spurious.concludes(outbound.sndUna)) this.context.observer.onSpurious(now)
   }

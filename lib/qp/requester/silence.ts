@@ -13,6 +13,8 @@ const EARLY = 3 / 4
  *
  * After an outage the peer may have packets whose acknowledgements were lost, and its answer to a retransmission names them all. A peer with
  * selective repeat says that this retransmission has reached it twice. So it answers what left last, and what it does not name was lost.
+ * A tail probe from before the silence may have reached it twice as well. That is what it speaks of if it answers sooner after the retransmission
+ * than any round trip takes.
  */
 export class Silence {
   readonly #outbound: Outbound
@@ -44,8 +46,9 @@ export class Silence {
   }
 
   /** The peer says that what has been retransmitted had arrived. */
-  onArrivedTwice(): void {
-    this.#answersRepeat = true
+  onArrivedTwice(now: Nanos): void {
+    const { sndUna, sendSeq } = this.#outbound
+    if (sendSeq > sndUna && !this.#isEarly(now, sndUna)) this.#answersRepeat = true
   }
 
   /** The requester goes back, for whatever reason. */

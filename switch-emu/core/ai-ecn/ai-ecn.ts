@@ -8,6 +8,7 @@ import { Opcode } from '../../../lib/wire/ib/opcode.js'
 import type { FeatureReport, FeatureSwitch, Gauge, SwitchFeature } from '../feature/feature.js'
 import type { FeatureEntry, Moment } from '../feature/feature-entry.js'
 import type { QueueTimers } from '../feature/queue-timers.js'
+import { FlowKey } from '../flows/flow-key.js'
 import { Marking } from '../marking/marking.js'
 import { isSame, type Thresholds } from '../marking/wred.js'
 import { Pfc } from '../pfc/pfc.js'
@@ -87,6 +88,8 @@ class AiEcn implements SwitchFeature {
   readonly #pfc: Pfc | null
   readonly #losslessMask: number
   readonly #flows: FlowBytes
+  /** Two hosts, one of which has sent the packet that is looked at. */
+  readonly #pair: FlowKey
   /** By port x 8 + priority. Null: its thresholds stay. */
   readonly #queues: readonly (TunedQueue | null)[]
   /** By port. */
@@ -103,12 +106,14 @@ class AiEcn implements SwitchFeature {
     this.#periodNs = ports.map(
       ({ rateBps }) => options.periodNs ?? Math.max(1000, Math.round((PERIOD_BITS * 1e9) / rateBps)),
     )
+    const seed = Math.floor(random() * 2 ** 32)
+    this.#pair = new FlowKey(seed)
     this.#flows = new FlowBytes({
       flows: options.flows,
       largeBytes: options.largeBytes,
       periodNs: Math.max(...this.#periodNs),
       ports: ports.length,
-      seed: Math.floor(random() * 2 ** 32),
+      seed,
     })
     const marking = sw.find(Marking)
     this.#queues = ports.flatMap(port =>
@@ -124,9 +129,10 @@ class AiEcn implements SwitchFeature {
   }
 
   offered(now: Nanos, frame: Frame, ingress: number, { index }: EgressPort, priority: number): void {
-    if (frame.bth >= 0 && bth.opcode(frame.view, frame.bth) === Opcode.CNP) this.#notified(ingress)
+    if (frame.bth >= 0 && bth.opcode(frame.view, frame.bth) === Opcode.CNP) this.#notified(frame, ingress)
     const queue = this.#queues[index * PRIORITIES + priority]!
     if (queue === null) return
+    this.#lookAt(queue, frame)
     if (!queue.active) {
       queue.active = true
       queue.meter.begin(now, queue.wred.marks)
@@ -135,8 +141,16 @@ class AiEcn implements SwitchFeature {
     queue.meter.offered(now, frame, ingress)
   }
 
-  start(startNs: Nanos, _frame: Frame, port: EgressPort): void {
-    this.#queues[port.index * PRIORITIES + port.sentPriority]?.meter.changed(startNs)
+  start(startNs: Nanos, frame: Frame, port: EgressPort): void {
+    const queue = this.#queues[port.index * PRIORITIES + port.sentPriority]!
+    if (queue === null) return
+    this.#lookAt(queue, frame)
+    queue.meter.changed(startNs)
+  }
+
+  /** Whether the packet was marked, as it came or as it leaves. */
+  #lookAt(queue: TunedQueue, frame: Frame): void {
+    if (queue.takeMark() && this.#pair.read(frame, 0)) queue.marked(this.#pair.hashWith(0))
   }
 
   timeout(at: Nanos, port: number, priority: number): void {
@@ -223,18 +237,18 @@ class AiEcn implements SwitchFeature {
   }
 
   /**
-   * A CNP answers marks of the port by which it comes back, or of a switch behind that. It does not name the priority of what was marked: it counts
-   * for queues whose marks no CNP has answered yet, and for all where there are none.
+   * A CNP answers marks of the port by which it comes back, or of a switch behind that, of packets from the host that it goes to. It does not name
+   * the priority of what was marked: it counts for queues with such marks that no CNP has answered. Where there are none, it counts for queues all
+   * of whose marks are answered. So one beside it with DCTCP, whose marks no CNP answers, is not taken for one with DCQCN.
    */
-  #notified(port: number): void {
-    if (port < 0) return
-    const from = port * PRIORITIES
-    let isAnswer = false
-    for (let at = from; at < from + PRIORITIES; at++) if (this.#queues[at]?.hasUnanswered) isAnswer = true
-    for (let at = from; at < from + PRIORITIES; at++) {
-      const queue = this.#queues[at]!
-      if (queue !== null && (!isAnswer || queue.hasUnanswered)) queue.notified()
-    }
+  #notified(frame: Frame, port: number): void {
+    if (port < 0 || !this.#pair.read(frame, 0)) return
+    this.#pair.turn(0)
+    const pair = this.#pair.hashWith(0)
+    const queues = this.#queuesOf(port)
+    const isAnswer = queues.some(queue => queue.hasUnansweredOf(pair))
+    for (const queue of queues)
+      if (isAnswer ? queue.hasUnansweredOf(pair) : !queue.hasUnanswered) queue.notified(pair)
   }
 
   #roomOf({ port, priority }: TunedQueue): Room {

@@ -33,6 +33,9 @@ interface TunedQueueOptions {
 const SHORT_PERIODS = 4
 const SHORTER = 4
 
+/** Pairs of hosts that are remembered; they start over when there are more. */
+const PAIRS_MAX = 4096
+
 /** Weight of the newest period in the mean of `largestPort`: a port that is alone for the end of a burst does not count yet. */
 const SHARE_GAIN = 0.5
 /** The share has to fall by that part before there is more room: else the thresholds would change by some bytes in each period. */
@@ -84,8 +87,10 @@ export class TunedQueue {
   #periods = 0
   #sums: QueueFeatures = NOTHING
   #pausesSent = 0
-  /** Marks of the queue when a CNP came last, or the switch restarted. */
-  #answered = 0
+  /** Marks of the queue that have been looked at. */
+  #seenMarks = 0
+  /** Pairs of hosts: a packet from the one to the other was marked here, and no CNP has come back since, nor a restart. */
+  readonly #unanswered = new Set<number>()
 
   constructor(port: EgressPort, priority: number, meter: QueueMeter, wred: Wred, options: TunedQueueOptions) {
     this.port = port
@@ -107,14 +112,32 @@ export class TunedQueue {
     return this.#senders.kind
   }
 
-  /** Packets were marked here since the last CNP or restart. */
-  get hasUnanswered(): boolean {
-    return this.wred.marks > this.#answered
+  /** True, once, if the packet that the queue has just looked at was marked. */
+  takeMark(): boolean {
+    const isNew = this.wred.marks > this.#seenMarks
+    this.#seenMarks = this.wred.marks
+    return isNew
   }
 
-  /** A CNP came in by the queue's port. */
-  notified(): void {
-    this.#answered = this.wred.marks
+  /** The packet that was marked is from one host to another, whose hash this is. */
+  marked(pair: number): void {
+    if (this.#unanswered.size >= PAIRS_MAX) this.#unanswered.clear()
+    this.#unanswered.add(pair)
+  }
+
+  /** Packets were marked here that no CNP has answered. */
+  get hasUnanswered(): boolean {
+    return this.#unanswered.size > 0
+  }
+
+  /** The same of packets from one host to another. */
+  hasUnansweredOf(pair: number): boolean {
+    return this.#unanswered.has(pair)
+  }
+
+  /** A CNP came in by the queue's port, which answers marks of packets between those two. */
+  notified(pair: number): void {
+    this.#unanswered.delete(pair)
     this.meter.notified()
   }
 
@@ -160,7 +183,8 @@ export class TunedQueue {
     this.#meanLargest = 1
     this.#largestPort = 1
     this.#senders = new SenderKind()
-    this.#answered = this.wred.marks
+    this.#seenMarks = this.wred.marks
+    this.#unanswered.clear()
     this.#matcher = matcherOf(this.#options)
     this.#tuner = null
     this.wred.thresholds = this.#thresholds
