@@ -37,6 +37,7 @@ const source = (size: number): FileSource => ({
   allocatedBytes: 0,
   mode: 0o644,
   mtimeMs: 0,
+  mtimeNanos: 0,
   mayBeHole: () => false,
   read: async into => void into.fill(1),
   verifyUnchanged: async () => {},

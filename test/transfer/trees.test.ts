@@ -292,7 +292,7 @@ t.test('a folder that its owner may not read', async t => {
   }
   const above = await Folder.open(folder)
   const shut = await above.enterOwn('shut')
-  await shut.setModeAndTime(0o111, 1_000_000)
+  await shut.setModeAndTime(0o111, { mtimeMs: 1_000_000 })
   t.match(statSync(path), { mode: 0o40111, mtimeMs: 1_000_000 })
   await shut.makeWritable()
   t.equal(statSync(path).mode & 0o777, 0o311)
