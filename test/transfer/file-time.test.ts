@@ -36,7 +36,7 @@ interface Drawn {
   ns: bigint
 }
 
-/** Of later times a number of seconds does not tell one microsecond from the next. */
+/** A number of seconds beyond this does not tell one microsecond from the next. */
 const NODE_SECONDS_MAX = 2 ** 32
 
 /** Times whose digits are of interest, and others. Those of few digits are all near whole microseconds, or whole seconds. */

@@ -32,25 +32,25 @@ const UTIME_NOW = 0x3fffffff
 const TIMES_BYTES = 32
 const TIMES = new Uint8Array(TIMES_BYTES)
 
-/** Of an open file, by a synchronous call. */
+/** Sets the time of an open file, by a synchronous call. */
 export function setTimeQuickly(fd: number, time: FileTime): void {
   const libc = libcOrNull()
   if (libc !== null) writeTimes(TIMES, time)
   if (libc?.futimens(fd, TIMES) !== 0) fs.futimesSync(fd, Date.now() / 1000, nodeTime(time))
 }
 
-/** Of an open file. */
+/** Sets the time of an open file. */
 export async function setTimeOf(handle: FileHandle, time: FileTime): Promise<void> {
   const isSet = await byLinux(time, (libc, times, done) => libc.futimensAsync(handle.fd, times, done))
   if (!isSet) await handle.utimes(new Date(), nodeTime(time))
 }
 
-/** Of what lies at that path. */
+/** Sets the time of what lies at that path. */
 export async function setTimeAt(path: string, time: FileTime): Promise<void> {
   if (!(await setByPath(path, time, 0))) await utimes(path, new Date(), nodeTime(time))
 }
 
-/** Of a symbolic link itself. */
+/** Sets the time of a symbolic link itself. */
 export async function setTimeOfLink(path: string, time: FileTime): Promise<void> {
   if (!(await setByPath(path, time, AT_SYMLINK_NOFOLLOW))) await lutimes(path, new Date(), nodeTime(time))
 }
