@@ -7,7 +7,9 @@ import { fsPath, textOf } from './byte-text.js'
 export const open = (path: string, flags?: string | number, mode?: number) =>
   fs.open(fsPath(path), flags, mode)
 export const stat = (path: string) => fs.stat(fsPath(path))
-export const lstat = (path: string) => fs.lstat(fsPath(path))
+/** With nanoseconds. */
+export const lstat = (path: string) => fs.lstat(fsPath(path), { bigint: true })
+export const exactStat = (path: string) => fs.stat(fsPath(path), { bigint: true })
 export const statfs = (path: string) => fs.statfs(fsPath(path))
 export const access = (path: string, mode?: number) => fs.access(fsPath(path), mode)
 export const mkdir = (path: string, mode: number) => fs.mkdir(fsPath(path), { mode })
@@ -17,9 +19,9 @@ export const rename = (from: string, to: string) => fs.rename(fsPath(from), fsPa
 export const link = (from: string, to: string) => fs.link(fsPath(from), fsPath(to))
 export const symlink = (target: string, path: string) => fs.symlink(fsPath(target), fsPath(path))
 export const chmod = (path: string, mode: number) => fs.chmod(fsPath(path), mode)
-export const utimes = (path: string, atime: Date, mtime: number | Date) =>
+export const utimes = (path: string, atime: Date, mtime: number | string) =>
   fs.utimes(fsPath(path), atime, mtime)
-export const lutimes = (path: string, atime: Date, mtime: number | Date) =>
+export const lutimes = (path: string, atime: Date, mtime: number | string) =>
   fs.lutimes(fsPath(path), atime, mtime)
 export const realpath = async (path: string) => textOf(await fs.realpath(fsPath(path), 'buffer'))
 export const readlink = async (path: string) => textOf(await fs.readlink(fsPath(path), 'buffer'))

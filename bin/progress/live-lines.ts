@@ -6,6 +6,8 @@ const DRAW_EVERY_MS = 100
 /** Width of a terminal that does not report it. */
 const COLUMNS_USUAL = 80
 const COLUMNS_LEAST = 20
+/** A terminal shows ^C behind the line. If it had no room for that, it would go to the next line, and the first one would remain. */
+const COLUMNS_OF_CTRL_C = 2
 
 const CLEAR_TO_LINE_END = '\x1b[K'
 const CLEAR_DOWN = '\x1b[J'
@@ -33,7 +35,7 @@ export class LiveLines {
    */
   get columns(): number {
     const columns = this.#stream.columns > 0 ? this.#stream.columns : COLUMNS_USUAL
-    return Math.max(COLUMNS_LEAST, columns) - 1
+    return Math.max(COLUMNS_LEAST, columns - COLUMNS_OF_CTRL_C) - 1
   }
 
   /** Writes the lines over the previous ones, at most every 100 ms. It does not call `make` more often. */

@@ -24,7 +24,7 @@ export function readPrivateFile(
   try {
     const stat = fstatSync(file)
     if (!stat.isFile())
-      throw new WeirError('WEIR_BAD_ARGUMENT', `${path} is no file: a key is read from a file alone`)
+      throw new WeirError('WEIR_BAD_ARGUMENT', `${path} is no file: a secret is read from a file alone`)
     checkMode(path, stat, isCredential(path, stat, env))
     const bytes = Buffer.alloc(bytesMax + 1)
     let length = 0

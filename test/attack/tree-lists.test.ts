@@ -41,6 +41,7 @@ t.test('names and numbers that lead elsewhere', async t => {
     { size: -1 },
     { mtimeMs: Number.NaN },
     { mtimeMs: 1e300 },
+    { mtimeNanos: 1e9 },
     { kind: 'KIND_UNSPECIFIED' as TreeEntry['kind'] },
     { kind: 'HARD_LINK', sameAs: 0 },
     { kind: 'HARD_LINK', sameAs: 2 },

@@ -104,7 +104,7 @@ t.test('commands that cannot work say why', async t => {
     [
       ['--key-file', privateFolder],
       'WEIR_BAD_ARGUMENT',
-      /--key-file .* is no file: a key is read from a file alone$/,
+      /--key-file .* is no file: a secret is read from a file alone$/,
     ],
     [['--socket', file], 'WEIR_BAD_ARGUMENT', /is there and is no socket/],
     [

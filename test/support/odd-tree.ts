@@ -16,6 +16,7 @@ import {
   writeFileSync,
   writeSync,
 } from 'node:fs'
+import { libcFault } from '../../lib/io/linux/libc.js'
 
 /** A path below a folder, of which a part may be no UTF-8. */
 function below(folder: string, ...names: (string | Buffer)[]): Buffer {
@@ -77,6 +78,8 @@ export function linesOf(folder: string): string[] {
   const inodes = new Map<number, string>()
   const look = (path: Buffer, shown: string) => {
     const stat = lstatSync(path)
+    const { mtimeNs } = lstatSync(path, { bigint: true })
+    const time = String(libcFault() === null ? mtimeNs : mtimeNs - (mtimeNs % 1000n))
     const first = stat.isFile() ? (inodes.get(stat.ino) ?? shown) : ''
     inodes.set(stat.ino, first)
     const what = stat.isFile()
@@ -84,7 +87,7 @@ export function linesOf(folder: string): string[] {
       : stat.isSymbolicLink()
         ? readlinkSync(path, 'buffer').toString('latin1')
         : ''
-    lines.push(JSON.stringify([shown, (stat.mode & 0o170777).toString(8), Math.round(stat.mtimeMs), what]))
+    lines.push(JSON.stringify([shown, (stat.mode & 0o170777).toString(8), time, what]))
     if (!stat.isDirectory()) return
     const names = readdirSync(path, 'buffer').sort(Buffer.compare)
     for (const name of names) look(below('', path.subarray(1), name), `${shown}/${name.toString('latin1')}`)

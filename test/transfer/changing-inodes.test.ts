@@ -37,8 +37,12 @@ async function changingInodes(t: Test): Promise<void> {
   await probe.close()
   const named = new WeakSet<FileHandle>()
   const isFinal = (path: unknown) => String(path).endsWith('/f')
-  const elsewhere = (stat: unknown) =>
-    Object.assign(stat as object, { ino: (stat as { ino: number }).ino + OTHER_INODES })
+  const elsewhere = (stat: unknown) => {
+    const { ino } = stat as { ino: number | bigint }
+    return Object.assign(stat as object, {
+      ino: typeof ino === 'bigint' ? ino + BigInt(OTHER_INODES) : ino + OTHER_INODES,
+    })
+  }
   const files = fs as unknown as Record<string, Operation>
   const { lstat, open } = files as { lstat: Operation; open: Operation }
   const stat = handles.stat!

@@ -200,6 +200,11 @@ t.test('a lost connection: what is here does not move again', async t => {
   )
   t.equal(cuts, 1)
   t.ok(got.attempts >= 2, `${got.attempts} attempts`)
+  t.match(
+    got,
+    { resumedBytes: 0, tree: { files: 40, movedFiles: 40, movedBytes: 4_000_000 } },
+    'of all attempts',
+  )
   t.same(linesOf(to), linesOf(share))
   renameSync(join(share, 't'), join(share, 'u'))
   await t.rejects(get(['t']), { code: 'WEIR_NO_FILE' })

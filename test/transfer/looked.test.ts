@@ -15,14 +15,20 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { Folder } from '../../lib/transfer/file/folder.js'
-import type { Looked } from '../../lib/transfer/file/looked.js'
+import { type Looked, lookedByNode } from '../../lib/transfer/file/looked.js'
 
-const NUMBERS = ['dev', 'ino', 'uid', 'nlink', 'mode', 'size', 'blocks', 'mtimeMs'] as const
+const NUMBERS = ['dev', 'ino', 'uid', 'nlink', 'mode', 'size', 'blocks', 'mtimeMs', 'mtimeNanos'] as const
 const KINDS = ['isFile', 'isDirectory', 'isSymbolicLink'] as const
 
 function told(looked: Looked): Record<string, unknown> {
   const numbers = NUMBERS.map(name => [name, looked[name]])
   return Object.fromEntries([...numbers, ...KINDS.map(name => [name, looked[name]()])])
+}
+
+/** The usual answer of Node.js, with the nanoseconds of the other one. */
+function byNode(path: string): Looked {
+  const { mtimeNanos } = lookedByNode(lstatSync(path, { bigint: true }))
+  return Object.assign(lstatSync(path), { mtimeNanos })
 }
 
 const skip = process.platform !== 'linux' && 'names are resolved by descriptors on Linux alone'
@@ -43,12 +49,14 @@ t.test('files, folders, links, odd names, long sizes and times of all kinds', { 
   symlinkSync('nowhere', at('link'))
   const folder = await Folder.open(path)
   const names = [...times.keys()].map(i => `file ${i}\n`)
-  for (const name of [...names, 'ü', '-folder', 'link'])
-    t.same(told(folder.quick!.look(name)!), told(lstatSync(at(name))), JSON.stringify(name))
+  for (const name of [...names, 'ü', '-folder', 'link']) {
+    t.same(told(folder.quick!.look(name)!), told(byNode(at(name))), JSON.stringify(name))
+    t.same(told((await folder.look(name))!), told(byNode(at(name))), 'asynchronously')
+  }
   t.equal(folder.quick!.look('missing'), null)
   t.throws(() => folder.quick!.look('file 1\n/x'), { code: 'ENOTDIR' })
   const device = await Folder.open('/dev')
-  t.same(told(device.quick!.look('null')!), told(lstatSync('/dev/null')))
+  t.same(told(device.quick!.look('null')!), told(byNode('/dev/null')))
   await device.close()
   await folder.close()
 })

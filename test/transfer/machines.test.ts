@@ -440,6 +440,7 @@ t.test('a getter does not believe everything', async t => {
     [{ digest: 'SHA256' }, 'WEIR_PROTOCOL'],
     [{ size: 2 ** 53 }, 'WEIR_PROTOCOL'],
     [{ mtimeMs: Number.NaN }, 'WEIR_PROTOCOL'],
+    [{ mtimeNanos: 1e9 }, 'WEIR_PROTOCOL'],
     [{ version: 2 }, 'WEIR_REJECTED'],
   ]
   for (const [more, code] of offers) {

@@ -1,4 +1,5 @@
 /** What happens when the other end is silent. The test has its own clock. */
+import assert from 'node:assert/strict'
 import { setImmediate as turn } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { Connection, ConnectionHandler } from '../../lib/nic/types.js'
@@ -13,6 +14,7 @@ import {
   FETCH_PRIVATE_DATA,
   GET_PRIVATE_DATA,
   TRANSFER_PORT,
+  TREE_PRIVATE_DATA,
   type TransferMessage,
 } from '../../lib/transfer/protocol/messages.js'
 import { TreeList } from '../../lib/transfer/protocol/tree-list.js'
@@ -23,6 +25,7 @@ import {
   newReceiveSession,
   newSendSession,
   newServeSession,
+  newTreeReceiveSession,
   newTreeServeSession,
 } from '../../lib/transfer/session/new-session.js'
 import type { PassiveSession } from '../../lib/transfer/session/passive-session.js'
@@ -37,6 +40,7 @@ const source = (size: number): FileSource => ({
   allocatedBytes: 0,
   mode: 0o644,
   mtimeMs: 0,
+  mtimeNanos: 0,
   mayBeHole: () => false,
   read: async into => void into.fill(1),
   verifyUnchanged: async () => {},
@@ -373,15 +377,49 @@ t.test('a getter has its time to answer after a list that took longer than that'
   tree.end()
   await settle()
   t.equal(session.state, 'listed')
-  session.tick(clock.at(1299 * SECOND))
+  session.tick(clock.at((700 + 3599) * SECOND))
   await settle()
   t.equal(session.state, 'listed')
-  session.tick(clock.at(1301 * SECOND))
+  session.tick(clock.at((700 + 3601) * SECOND))
   await settle()
   t.equal(session.state, 'failed')
-  session.tick(clock.at(1304 * SECOND))
+  session.tick(clock.at((700 + 3604) * SECOND))
   t.match((await session.outcome).failure, { code: 'WEIR_CONNECTION_LOST' })
 })
+
+t.test(
+  'a sender has its time for the next entries of a list, which may have digests of long files',
+  async t => {
+    const [sender, receiver] = fakePair()
+    const clock = new Clock()
+    sender.now = receiver.now = clock.now
+    const trees = { treePlace: () => assert.fail('nothing is compared yet') }
+    const rings = new RingPool(ringBytesOf(CHUNK, 4), 1)
+    const config = {
+      verbs: receiver,
+      time: clock,
+      rings,
+      trees,
+      allowsDeletion: false,
+      chunkBytes: CHUNK,
+      slots: 4,
+    }
+    const session = newTreeReceiveSession(config)
+    receiver.listen(TRANSFER_PORT, { accept: () => session })
+    sender.connect(0, receiver.address, TRANSFER_PORT, mute, { privateData: TREE_PRIVATE_DATA })
+    await settle()
+    const tree = { version: 1, directory: '', overwrite: false, transfer: new Uint8Array() }
+    session.mover.onMessage(clock.ns, { body: 'tree', tree })
+    session.tick(clock.at(3599 * SECOND))
+    await settle()
+    t.equal(session.state, 'listing')
+    session.tick(clock.at(3601 * SECOND))
+    await settle()
+    t.equal(session.state, 'failed')
+    session.tick(clock.at(3604 * SECOND))
+    t.match((await session.outcome).failure, { code: 'WEIR_CONNECTION_LOST' })
+  },
+)
 
 t.test('fetched: a credit that waits for an earlier one when the getter is done is not missed', async t => {
   const both = serving(3)

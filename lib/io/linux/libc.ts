@@ -73,6 +73,18 @@ export interface Libc {
   renameat2(fromFolder: number, from: Uint8Array, toFolder: number, to: Uint8Array, flags: number): number
   /** @param into 256 bytes for a `struct statx` */
   statx(folder: number, path: Uint8Array, flags: number, mask: number, into: Uint8Array): number
+  /** @param times two `struct timespec`, of access and of change */
+  futimens(fd: number, times: Uint8Array): number
+  /** The same on one of libuv's threads. `done` gets the result, -1 for any error. */
+  futimensAsync(fd: number, times: Uint8Array, done: (result: number) => void): void
+  /** On one of libuv's threads too. @param path ends in a NUL */
+  utimensatAsync(
+    folder: number,
+    path: Uint8Array,
+    times: Uint8Array,
+    flags: number,
+    done: (result: number) => void,
+  ): void
   /** Why the last call failed, as a positive number (EAGAIN is 11). */
   errno(): number
   /**
@@ -125,6 +137,8 @@ function bindCalls(koffi: Koffi, library: Library): Libc {
   const call = (prototype: string) => library.func(prototype) as (...args: unknown[]) => number
   const ppoll = library.func('int ppoll(uint64_t, uint64_t, uint64_t, uint64_t)')
   const renameat2 = call('int64_t syscall(int64_t, int64_t, void*, int64_t, void*, uint64_t)')
+  const futimens = library.func('int futimens(int, void*)')
+  const utimensat = library.func('int utimensat(int, void*, void*, int)')
   const statx = call('int64_t syscall(int64_t, int64_t, void*, int64_t, uint64_t, void*)')
   return {
     socket: call('int socket(int, int, int)'),
@@ -138,8 +152,7 @@ function bindCalls(koffi: Koffi, library: Library): Libc {
     sendmmsg: call('int sendmmsg(int, uint64_t, uint32_t, int)'),
     recvmmsg: call('int recvmmsg(int, uint64_t, uint32_t, int, uint64_t)'),
     ppoll: ppoll as Libc['ppoll'],
-    ppollAsync: (fds, count, timeout, done) =>
-      ppoll.async(fds, count, timeout, 0, (error: Error | null, ready: number) => done(error ? -1 : ready)),
+    ppollAsync: (fds, count, timeout, done) => ppoll.async(fds, count, timeout, 0, resultFor(done)),
     eventfd: call('int eventfd(uint32_t, int)'),
     eventfdWrite: call('int eventfd_write(int, uint64_t)'),
     eventfdRead: call('int eventfd_read(int, void*)'),
@@ -160,10 +173,19 @@ function bindCalls(koffi: Koffi, library: Library): Libc {
     renameat2: (from, name, to, newName, flags) =>
       renameat2(NUMBERS.renameat2, from, name, to, newName, flags),
     statx: (folder, path, flags, mask, into) => statx(NUMBERS.statx, folder, path, flags, mask, into),
+    futimens: futimens as Libc['futimens'],
+    futimensAsync: (fd, times, done) => futimens.async(fd, times, resultFor(done)),
+    utimensatAsync: (folder, path, times, flags, done) =>
+      utimensat.async(folder, path, times, flags, resultFor(done)),
     errno: () => koffi.errno(),
     address: view => Number(koffi.address(view)),
     memory: (pointer, bytes) => koffi.view(pointer, bytes),
   }
+}
+
+/** What koffi calls when an asynchronous call has ended. */
+function resultFor(done: (result: number) => void): (error: Error | null, result: number) => void {
+  return (error, result) => done(error ? -1 : result)
 }
 
 function unsupported(why: string): WeirError {

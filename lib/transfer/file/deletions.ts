@@ -2,7 +2,6 @@
  * What the folders of a tree have at its destination and not at its source. `find` lists it before anything moves, `remove` deletes what has
  * been listed, after all else has succeeded. No link is followed, and no other file system entered.
  */
-import type { Stats } from 'node:fs'
 import { stepFault } from '../fault-points.js'
 import { TransferFailure } from '../protocol/failure.js'
 import { DELIVERED_NAME, isPartialName } from '../protocol/names.js'
@@ -10,6 +9,7 @@ import { ENTRIES_MAX, type TreeList } from '../protocol/tree-list.js'
 import { forEachAtOnce } from './at-once.js'
 import { Breather } from './breather.js'
 import type { Folder } from './folder.js'
+import type { Looked } from './looked.js'
 import type { OpenFolders } from './open-folders.js'
 import type { Admits } from './path-filter.js'
 
@@ -32,7 +32,7 @@ export interface DeletionRules {
 /** Something that is to be deleted. */
 interface Doomed {
   name: string
-  stat: Stats
+  stat: Looked
   /** What in a folder is to be deleted; null: it is no folder. */
   inside: Doomed[] | null
   /** False: a folder in which something stays. */
@@ -243,7 +243,7 @@ async function removeFolder(
   stepFault('deleted')
 }
 
-function isSameThing(a: Stats, b: Stats): boolean {
+function isSameThing(a: Looked, b: Looked): boolean {
   return a.dev === b.dev && a.ino === b.ino
 }
 

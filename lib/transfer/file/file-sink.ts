@@ -6,7 +6,7 @@ import type { Offer } from '../protocol/messages.js'
 import type { Identity } from './delivered-journal.js'
 import type { FileSink } from './file.js'
 import { readFully } from './file-source.js'
-import { fileTime } from './file-time.js'
+import { setTimeOf } from './file-time.js'
 import type { Folder } from './folder.js'
 import { checkPlace, giveName } from './give-name.js'
 import { dataRuns } from './holes.js'
@@ -91,8 +91,7 @@ export class LocalSink implements FileSink {
     const handle = this.#open()
     await this.#extend(handle)
     await handle.chmod(offer.mode & 0o777)
-    const now = new Date()
-    await handle.utimes(now, offer.openEnd ? now : fileTime(offer.mtimeMs))
+    await setTimeOf(handle, offer.openEnd ? { mtimeMs: Date.now() } : offer)
     await handle.sync()
     const file = await handle.stat()
     await onWhole(file)

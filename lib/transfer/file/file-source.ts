@@ -1,5 +1,5 @@
 /** A regular file of this machine as the source of a transfer. */
-import { constants, type Stats } from 'node:fs'
+import { constants } from 'node:fs'
 import type { FileHandle } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { WeirError } from '../../errors.js'
@@ -8,6 +8,7 @@ import { open, readlink, realpath } from '../../fs-by-text.js'
 import { TransferFailure } from '../protocol/failure.js'
 import type { FileSource } from './file.js'
 import { isHole } from './holes.js'
+import { type Looked, lookedByNode } from './looked.js'
 
 /** Unit of `Stats.blocks`, on every file system. */
 const STAT_BLOCK_BYTES = 512
@@ -26,7 +27,7 @@ export async function openSource(path: string): Promise<FileSource> {
 export async function openRegular(path: string, shown: string): Promise<LocalSource> {
   // O_NONBLOCK: opening a named pipe must not wait for its writer.
   const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
-  const stat = await handle.stat()
+  const stat = lookedByNode(await handle.stat({ bigint: true }))
   if (stat.isFile()) return new LocalSource(path, shown, handle, stat)
   await handle.close()
   const what = stat.isDirectory()
@@ -36,7 +37,7 @@ export async function openRegular(path: string, shown: string): Promise<LocalSou
 }
 
 /** As `FileSource.allocatedBytes`. Where a system reports no blocks, nothing is known of holes. */
-export function allocatedBytesOf({ blocks, size }: Pick<Stats, 'blocks' | 'size'>): number {
+export function allocatedBytesOf({ blocks, size }: Pick<Looked, 'blocks' | 'size'>): number {
   const allocatedBytes = blocks * STAT_BLOCK_BYTES
   return allocatedBytes < size ? Math.max(1, allocatedBytes) : 0
 }
@@ -54,11 +55,12 @@ export class LocalSource implements FileSource {
   readonly allocatedBytes: number
   readonly mode: number
   readonly mtimeMs: number
+  readonly mtimeNanos: number
   readonly #path: string
   readonly #shown: string
   #handle: FileHandle | null
 
-  constructor(path: string, shown: string, handle: FileHandle, stat: Stats) {
+  constructor(path: string, shown: string, handle: FileHandle, stat: Looked) {
     this.#path = path
     this.#shown = shown
     this.#handle = handle
@@ -67,6 +69,7 @@ export class LocalSource implements FileSource {
     this.allocatedBytes = allocatedBytesOf(stat)
     this.mode = stat.mode & 0o777
     this.mtimeMs = stat.mtimeMs
+    this.mtimeNanos = stat.mtimeNanos
   }
 
   /** Where the file that is open lies: on Linux the kernel says so, elsewhere its path is followed again. */

@@ -23,6 +23,8 @@ export interface FileSource {
   readonly allocatedBytes: number
   readonly mode: number
   readonly mtimeMs: number
+  /** Nanoseconds since that second began; 0 = `mtimeMs` says all that is known. */
+  readonly mtimeNanos: number
   /** True if all those bytes are of files with holes: zeros among them need not move. */
   mayBeHole(position: number, length: number): boolean
   /** Fills `into` from `position` on. Throws CHANGED when the file ends before. */

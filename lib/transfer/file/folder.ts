@@ -4,7 +4,7 @@
  *
  * Where there is no /proc the path is used, after a look whether it still leads to the same device and inode.
  */
-import { constants, existsSync, type Stats } from 'node:fs'
+import { constants, existsSync } from 'node:fs'
 import type { FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import {
@@ -13,7 +13,6 @@ import {
   entriesOf,
   link,
   lstat,
-  lutimes,
   mkdir,
   open,
   readlink,
@@ -24,11 +23,11 @@ import {
   statfs,
   symlink,
   unlink,
-  utimes,
 } from '../../fs-by-text.js'
 import { TransferFailure } from '../protocol/failure.js'
 import { liesIn } from '../protocol/names.js'
-import { fileTime } from './file-time.js'
+import { type FileTime, setTimeAt, setTimeOfLink } from './file-time.js'
+import { type Looked, lookedByNode } from './looked.js'
 import { QuickFolder } from './quick-folder.js'
 
 const DESCRIPTORS = '/proc/self/fd'
@@ -99,11 +98,13 @@ export class Folder {
   }
 
   /** Null if nothing has that name. Follows no link. */
-  async look(name: string): Promise<Stats | null> {
-    return await lstat(await this.#at(name)).catch(error => {
-      if (error.code === 'ENOENT') return null
+  async look(name: string): Promise<Looked | null> {
+    try {
+      return lookedByNode(await lstat(await this.#at(name)))
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
       throw error
-    })
+    }
   }
 
   async makeFolder(name: string): Promise<void> {
@@ -149,9 +150,9 @@ export class Folder {
     await link(await this.#at(name), await other.#at(otherName))
   }
 
-  async makeLink(name: string, target: string, mtimeMs: number): Promise<void> {
+  async makeLink(name: string, target: string, time: FileTime): Promise<void> {
     await symlink(target, await this.#at(name))
-    await lutimes(await this.#at(name), new Date(), fileTime(mtimeMs))
+    await setTimeOfLink(await this.#at(name), time)
   }
 
   /** What the symbolic link of that name says. */
@@ -170,10 +171,10 @@ export class Folder {
     if ((mode & OWNER_WRITES) !== OWNER_WRITES) await chmod(await this.#own(), (mode & 0o777) | OWNER_WRITES)
   }
 
-  async setModeAndTime(mode: number, mtimeMs: number): Promise<void> {
+  async setModeAndTime(mode: number, time: FileTime): Promise<void> {
     const own = await this.#own()
     await chmod(own, mode)
-    await utimes(own, new Date(), fileTime(mtimeMs))
+    await setTimeAt(own, time)
   }
 
   async freeBytes(): Promise<number> {

@@ -2,7 +2,7 @@
 import { stepFault } from '../fault-points.js'
 import { TransferFailure } from '../protocol/failure.js'
 import type { Folder } from './folder.js'
-import type { Looked } from './looked.js'
+import type { Looked, Stated } from './looked.js'
 import { hasNoLinks, nameTaken } from './name-taken.js'
 
 /** Replaces a file of that name only with `overwrite`. */
@@ -40,12 +40,12 @@ async function renameWithoutReplacing(folder: Folder, from: string, to: string):
  * On some file systems (FUSE, CIFS) a file's inode changes when it gets another name. There nothing proves that it is the same file; but
  * one with its size and time that belongs to this user was made by this user.
  */
-export async function checkPlace(folder: Folder, name: string, file: Looked): Promise<Looked | null> {
+export async function checkPlace(folder: Folder, name: string, file: Stated): Promise<Looked | null> {
   return checkIsThat(await folder.look(name), name, file)
 }
 
 /** The same for what was found by the name. */
-export function checkIsThat(there: Looked | null, name: string, file: Looked): Looked | null {
+export function checkIsThat(there: Looked | null, name: string, file: Stated): Looked | null {
   if (!there || (there.dev === file.dev && there.ino === file.ino)) return there
   const isLikely = there.isFile() && there.dev === file.dev && there.uid === file.uid && there.nlink === 1
   if (isLikely && there.size === file.size && there.mtimeMs === file.mtimeMs) return there

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { bytesOf, fsPath, showBytes, textOf } from '../../byte-text.js'
 import { WeirError } from '../../errors.js'
 import { whyNotRead } from '../../file-reason.js'
-import { open, stat } from '../../fs-by-text.js'
+import { exactStat, open } from '../../fs-by-text.js'
 import { TransferFailure } from '../protocol/failure.js'
 import type { DigestKind, TreeEntry } from '../protocol/messages.js'
 import { isPartialName } from '../protocol/names.js'
@@ -17,7 +17,7 @@ import { addDigests } from './file-digest.js'
 import { allocatedBytesOf } from './file-source.js'
 import { Folder } from './folder.js'
 import { Haste } from './haste.js'
-import type { Looked } from './looked.js'
+import { type Looked, lookedByNode } from './looked.js'
 import type { QuickFolder } from './quick-folder.js'
 
 /** A file or folder that a user has named. */
@@ -182,7 +182,7 @@ export class LocalTree {
 
   /** A link that the user has named is followed. */
   async #addRoot({ path, name }: TreeRoot): Promise<void> {
-    const found = await this.#readable(path, stat(path))
+    const found = await lookedByNode(await this.#readable(path, exactStat(path)))
     if (name !== '') await this.#addNamed({ name, path, stat: found, target: '' })
     else if (found.isDirectory()) await this.#addContents(path, 0, '', 0)
     else throw new WeirError('WEIR_NO_FILE', `${this.#options.shown(path)} is no folder`)
@@ -322,8 +322,19 @@ export function listFailure(error: unknown): TransferFailure {
 /** All entries have the same fields in the same order: there are as many as files. */
 function entryNamed(name: string, parent: number, stat: Looked): TreeEntry {
   const mode = stat.mode & 0o777
-  const { mtimeMs } = stat
-  return { name, parent, kind: 'FILE', mode, mtimeMs, size: 0, allocatedBytes: 0, target: '', sameAs: 0 }
+  const { mtimeMs, mtimeNanos } = stat
+  return {
+    name,
+    parent,
+    kind: 'FILE',
+    mode,
+    mtimeMs,
+    mtimeNanos,
+    size: 0,
+    allocatedBytes: 0,
+    target: '',
+    sameAs: 0,
+  }
 }
 
 function realPathOf(fd: number, path: string): string {

@@ -18,6 +18,7 @@ export class PipeSource implements FileSource, PipeReading {
   readonly allocatedBytes = 0
   readonly mode = FILE_MODE
   readonly mtimeMs = Date.now()
+  readonly mtimeNanos = 0
   readonly pipe = this
   size = OPEN_END
   onReady: () => void = () => {}

@@ -8,7 +8,7 @@ import fs, { constants } from 'node:fs'
 import { getSystemErrorName } from 'node:util'
 import { bytesOf, fsPath } from '../../byte-text.js'
 import { type Libc, libcFault, loadLibc } from '../../io/linux/libc.js'
-import { type Looked, STATX_BASIC, STATX_BYTES, StatxLook } from './looked.js'
+import { type Looked, lookedByNode, lookedByStatx, STATX_BASIC, STATX_BYTES } from './looked.js'
 import { hasNoLinks, nameTaken } from './name-taken.js'
 
 /** Node.js does not name the flag. Programs that are started do not get the file. */
@@ -92,10 +92,13 @@ export class QuickFolder {
 
   /** Null if nothing has that name. Follows no link. */
   look(name: string): Looked | null {
-    if (this.#libc === null) return fs.lstatSync(this.#path(name), { throwIfNoEntry: false }) ?? null
+    if (this.#libc === null) {
+      const stat = fs.lstatSync(this.#path(name), { bigint: true, throwIfNoEntry: false })
+      return stat === undefined ? null : lookedByNode(stat)
+    }
     const { statx } = this.#libc
     if (statx(this.#fd, zeroEnded(name), AT_SYMLINK_NOFOLLOW, STATX_BASIC, LOOKED_BYTES) === 0)
-      return new StatxLook(LOOKED)
+      return lookedByStatx(LOOKED)
     const failure = this.#failure('lstat', name)
     if (failure.code === 'ENOENT') return null
     throw failure
@@ -177,6 +180,6 @@ function zeroEnded(name: string): Uint8Array {
 /** An open file. */
 export function lookAtOpen(fd: number): Looked {
   const libc = libcFault() === null ? loadLibc() : null
-  if (libc?.statx(fd, NO_NAME, AT_EMPTY_PATH, STATX_BASIC, LOOKED_BYTES) === 0) return new StatxLook(LOOKED)
-  return fs.fstatSync(fd)
+  if (libc?.statx(fd, NO_NAME, AT_EMPTY_PATH, STATX_BASIC, LOOKED_BYTES) === 0) return lookedByStatx(LOOKED)
+  return lookedByNode(fs.fstatSync(fd, { bigint: true }))
 }

@@ -12,7 +12,7 @@ import { openPartial } from './arrivals.js'
 import { forEachAtOnce, SHORT_FILES_AT_ONCE } from './at-once.js'
 import { Breather } from './breather.js'
 import { OPEN_MODE } from './file-sink.js'
-import { fileTime } from './file-time.js'
+import { setTimeOf, setTimeQuickly } from './file-time.js'
 import type { Folder } from './folder.js'
 import { checkIsThat, checkPlace, giveName } from './give-name.js'
 import { FOR_SYNCS, Haste } from './haste.js'
@@ -121,7 +121,7 @@ class QuickBatch {
       fs.ftruncateSync(fd, bytes.length)
     }
     fs.fchmodSync(fd, entry.mode & 0o777)
-    fs.futimesSync(fd, Date.now() / 1000, fileTime(entry.mtimeMs))
+    setTimeQuickly(fd, entry)
   }
 
   #sync(file: Begun): void {
@@ -184,7 +184,7 @@ async function writeWhole(folder: Folder, { entry, bytes }: ShortFile, overwrite
   try {
     await writeBytes(handle, bytes, entry)
     await handle.chmod(entry.mode & 0o777)
-    await handle.utimes(new Date(), fileTime(entry.mtimeMs))
+    await setTimeOf(handle, entry)
     await handle.sync()
     const file: Stats = await handle.stat()
     await giveName(folder, partial, { name: entry.name, overwrite })

@@ -5,7 +5,7 @@ import type { TreeEntry } from '../protocol/messages.js'
 import { partialName } from '../protocol/names.js'
 import type { TreeList } from '../protocol/tree-list.js'
 import { forEachAtOnce } from './at-once.js'
-import { fileTime } from './file-time.js'
+import { setTimeOf } from './file-time.js'
 import type { Folder } from './folder.js'
 import { giveName } from './give-name.js'
 import type { OpenFolders } from './open-folders.js'
@@ -32,13 +32,14 @@ export async function touchFiles(
   numbers: readonly number[],
 ): Promise<void> {
   await forEachAtOnce(numbers, async number => {
-    const { name, parent, mode, mtimeMs } = list.of(number)
+    const entry = list.of(number)
+    const { name, parent, mode } = entry
     try {
       await folders.use(parent, async folder => {
         const handle = await folder.openFile(name, constants.O_RDONLY | constants.O_NONBLOCK)
         try {
           await handle.chmod(mode & 0o777)
-          await handle.utimes(new Date(), fileTime(mtimeMs))
+          await setTimeOf(handle, entry)
         } finally {
           await handle.close()
         }
@@ -52,11 +53,11 @@ export async function touchFiles(
 /** Deepest folders first, because what is made in a folder changes its time. All names are on the disk then. */
 export async function settleFolders(list: TreeList, folders: OpenFolders): Promise<void> {
   for (let number = list.entries.length; number > 0; number--) {
-    const { kind, mode, mtimeMs } = list.of(number)
-    if (kind !== 'FOLDER') continue
+    const entry = list.of(number)
+    if (entry.kind !== 'FOLDER') continue
     try {
       await folders.use(number, async folder => {
-        await folder.setModeAndTime(mode & 0o777, mtimeMs)
+        await folder.setModeAndTime(entry.mode & 0o777, entry)
         await folder.sync()
       })
     } catch (error) {
@@ -69,7 +70,7 @@ export async function settleFolders(list: TreeList, folders: OpenFolders): Promi
 async function makeSymbolicLink(folder: Folder, entry: TreeEntry, overwrite: boolean): Promise<void> {
   const there = await folder.look(entry.name)
   if (there?.isSymbolicLink() && (await folder.readLink(entry.name)) === entry.target) return
-  await replace(folder, entry, overwrite, partial => folder.makeLink(partial, entry.target, entry.mtimeMs))
+  await replace(folder, entry, overwrite, partial => folder.makeLink(partial, entry.target, entry))
 }
 
 async function makeHardLink(

@@ -203,7 +203,10 @@ export class TreeSink implements FileSink {
   }
 }
 
-function offerOf({ name, size, mode, mtimeMs, allocatedBytes }: TreeEntry, overwrite: boolean): Offer {
-  const file = { name, size, mode, mtimeMs, allocatedBytes, overwrite }
+function offerOf(
+  { name, size, mode, mtimeMs, mtimeNanos, allocatedBytes }: TreeEntry,
+  overwrite: boolean,
+): Offer {
+  const file = { name, size, mode, mtimeMs, mtimeNanos, allocatedBytes, overwrite }
   return { version: 1, directory: '', digest: 'XXH64', ring: null, transfer: new Uint8Array(), ...file }
 }

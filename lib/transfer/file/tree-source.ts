@@ -8,7 +8,7 @@ import { Breather } from './breather.js'
 import type { FileSource, ListedTree } from './file.js'
 import { readFully } from './file-source.js'
 import { Haste } from './haste.js'
-import type { Looked } from './looked.js'
+import type { Stated } from './looked.js'
 import { lookAtOpen } from './quick-folder.js'
 
 type OpensFiles = Pick<ListedTree, 'openFile' | 'openQuickly'>
@@ -22,6 +22,7 @@ export class TreeSource implements FileSource {
   readonly allocatedBytes = 0
   readonly mode = 0
   readonly mtimeMs = 0
+  readonly mtimeNanos = 0
   readonly #layout: TreeLayout
   readonly #files: OpensFiles
   readonly #haste = new Haste()
@@ -129,7 +130,7 @@ export class TreeSource implements FileSource {
     return await handle
   }
 
-  #checkUnchanged(number: number, stat: Looked): void {
+  #checkUnchanged(number: number, stat: Stated): void {
     const { size, mtimeMs } = this.#layout.list.of(number)
     if (!stat.isFile() || stat.size !== size || stat.mtimeMs !== mtimeMs) throw this.#changed(number)
   }

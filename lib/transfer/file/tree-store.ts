@@ -15,6 +15,7 @@ import { Breather } from './breather.js'
 import { type DeletionRules, Deletions } from './deletions.js'
 import type { FileSink, FileStore } from './file.js'
 import { digestOf, kindOfDigest } from './file-digest.js'
+import { isSameTime } from './file-time.js'
 import type { Folder } from './folder.js'
 import { Haste } from './haste.js'
 import type { Looked } from './looked.js'
@@ -297,9 +298,8 @@ export class TreeStore implements FileStore {
   }
 }
 
-/** Times may be kept to the microsecond by one file system and to the nanosecond by another. */
-function isUnchanged(there: Looked, { size, mtimeMs }: TreeEntry): boolean {
-  return there.isFile() && there.size === size && Math.abs(there.mtimeMs - mtimeMs) < 1
+function isUnchanged(there: Looked, entry: TreeEntry): boolean {
+  return there.isFile() && there.size === entry.size && isSameTime(there, entry)
 }
 
 function hasModeAndTime(there: Looked, entry: TreeEntry): boolean {

@@ -51,10 +51,19 @@ export interface ActiveMover extends Mover {
   readonly begun: boolean
   /** Bytes that earlier transfers, or attempts, had delivered. */
   readonly resumedBytes: number
+  /** Files of a tree that this attempt moves; undefined: not known, or no tree. */
+  readonly moving?: Moving
   /** Sends the first message. */
   greet(now: Nanos): void
   /** The file once it is in its place. */
   delivered(): DeliveredFile
+}
+
+/** Files of a tree that were not there yet, or were not the same. */
+export interface Moving {
+  movedFiles: number
+  /** All of theirs. */
+  movedBytes: number
 }
 
 export interface DeliveredFile {
@@ -69,17 +78,13 @@ export interface DeliveredFile {
 }
 
 /** What a tree has. */
-interface TreeCounts {
+interface TreeCounts extends Moving {
   files: number
-  /** Files of them that were not there yet, or were not the same. */
-  movedFiles: number
   folders: number
   /** Symbolic and hard ones. */
   links: number
   /** What was left out: sockets, pipes, devices, and links where the user has said so. */
   skipped: number
-  /** Bytes of the files that move. */
-  movedBytes: number
   /** Paths of the first files that would move, where that was the question. */
   wouldMove: string[]
   /** What the source does not have and was deleted, or would be. */
@@ -89,16 +94,20 @@ interface TreeCounts {
   wouldDelete: string[]
 }
 
+export function movingOf({ order, bytes }: TreeLayout): Moving {
+  return { movedFiles: order.length, movedBytes: bytes }
+}
+
 export function countsOf(
-  { list, order, bytes: movedBytes }: TreeLayout,
+  layout: TreeLayout,
   skipped: number,
   { files: deletedFiles, folders: deletedFolders }: Deleted = NOTHING_DELETED,
 ): TreeCounts {
-  const { files, entries } = list
+  const { files, entries } = layout.list
   const folders = entries.filter(({ kind }) => kind === 'FOLDER').length
   const links = entries.length - files - folders
   const deleted = { deletedFiles, deletedFolders, wouldDelete: [] }
-  return { files, movedFiles: order.length, folders, links, skipped, movedBytes, wouldMove: [], ...deleted }
+  return { files, ...movingOf(layout), folders, links, skipped, wouldMove: [], ...deleted }
 }
 
 /** What a transfer would move that has ended before it moves anything. */

@@ -112,12 +112,12 @@ export class SendMover implements ActiveMover {
   greet(now: Nanos): void {
     const { source, name, directory, nameInFolder, overwrite, digest } = this.#config
     const { transfer = new Uint8Array(), streams } = this.#config
-    const { allocatedBytes, mode, mtimeMs } = source
+    const { allocatedBytes, mode, mtimeMs, mtimeNanos } = source
     const size = this.sizeBytes
     const openEnd = source.pipe !== undefined
     const version = openEnd ? OPEN_END_VERSION : TRANSFER_VERSION
     const where = { name, directory, nameInFolder, overwrite }
-    const file = { ...where, size, allocatedBytes, mode, mtimeMs, transfer }
+    const file = { ...where, size, allocatedBytes, mode, mtimeMs, mtimeNanos, transfer }
     const known = { chunkDigests: true, knowsHeld: true, openEnd, streams }
     const offer = { version, ...file, digest: digest.kind, ring: null, ...known }
     this.#endpoint.channel.send(now, { body: 'offer', offer })

@@ -136,7 +136,7 @@ export class ServeMover implements PassiveMover {
 }
 
 function offerOf(source: FileSource, digest: Digest, ring: Offer['ring']): Offer {
-  const { name, size, allocatedBytes, mode, mtimeMs } = source
+  const { name, size, allocatedBytes, mode, mtimeMs, mtimeNanos } = source
   return {
     version: TRANSFER_VERSION,
     name,
@@ -145,6 +145,7 @@ function offerOf(source: FileSource, digest: Digest, ring: Offer['ring']): Offer
     allocatedBytes,
     mode,
     mtimeMs,
+    mtimeNanos,
     overwrite: false,
     transfer: new Uint8Array(),
     digest: digest.kind,

@@ -20,6 +20,8 @@ import {
   countsOf,
   type DeliveredFile,
   type MoverHost,
+  type Moving,
+  movingOf,
   NOTHING_DELETED,
   wouldDeliver,
 } from './mover.js'
@@ -84,6 +86,10 @@ export class TreeGetMover implements ActiveMover {
 
   get resumedBytes(): number {
     return this.#body ? this.#thereBytes + this.#body.resumedBytes : 0
+  }
+
+  get moving(): Moving | undefined {
+    return this.#layout === null ? undefined : movingOf(this.#layout)
   }
 
   get deliveredBytes(): number {

@@ -18,7 +18,15 @@ import { TreeTellerMachine } from '../protocol/tree-machines.js'
 import type { TransferEndpoint } from './endpoint.js'
 import { EntryMessages } from './entry-messages.js'
 import type { Lane } from './lane.js'
-import { type ActiveMover, countsOf, type DeliveredFile, type MoverHost, wouldDeliver } from './mover.js'
+import {
+  type ActiveMover,
+  countsOf,
+  type DeliveredFile,
+  type MoverHost,
+  type Moving,
+  movingOf,
+  wouldDeliver,
+} from './mover.js'
 import { SendMover } from './send-mover.js'
 
 export interface TreeSendMoverConfig {
@@ -76,6 +84,10 @@ export class TreeSendMover implements ActiveMover {
 
   get resumedBytes(): number {
     return this.#body ? this.#thereBytes + this.#body.resumedBytes : 0
+  }
+
+  get moving(): Moving | undefined {
+    return this.#layout === null ? undefined : movingOf(this.#layout)
   }
 
   get deliveredBytes(): number {

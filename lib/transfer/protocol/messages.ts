@@ -67,6 +67,8 @@ export interface Offer {
   mode: number
   /** Milliseconds since 1970. */
   mtimeMs: number
+  /** Nanoseconds since that second began; 0 or absent: `mtimeMs` says all that is known. */
+  mtimeNanos?: number
   digest: DigestKind | 'DIGEST_UNSPECIFIED' | number
   overwrite: boolean
   /** In an answer to Request: memory that the getter may READ. */
@@ -202,6 +204,8 @@ export interface TreeEntry {
   mode: number
   /** Milliseconds since 1970. */
   mtimeMs: number
+  /** Nanoseconds since that second began; 0 or absent: `mtimeMs` says all that is known. */
+  mtimeNanos?: number
   /** Bytes. */
   size: number
   /** As in Offer. */

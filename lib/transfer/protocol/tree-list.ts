@@ -5,6 +5,7 @@
  */
 import { byteLengthOf } from '../../byte-text.js'
 import { TransferFailure } from './failure.js'
+import { isTime } from './file-time-range.js'
 import type { TreeEntry } from './messages.js'
 import { checkEntryName, DEPTH_MAX } from './names.js'
 
@@ -17,8 +18,6 @@ const ENTRY_BYTES = 64
 const DIGEST_HEAD_BYTES = 2
 /** So that an entry fits a message. */
 const TARGET_BYTES_MAX = 2048
-/** As far as a Date reaches. */
-const TIME_MS_MAX = 8.64e15
 
 /** Bytes that an entry takes in a list and, at most, in a message. */
 export function entryBytes({ name, target, digest }: TreeEntry): number {
@@ -96,8 +95,9 @@ export class TreeList {
     throw new TransferFailure('BAD_NAME', `${this.pathOf(parent)}: a tree has at most ${DEPTH_MAX} levels`)
   }
 
-  #checkNumbers({ kind, mtimeMs, size, sameAs }: TreeEntry): void {
-    if (!(Math.abs(mtimeMs) <= TIME_MS_MAX) || !Number.isSafeInteger(size) || size < 0) {
+  #checkNumbers(entry: TreeEntry): void {
+    const { kind, size, sameAs } = entry
+    if (!isTime(entry) || !Number.isSafeInteger(size) || size < 0) {
       throw broken('an entry whose size or time is out of range')
     }
     if (

@@ -19,6 +19,9 @@ import type { Holder, Places } from './places.js'
 const BEGIN_WITHIN_NS = 10 * SECOND
 /** How long the peer may take for the next chunk, or for its answer about one. */
 const STALLED_AFTER_NS = 600 * SECOND
+/** The same before files move: the peer lists a tree, or compares it with what it has. For digests it reads all of that. */
+const DISK_WORK_NS = 3600 * SECOND
+const DISK_WORK_STATES = ['listing', 'listed']
 /** How long the peer may take to disconnect after the last message. */
 const LINGER_NS = 2 * SECOND
 
@@ -221,7 +224,7 @@ export class PassiveSession implements ConnectionHandler, PassiveMoverHost, Exch
 
   onProgress(now: Nanos): void {
     this.progressNs = now
-    this.#patienceNs = now + STALLED_AFTER_NS
+    this.#patienceNs = now + (DISK_WORK_STATES.includes(this.state) ? DISK_WORK_NS : STALLED_AFTER_NS)
   }
 
   finish(last: TransferMessage): void {

@@ -9,6 +9,7 @@ import type { Logger } from '../../log.js'
 import { printable } from '../../printable.js'
 import { MILLISECOND, type Nanos } from '../../time/nanos.js'
 import type { HostAddress } from '../../wire/net/address.js'
+import type { Moving } from '../mover/mover.js'
 import type { RealTime } from '../mover/real-time.js'
 import { briefly, TransferFailure } from '../protocol/failure.js'
 import type { SenderFigures } from '../protocol/messages.js'
@@ -57,6 +58,8 @@ export class ActiveTransfer implements Transfer {
   #bestResumedBytes = 0
   /** Bytes that earlier transfers had delivered; -1 = not known yet. */
   #resumedBytes = -1
+  /** What was to be moved then. */
+  #moving: Moving | undefined
   #restarts = 0
   /** The last attempt whose beginning `#noteBeginning` has counted. */
   #noted: ActiveSession | null = null
@@ -166,7 +169,7 @@ export class ActiveTransfer implements Transfer {
       this.#sums.noteMended(session)
     }
     return {
-      ...this.#sums.withOutcome(outcome, this.#resumedBytes),
+      ...this.#sums.withOutcome(outcome, this.#resumedBytes, this.#moving),
       durationNs: this.#config.time.now() - beganNs,
       attempts: this.attempts,
       restarts: this.#restarts,
@@ -224,11 +227,13 @@ export class ActiveTransfer implements Transfer {
 
   /** Counts where in the file the attempt begins: once an attempt, as soon as that is known. */
   #noteBeginning(): void {
-    const { begun, resumedBytes } = this.session.mover
+    const { begun, resumedBytes, moving } = this.session.mover
     if (!begun || this.#noted === this.session) return
     this.#noted = this.session
-    if (this.#resumedBytes < 0) this.#resumedBytes = resumedBytes
-    else if (resumedBytes > this.#bestResumedBytes) this.#retries.onProgress()
+    if (this.#resumedBytes < 0) {
+      this.#resumedBytes = resumedBytes
+      this.#moving = moving
+    } else if (resumedBytes > this.#bestResumedBytes) this.#retries.onProgress()
     this.#bestResumedBytes = Math.max(this.#bestResumedBytes, resumedBytes)
     this.#sums.addRepeatedBytes(Math.max(0, this.#bestBytes - resumedBytes))
     if (resumedBytes === 0 && (this.#bestBytes > 0 || this.#wasDamaged)) this.#restarts++

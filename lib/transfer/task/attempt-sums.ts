@@ -1,4 +1,5 @@
 /** What all attempts of a transfer together have repeated: a user sees one transfer, and not its attempts. */
+import type { Moving } from '../mover/mover.js'
 import { MendedChunks } from '../protocol/mended.js'
 import type { SenderFigures } from '../protocol/messages.js'
 import type { ActiveSession, TransferOutcome } from '../session/active-session.js'
@@ -51,10 +52,12 @@ export class AttemptSums {
   /**
    * Outcome of the last attempt, with what all before it have done.
    * @param resumedBytes where the first of them began
+   * @param moving what of a tree it was to move: those after it move what is left of that
    */
-  withOutcome(outcome: TransferOutcome, resumedBytes: number): TransferOutcome {
+  withOutcome(outcome: TransferOutcome, resumedBytes: number, moving?: Moving): TransferOutcome {
     return {
       ...outcome,
+      ...(outcome.tree && moving ? { tree: { ...outcome.tree, ...moving } } : {}),
       resumedBytes: resumedBytes - this.#mended.bytesBefore(resumedBytes),
       retransmittedBytes: this.#retransmittedBytes + outcome.retransmittedBytes,
       spuriousRetransmissions: this.#spuriousRetransmissions + outcome.spuriousRetransmissions,
