@@ -124,15 +124,14 @@ export async function run(args: string[]): Promise<IdleResult> {
   }
 }
 
-/** Waits until nothing is sent any more. Throws WEIR_BAD_STATE. */
-async function settle({ nic: { counters } }: OpenedNic): Promise<void> {
-  const frames = () => counters.rx.frames + counters.tx.frames
-  for (const end = Date.now() + SETTLE_MS_MAX; Date.now() < end; ) {
-    const before = frames()
+/** Waits until all connections have measured T. Idle ones still ask now and then whether the peer is there. Throws WEIR_BAD_STATE. */
+async function settle({ nic }: OpenedNic): Promise<void> {
+  const end = Date.now() + SETTLE_MS_MAX
+  do {
     await sleep(SETTLE_MS)
-    if (frames() === before) return
-  }
-  throw new WeirError('WEIR_BAD_STATE', `idle: packets are still sent after ${SETTLE_MS_MAX / 1000} s`)
+    if (nic.table.flows.every(flow => flow === null || flow.sender.baseRttProbe === null)) return
+  } while (Date.now() < end)
+  throw new WeirError('WEIR_BAD_STATE', `idle: T is still measured after ${SETTLE_MS_MAX / 1000} s`)
 }
 
 interface Start {

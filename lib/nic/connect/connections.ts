@@ -376,7 +376,7 @@ export class Connections {
   ): void {
     const words = wordsAsRead(to.#nic.settings, peer, data)
     const params = this.#cm.join(now, flow.handshake.cmId, to.#cm, request.id, to.#grant(peer, request))
-    if (!this.#takeAnswer(now, flow, { ...params, privateData: NO_BYTES }, words)) return
+    if (!this.#takeAnswer(now, flow, answerOf(params, NO_BYTES), words)) return
     this.#establish(now, flow, roundTripNs)
     to.#establish(now, peer, roundTripNs)
   }
@@ -682,7 +682,7 @@ export class Connections {
   #onEstablished(now: Nanos, flow: Flow, event: Established): void {
     if (flow.ending.phase === 'connecting') {
       const { peer, privateData } = event
-      if (!this.#takeAnswer(now, flow, { ...peer, privateData }, spokenWords(privateData))) return
+      if (!this.#takeAnswer(now, flow, answerOf(peer, privateData), spokenWords(privateData))) return
     }
     this.#establish(now, flow, event.roundTripNs === null ? null : event.roundTripNs + this.#handedOverNs)
   }
@@ -857,6 +857,21 @@ export class Connections {
         this.#nic.countDefect(defect)
       }
     }
+  }
+}
+
+/** Each member by its name: V8 takes 1.3 us for a spread of these and one more, as the GUID is a bigint. */
+function answerOf(peer: PeerParameters, privateData: Uint8Array): Answer {
+  return {
+    qpn: peer.qpn,
+    startingPsn: peer.startingPsn,
+    responderResources: peer.responderResources,
+    initiatorDepth: peer.initiatorDepth,
+    rnrRetry: peer.rnrRetry,
+    srq: peer.srq,
+    caGuid: peer.caGuid,
+    ackTimeoutExponent: peer.ackTimeoutExponent,
+    privateData,
   }
 }
 
