@@ -25,7 +25,7 @@ const BASE_RTT_UNKNOWN_NS = 100_000
 /** A guess of T is no more. */
 const GUESS_MOST_NS = MILLISECOND
 
-/** Of connections that are made at once, so many in a row repeat their first probes at different times. */
+/** So many connections that are made in a row repeat their first probes at different times. */
 const REPEATS_APART = 256
 
 /** From an established connection to one that may send: measures T, and makes the controller. */

@@ -16,8 +16,8 @@ const WIDTH_MAX = 255
  * | no packet has ever been overtaken, and either three have arrived out of order or a recovery is under way | 0 |
  * | otherwise | a quarter of the least round trip, times n, at most a smoothed round trip |
  *
- * n grows by one, at most once a round trip, when the peer says that a packet arrived twice, or when the originals come of all
- * that a recovery has retransmitted: the peer says that of them a round trip later. It is 1 again after 16 recoveries without either.
+ * n grows by one, at most once a round trip, when the peer says that a packet arrived twice, and is 1 again after 16
+ * recoveries without that.
  *
  * Where this differs from the RFC: transmissions that leave at one moment are ordered by their number; before a
  * round trip has been measured time alone shows no loss, and the tail probe finds it.
@@ -41,7 +41,7 @@ export class Rack {
   #reordered = false
   #width = 1
   #wideRecoveries = 0
-  /** Another sign that the window was too short counts only once this transmission has been answered. */
+  /** A report of packets that arrived twice counts only once this transmission has been answered. */
   #widenAfter = -1
   readonly #trips: RoundTrips
 
@@ -89,8 +89,8 @@ export class Rack {
     this.#sinceNumber = 0
   }
 
-  /** Packets have arrived twice, or their originals have come: the window was too short. @param sent transmissions so far */
-  onTooShort(sent: number): void {
+  /** Packets have arrived twice: the window was too short. @param sent transmissions so far */
+  onDuplicates(sent: number): void {
     if (this.newestNumber < this.#widenAfter) return
     this.#widenAfter = sent
     this.#width = Math.min(WIDTH_MAX, this.#width + 1)

@@ -179,7 +179,7 @@ export class SelectiveRepeat {
 
   /** Requests that were retransmitted have arrived twice. */
   arrivedTwice(): void {
-    this.#rack.onTooShort(this.#outbound.context.transmissions)
+    this.#rack.onDuplicates(this.#outbound.context.transmissions)
   }
 
   /**
@@ -203,7 +203,6 @@ export class SelectiveRepeat {
     spurious.onOriginals(this.#originals)
     if (this.hasLost || !spurious.takeRefuted()) return false
     this.#recoverySeq = NO_SEQ
-    this.#rack.onTooShort(this.#outbound.context.transmissions)
     return true
   }
 
