@@ -66,6 +66,11 @@ export class OutsideNetwork {
     for (const speaker of this.#speakers.values()) if (speaker.nextTimeout() <= now) speaker.onTimeout(now)
   }
 
+  /** As `BgpSession.onHeldUp`, for all speakers. */
+  onHeldUp(now: Nanos): void {
+    for (const speaker of this.#speakers.values()) speaker.onHeldUp(now)
+  }
+
   onEvent(now: Nanos, event: StreamEvent): void {
     const end = this.#ends.get(event.id)
     if (end === undefined) return

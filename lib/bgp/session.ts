@@ -22,6 +22,8 @@ const NS_PER_S = 1_000_000_000
 const OPEN_WAIT_NS: Nanos = 10 * NS_PER_S
 /** Keepalives in a hold time (RFC 4271, section 10). */
 const KEEPALIVES = 3
+/** A speaker that was held up again and again gives its peer up all the same: the peer gets so many more intervals, at most. */
+const REPRIEVES_MAX = KEEPALIVES
 /** Remarks about malformed attributes that are kept. */
 const REMARKS_MAX = 16
 
@@ -81,6 +83,8 @@ export class BgpSession {
   #holdNs: Nanos = OPEN_WAIT_NS
   #holdAtNs: Nanos
   #keepaliveAtNs: Nanos = NEVER
+  /** Times since the peer's last message that it got another interval of keepalives. */
+  #reprieves = 0
 
   constructor(now: Nanos, { stream, outgoing, open, owner }: SessionOptions) {
     this.stream = stream
@@ -115,6 +119,16 @@ export class BgpSession {
       return
     }
     if (now >= this.#keepaliveAtNs) this.#sendKeepalive(now)
+  }
+
+  /**
+   * The speaker did not run for a time that ends at `now`: what the peer has said meanwhile is still to be read. If the hold time would be
+   * over by now, the peer gets another interval of keepalives.
+   */
+  onHeldUp(now: Nanos): void {
+    if (this.#holdAtNs > now || this.#reprieves === REPRIEVES_MAX) return
+    this.#reprieves++
+    this.#holdAtNs = now + Math.floor(this.#holdNs / KEEPALIVES)
   }
 
   onBytes(now: Nanos, bytes: Uint8Array): void {
@@ -163,6 +177,7 @@ export class BgpSession {
       return false
     }
     this.#holdAtNs = this.#holdNs === 0 ? NEVER : now + this.#holdNs
+    this.#reprieves = 0
     if (type === OPEN) this.#onOpen(now, view)
     else if (type === UPDATE) this.#onUpdate(now, view)
     else if (type === ROUTE_REFRESH) {

@@ -116,6 +116,11 @@ export class Speaker implements SessionOwner {
     this.#flushAll(now)
   }
 
+  /** As `BgpSession.onHeldUp`, for all sessions. */
+  onHeldUp(now: Nanos): void {
+    for (const { sessions } of this.neighbours) for (const session of sessions) session.onHeldUp(now)
+  }
+
   /** The connection that `connect` asked for is there. */
   onConnected(now: Nanos, index: number, stream: ByteStream): BgpSession {
     this.neighbours[index]!.connecting = false

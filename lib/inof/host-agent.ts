@@ -9,7 +9,7 @@ import {
 } from '../wire/weir/inof-tlv.js'
 
 /** Announcements in the time after which a silent host is forgotten: three in a row may be lost. */
-const ANNOUNCEMENTS = 10 / 3
+export const ANNOUNCEMENTS = 10 / 3
 const NS_PER_S = 1_000_000_000
 /** Failed links that are remembered, at most. */
 const FAILED_LINKS_MAX = 4096

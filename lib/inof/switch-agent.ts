@@ -6,6 +6,7 @@ import { prefixAddress } from '../wire/bgp/prefix.js'
 import type { InofNotice } from '../wire/weir/inof-tlv.js'
 import { type HostPresence, HostState, InofEvent, type NoticesHeader } from '../wire/weir/inof-tlv.js'
 import type { ChangeLog } from './change-log.js'
+import { ANNOUNCEMENTS } from './host-agent.js'
 import { NoticeQueue } from './notice-queue.js'
 import {
   hostPrefix,
@@ -25,6 +26,8 @@ const NS_PER_S = 1_000_000_000
 const LIST_WAIT_NS: Nanos = 5 * NS_PER_S
 /** A host that begins anew, or leaves, sooner after it has begun is not heard: each of these is news for the whole network. */
 const CHANGE_LEAST_NS: Nanos = 10_000_000
+/** A switch that was held up again and again forgets a silent host all the same: it gets so many more intervals, at most. */
+const REPRIEVES_MAX = 3
 /** Failed links that a switch names. */
 const FAILED_LINKS_MAX = 256
 /** The host epoch of a question: nobody has it. */
@@ -68,6 +71,10 @@ interface LocalHost {
   /** Epoch of the notices for it: a host that the switch had forgotten takes them for a new list. */
   stream: number
   expiresNs: Nanos
+  /** The silence after which it is forgotten. */
+  silenceNs: Nanos
+  /** Times since its last announcement that it got another interval, because the switch was held up. */
+  reprieves: number
   state: MemberState
   zones: readonly number[]
   notices: NoticeQueue
@@ -136,6 +143,18 @@ export class SwitchAgent {
     }
   }
 
+  /**
+   * The switch did not run for a time that ends at `now`: what hosts have said meanwhile is still to be read. A host whose silence would be
+   * over by now gets another interval, in which it announces itself if it is there.
+   */
+  onHeldUp(now: Nanos): void {
+    for (const host of this.#hosts) {
+      if (host === null || host.expiresNs > now || host.reprieves === REPRIEVES_MAX) continue
+      host.reprieves++
+      host.expiresNs = now + Math.floor(host.silenceNs / ANNOUNCEMENTS)
+    }
+  }
+
   /** A host has announced itself. */
   onPresence(now: Nanos, port: number, presence: HostPresence, ttlSeconds: number): void {
     const before = this.#hosts[port]!
@@ -151,7 +170,9 @@ export class SwitchAgent {
     }
     if (before !== null && before.address !== presence.address) this.#leave(now, port)
     const host = isNew ? this.#begin(now, port, presence) : before!
-    host.expiresNs = now + ttlSeconds * NS_PER_S
+    host.silenceNs = ttlSeconds * NS_PER_S
+    host.expiresNs = now + host.silenceNs
+    host.reprieves = 0
     if (host.state !== MemberState.UP || host.kind !== presence.kind || isNew)
       this.#rise(now, port, host, presence.kind)
     if (isNew) this.#list(now, host)
@@ -167,6 +188,8 @@ export class SwitchAgent {
       beganNs: now,
       stream: (this.#options.epoch + this.#streams++) >>> 0,
       expiresNs: 0,
+      silenceNs: 0,
+      reprieves: 0,
       state: MemberState.FAILED,
       zones: [],
       notices: new NoticeQueue(),

@@ -156,6 +156,11 @@ export class Fabric {
     this.#inof?.onStream(now, event)
   }
 
+  /** As `InofNetwork.heldUp`. */
+  heldUp(now: Nanos): void {
+    this.#inof?.heldUp(now)
+  }
+
   /** Which hosts are there, as the switches know it. Undefined: the scenario has no iNOF. */
   inof(): InofResult | undefined {
     return this.#inof?.result()

@@ -135,6 +135,13 @@ export class InofNetwork implements Node, InofNetworkEnd {
     this.#onChanged(now)
   }
 
+  /** The switches did not run for a time that ends at `now`, and have not read yet what has arrived in it. */
+  heldUp(now: Nanos): void {
+    for (const { feature } of this.#features) feature.heldUp(now)
+    // Bytes inside come in the order of their times, however late that is.
+    this.#outside?.onHeldUp(now)
+  }
+
   #run(now: Nanos, what: () => void): void {
     this.#running = true
     what()

@@ -8,7 +8,7 @@ import type { InofResult } from '../../lib/scenario/result/inof-result.js'
 import type { LinkResult, PortResult, Series, TimelineEntry } from '../../lib/scenario/result/result.js'
 import type { LinkSettings } from '../../lib/sim/link-options.js'
 import { Random } from '../../lib/sim/random.js'
-import { type Nanos, NEVER } from '../../lib/time/nanos.js'
+import { MILLISECOND, type Nanos, NEVER } from '../../lib/time/nanos.js'
 import type { CaptureFile, PortCaptures } from '../captures/port-captures.js'
 import type { IpAnswers } from '../core/answers/ip-answers.js'
 import { Classifier } from '../core/forwarding/classifier.js'
@@ -23,6 +23,8 @@ import { type Lateness, LatenessGauge } from './lateness.js'
 
 /** Hosts whose round trips are computed, if a network has more. */
 const HOSTS_LOOKED_AT = 32
+/** A process that is so late did not run: its loop was held up, or the machine had no processor for it. */
+const HELD_UP_NS: Nanos = 10 * MILLISECOND
 
 interface RealTimeFabricOptions {
   scenario: Scenario
@@ -166,6 +168,8 @@ export class RealTimeFabric {
 
   /** Advances to `now`, and delivers the frames that have arrived at the hosts by then. */
   runUntil(now: Nanos): void {
+    const lateNs = now - this.#fabric.network.nextEventNs()
+    if (lateNs > HELD_UP_NS && lateNs > HELD_UP_NS + this.#lookaheadNs()) this.#fabric.heldUp(now)
     this.#takeInjected()
     if (this.#beginNs <= now) {
       this.#advance(this.#beginNs)

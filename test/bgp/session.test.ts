@@ -172,3 +172,20 @@ t.test('random bytes', async t => {
   const own = Buffer.from(open())
   t.match(readOpen(new DataView(own.buffer, own.byteOffset, own.length), 0), { as: 65_000 })
 })
+
+t.test('a speaker that was held up gives the peer three more intervals', async t => {
+  const peer = new Peer()
+  peer.say(0, open(), KEEPALIVE)
+  const { speaker } = peer
+  speaker.onHeldUp(8 * SECOND)
+  speaker.onTimeout(8 * SECOND)
+  t.match(peer.heard, /established$/)
+  for (const at of [10, 13, 16]) {
+    speaker.onHeldUp(at * SECOND)
+    speaker.onTimeout(at * SECOND)
+    t.match(peer.heard, /established$/, `at ${at} s`)
+  }
+  speaker.onHeldUp(19 * SECOND)
+  speaker.onTimeout(19 * SECOND)
+  t.match(peer.heard, /NOTIFICATION 4\/0, active$/)
+})

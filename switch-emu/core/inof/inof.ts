@@ -115,6 +115,12 @@ export class Inof implements SwitchFeature {
     this.#setTimer()
   }
 
+  /** As `SwitchAgent.onHeldUp`. */
+  heldUp(now: Nanos): void {
+    this.#agent.onHeldUp(now)
+    this.#setTimer()
+  }
+
   restart(now: Nanos): void {
     for (const sender of this.#senders) sender.clear()
     this.#agent = this.#makeAgent(now)
