@@ -59,9 +59,11 @@ export class PacedPairs {
 
   /** A queue pair that sends and receives datagrams at once. Throws WEIR_BAD_ARGUMENT, WEIR_FULL. */
   createDatagram(now: Nanos, handler: PacedHandler, { qkey, pathMtu }: DatagramOptions): DatagramPair {
-    const config = { ...this.#configFor('datagram queue pair', handler, pathMtu), qkey }
+    const config = this.#configFor('datagram queue pair', handler, pathMtu)
+    // Nobody else has to know: a longer datagram is refused where it is posted.
+    const bytes = Math.min(config.pathMtu, this.#nic.settings.pathMtu)
     const { completions } = config
-    const qp = new DatagramQueuePair(config, this.datagram)
+    const qp = new DatagramQueuePair({ ...config, pathMtu: bytes, qkey }, this.datagram)
     return this.#add(now, new DatagramPair(qp, completions, handler, this))
   }
 
@@ -75,7 +77,8 @@ export class PacedPairs {
     const { memory, settings } = this.#nic
     const to = this.createAddress(remote, options)
     try {
-      const config = this.#configFor('unreliable queue pair', handler, pathMtu)
+      const what = 'unreliable queue pair'
+      const config = this.#configFor(what, handler, pathMtuByHand(what, pathMtu, settings))
       const qp = new UnreliableQueuePair(
         { ...config, memory, psn: settings.random() & 0xffffff },
         this.unreliable,
@@ -103,7 +106,7 @@ export class PacedPairs {
     return {
       qpn: table.reserveQpn(),
       domain: handler.domain ?? DEFAULT_DOMAIN,
-      pathMtu: pathMtuByHand(what, pathMtu, settings),
+      pathMtu: pathMtu ?? settings.pathMtu,
       queueDepth: settings.queueDepth,
       receiveSource: handler.receiveSource ?? null,
       completions: new CompletionQueue(2 * settings.queueDepth),
