@@ -48,8 +48,8 @@ interface Ways {
   there(): number[]
   back(): number[]
 }
-/** Handshakes, which precede the traffic and so the events. */
-const FIRST_FRAMES = 20
+/** Handshakes and the probes of T, some of them repeated, which precede the traffic and so the events. */
+const FIRST_FRAMES = 40
 /** A frame of a full packet at 50 Mbit/s, and at 8. */
 const [FRAME_NS, SLOW_FRAME_NS] = [200e3, 1.2e6]
 
