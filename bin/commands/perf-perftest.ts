@@ -234,7 +234,7 @@ function reportOf(
   test: Test,
   about: Pick<PerfReport, 'op' | 'host' | 'size' | 'qps' | 'depth'>,
   { messages, seconds, peakBps, latency, pathMtu, stats, remote }: ClientResult,
-  { io, pathMtu: mtu }: { io: string; pathMtu: number },
+  { io }: { io: string },
 ): PerfReport {
   const bytes = messages * about.size
   return {
@@ -260,7 +260,7 @@ function reportOf(
             goodputBps: bpsOf(remote.average),
           },
     pathMtu,
-    mtu,
+    mtu: pathMtu,
     baseRttUs: stats === null ? null : Math.round(stats.baseRttNs) / 1000,
     controller: stats?.controller ?? 'none',
     controllerReason: stats?.controllerReason ?? 'nothing is acknowledged on an unreliable connection',

@@ -60,7 +60,10 @@ export const PATH_MTU = {
   kind: 'choice',
   choices: PATH_MTUS,
   doc: 'payload of a packet',
-  command: { flag: '--mtu <bytes>', usual: "the daemon's" },
+  command: {
+    flag: '--mtu <bytes>',
+    usual: "the daemon's; with --perftest, but for -R, the longest that fits",
+  },
 } as const satisfies CommandOption
 
 export const QPS = {

@@ -34,4 +34,12 @@ t.test('many peers take no more room than there is', async t => {
   const least = new LeastRoundTrips(10 * SECOND)
   for (let n = 0; n < 3000; n++) least.add(0, HostAddress.parse(`10.1.${n >> 8}.${n & 255}`), 100 + n)
   t.equal(least.add(0, HostAddress.parse('10.1.11.183'), 5000), 3099, 'the last one is known')
+  const full = new LeastRoundTrips(10 * SECOND)
+  const peers = Array.from({ length: 1024 }, (_, n) => HostAddress.parse(`10.2.${n >> 8}.${n & 255}`))
+  for (const peer of peers) full.add(0, peer, 100)
+  t.same(
+    new Set(peers.map(peer => full.add(0, peer, 300))),
+    new Set([100]),
+    'as many as there is room for stay known',
+  )
 })

@@ -224,9 +224,7 @@ export class Connections {
         'WEIR_BAD_ARGUMENT',
         `queue pair: ${remote} is no address of the family of ${address}`,
       )
-    checkConnectOptions(options, this.#nic.settings)
-    const pathMtu = pathMtuByHand('queue pair', options.pathMtu, this.#nic.settings)
-    const flow = this.#begin(now, remote, handler, { ...options, pathMtu }, true)
+    const flow = this.#begin(now, remote, handler, options, true)
     this.#askFor(now, flow, 0, options)
     this.#makeHeaders(flow)
     flow.handler.onCreated?.(now, flow.connection)
@@ -249,7 +247,7 @@ export class Connections {
   /**
    * A flow of this end's making. Throws as `connect`.
    *
-   * @param isPlain the peer is known to be no Weir host
+   * @param isPlain a queue pair by hand: its peer is no Weir host
    */
   #begin(
     now: Nanos,
@@ -261,7 +259,10 @@ export class Connections {
     checkOneHost('connection', remote)
     this.#nic.checkController(options.cc)
     checkConnectOptions(options, this.#nic.settings)
-    const { pathMtu, cc, telemetry, paths, baseRttNs } = options
+    const { cc, telemetry, paths, baseRttNs } = options
+    const pathMtu = isPlain
+      ? pathMtuByHand('queue pair', options.pathMtu, this.#nic.settings)
+      : options.pathMtu
     const udpPort = otherThanOwn(this.#nic.settings, options.udpPort)
     this.#makeRoom(now)
     const phase = 'connecting'
@@ -376,7 +377,7 @@ export class Connections {
   ): void {
     const words = wordsAsRead(to.#nic.settings, peer, data)
     const params = this.#cm.join(now, flow.handshake.cmId, to.#cm, request.id, to.#grant(peer, request))
-    if (!this.#takeAnswer(now, flow, answerOf(params, NO_BYTES), words)) return
+    if (!this.#takeAnswer(now, flow, { ...params, privateData: NO_BYTES }, words)) return
     this.#establish(now, flow, roundTripNs)
     to.#establish(now, peer, roundTripNs)
   }
@@ -682,7 +683,7 @@ export class Connections {
   #onEstablished(now: Nanos, flow: Flow, event: Established): void {
     if (flow.ending.phase === 'connecting') {
       const { peer, privateData } = event
-      if (!this.#takeAnswer(now, flow, answerOf(peer, privateData), spokenWords(privateData))) return
+      if (!this.#takeAnswer(now, flow, { ...peer, privateData }, spokenWords(privateData))) return
     }
     this.#establish(now, flow, event.roundTripNs === null ? null : event.roundTripNs + this.#handedOverNs)
   }
@@ -857,21 +858,6 @@ export class Connections {
         this.#nic.countDefect(defect)
       }
     }
-  }
-}
-
-/** Each member by its name: V8 takes 1.3 us for a spread of these and one more, as the GUID is a bigint. */
-function answerOf(peer: PeerParameters, privateData: Uint8Array): Answer {
-  return {
-    qpn: peer.qpn,
-    startingPsn: peer.startingPsn,
-    responderResources: peer.responderResources,
-    initiatorDepth: peer.initiatorDepth,
-    rnrRetry: peer.rnrRetry,
-    srq: peer.srq,
-    caGuid: peer.caGuid,
-    ackTimeoutExponent: peer.ackTimeoutExponent,
-    privateData,
   }
 }
 

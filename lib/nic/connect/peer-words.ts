@@ -133,8 +133,7 @@ export function wordsAsRead(
     ? length === 0 && needs.length <= NEEDS_THAT_FIT
     : length <= weirData.REPLY_BYTES_MAX
   if (!fit) return writtenWords(settings, flow, applicationData)
-  const data = length === 0 ? NO_WORDS : new Uint8Array(applicationData)
-  return saidBy(settings, flow, data, ownKeyWords(settings, flow))
+  return saidBy(settings, flow, Uint8Array.from(applicationData), ownKeyWords(settings, flow))
 }
 
 /** The same where they have to be written. */
@@ -306,8 +305,6 @@ interface PeerSaid {
 
 /** Keeps the peer's words as they came. A REQ has no proof: bytes there that look like one are its own. */
 function noteWords({ handshake }: Flow, { privateData, spare = NO_WORDS }: PeerSaid): void {
-  // Two ends of one program say nothing in messages.
-  if (privateData.length === 0 && spare.length === 0) return
   const words = [spare, privateData].find(data => spokenWords(data) !== null)
   if (words === undefined) return
   if (handshake.active) handshake.onReplyWords(Uint8Array.from(weirData.splitProof(words).words))

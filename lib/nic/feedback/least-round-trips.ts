@@ -25,7 +25,7 @@ export class LeastRoundTrips {
     if (now >= this.#endsNs) this.#turn(now)
     const key = peer.toString()
     const leastNs = Math.min(rttNs, this.#known.get(key) ?? NEVER)
-    if (this.#known.size >= PEERS_MAX) this.#known.clear()
+    if (this.#known.size >= PEERS_MAX && !this.#known.has(key)) this.#known.clear()
     this.#known.set(key, leastNs)
     return Math.min(leastNs, this.#before.get(key) ?? NEVER)
   }

@@ -8,7 +8,7 @@ import type { AddressHandle, AddressOptions } from './address-handle.js'
 import { NO_ADDRESS, type PacedHandler, PacedPair, type PairOwner } from './paced-pair.js'
 
 export interface UnreliableOptions extends AddressOptions {
-  /** Payload bytes of a full packet, as of the other end. Default: the NIC's path MTU; more where a packet takes more without telemetry. */
+  /** Payload bytes of a full packet, the same at both ends, at most what packets take without telemetry. Default: the NIC's path MTU. */
   pathMtu?: number
 }
 

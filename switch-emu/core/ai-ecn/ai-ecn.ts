@@ -245,10 +245,15 @@ class AiEcn implements SwitchFeature {
     if (port < 0 || !this.#pair.read(frame, 0)) return
     this.#pair.turn(0)
     const pair = this.#pair.hashWith(0)
-    const queues = this.#queuesOf(port)
-    const isAnswer = queues.some(queue => queue.hasUnansweredOf(pair))
-    for (const queue of queues)
+    const from = port * PRIORITIES
+    let isAnswer = false
+    for (let at = from; at < from + PRIORITIES; at++)
+      if (this.#queues[at]?.hasUnansweredOf(pair)) isAnswer = true
+    for (let at = from; at < from + PRIORITIES; at++) {
+      const queue = this.#queues[at]!
+      if (queue === null) continue
       if (isAnswer ? queue.hasUnansweredOf(pair) : !queue.hasUnanswered) queue.notified(pair)
+    }
   }
 
   #roomOf({ port, priority }: TunedQueue): Room {
