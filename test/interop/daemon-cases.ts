@@ -72,7 +72,10 @@ async function serves(guests: Guests, how: How, programs: readonly string[]): Pr
     for (const program of programs) {
       const ran = await clientRuns(guests, `${program} ${how} ${TIMED}`)
       text += ran.text
-      if (!ran.ok) return { ok: false, text }
+      if (ran.ok) continue
+      const { text: status } = await guests.command(20, 'status', '--socket', socket).ended
+      daemon.stop()
+      return { ok: false, text: `${text}${status}${(await daemon.ended).text}` }
     }
     const killed = await clientIsKilled(guests, how, socket)
     text += killed.text
