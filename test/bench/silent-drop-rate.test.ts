@@ -8,7 +8,7 @@ import { describeControllers } from '../../lib/cc/describe-controller.js'
 import { SECOND } from '../../lib/time/nanos.js'
 import { besideWithQueue, DAEMON, type FlowPlan } from '../sim/beside.js'
 import { longestAbove, ROUND_TRIPS_MOST, SHARE_MOST } from '../sim/drop-rate.js'
-import { variants } from '../support/long.js'
+import { drawnShare, isLong, variants } from '../support/long.js'
 
 /** A run is so many round trips long: a start, and a time after it that is longer than the bound. */
 const ROUND_TRIPS = 4 * ROUND_TRIPS_MOST
@@ -41,7 +41,8 @@ function longest({ link, flows, config }: SilentPath, name: string): number {
 
 const controllers = describeControllers().filter(({ plainNetworks }) => plainNetworks.works)
 
-for (const path of variants(silentPaths(), 2)) {
+const paths = variants(silentPaths(), 2)
+for (const path of isLong ? drawnShare(t, paths) : paths) {
   t.test(path.name, async t => {
     const isNarrow = partPackets(path) < WINDOW_LEAST
     for (const { name } of controllers.filter(one => !isNarrow || BY_DELAY.includes(one.name))) {

@@ -31,12 +31,13 @@ if (!Number.isInteger(share) || share < 1)
 export const isWhole = share === 1
 
 /**
- * What of a long list is run. With `WEIR_LONG_SHARE=3` a third of it, drawn by a seed that is printed; else all.
+ * What of a long list is run. With `WEIR_LONG_SHARE=3` a third of it, one at least, drawn by a seed that is printed; else all.
  */
 export function drawnShare<T>(t: Pick<Test, 'comment'>, all: readonly T[]): readonly T[] {
   if (isWhole) return all
   const random = new Random(drawnSeed(t))
-  const drawn = all.filter(() => random.next() < 1 / share)
+  const least = random.below(all.length)
+  const drawn = all.filter((_, i) => i === least || random.next() < 1 / share)
   t.comment(`${drawn.length} of ${all.length}, by WEIR_LONG_SHARE=${share}`)
   return drawn
 }
