@@ -350,7 +350,8 @@ export class Sender implements WindowFollower {
   #acknowledge(now: Nanos, sample: AckSample): void {
     const seq = this.#ackedSeq
     sample.ackedBytes = this.#ackedBytes
-    sample.advanced = this.#qp.sndUna > this.#ackedUna
+    // A connection that has sent nothing yet may have asked whether the peer is there.
+    sample.advanced = this.#qp.sndUna > this.#ackedUna && this.#sent.count > 0
     this.#ackedUna = this.#qp.sndUna
     this.#takeMarks(sample)
     this.#fill(sample, false, seq)
