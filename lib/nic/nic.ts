@@ -699,7 +699,9 @@ export class Nic implements Node, Verbs, RxEvents {
       return
     }
     try {
-      this.#considerTimeout(now, flow)
+      const deadline = this.#deadlineOf(now, flow)
+      if (deadline > now && flow.ending.endsNs > now) this.#timers.set(index, deadline)
+      else this.#considerTimeout(now, flow)
     } catch (defect) {
       this.#timers.set(index, NEVER)
       this.onDefect(now, flow, defect)
@@ -745,13 +747,18 @@ export class Nic implements Node, Verbs, RxEvents {
 
   /** A deadline that moves back is left in the heap: when it fires, the timer is set again. */
   #setTimer(now: Nanos, flow: Flow): void {
+    const deadline = this.#deadlineOf(now, flow)
+    if (deadline < this.#timers.timeOf(flow.index)) this.#timers.set(flow.index, deadline)
+  }
+
+  #deadlineOf(now: Nanos, flow: Flow): Nanos {
     const control = this.#control
     const probeWaits = control.waits(flow, Control.PROBE)
     const requestWaits = control.waits(flow, Control.RATE_REQUEST)
     let deadline = flow.nextTimeout(now, probeWaits, requestWaits)
     if (flow.path.selection !== null) deadline = Math.min(deadline, this.#paths.nextTimeout(now, flow))
     if (flow.path.doubt !== null) deadline = Math.min(deadline, this.#failover.nextTimeout(now, flow))
-    if (deadline < this.#timers.timeOf(flow.index)) this.#timers.set(flow.index, deadline)
+    return deadline
   }
 
   #markDirty(flow: Flow): void {
