@@ -23,8 +23,10 @@ import type { BaseRttProbe } from './feedback/base-rtt-probe.js'
 import { DropTotals } from './flow/drop-totals.js'
 import type { Flow } from './flow/flow.js'
 import { FlowTable } from './flow/flow-table.js'
+import type { KeepAlive } from './flow/keep-alive.js'
 import { PacketSizes } from './flow/packet-sizes.js'
 import { PathLengths } from './flow/path-lengths.js'
+import { PeerProcesses } from './flow/peer-processes.js'
 import type { LinkLocal } from './link-local.js'
 import type { AddressHandle, AddressOptions } from './paced/address-handle.js'
 import type { DatagramOptions, DatagramPair } from './paced/datagram-pair.js'
@@ -95,6 +97,7 @@ export class Nic implements Node, Verbs, RxEvents {
   readonly #start: FlowStart
   readonly #paths: PathSelector
   readonly #failover: Failover
+  readonly #peerProcesses = new PeerProcesses()
   /** Flows with news for their handlers, and, by index, whether a flow is one. */
   readonly #dirty: Flow[] = []
   readonly #isDirty: Uint8Array
@@ -330,6 +333,10 @@ export class Nic implements Node, Verbs, RxEvents {
   /** A flow has been established. */
   flowEstablished(now: Nanos, flow: Flow): void {
     this.#failover.onEstablished(now, flow)
+    const { keepAlive, peer, remote } = flow
+    // Another host's queue pairs may be lost one by one: those of a program that ends, say.
+    if (keepAlive.isOn && peer.isWeir) this.#peerProcesses.join(keepAlive, remote, peer.udpPort)
+    keepAlive.onHeard(now)
   }
 
   /** From now on it sends what that has for the switch, and hands to it what comes from there. */
@@ -664,6 +671,8 @@ export class Nic implements Node, Verbs, RxEvents {
     this.#control.remove(flow)
     this.#paths.remove(flow)
     this.#timers.set(flow.index, NEVER)
+    const asksForAll = this.#peerProcesses.leave(flow.keepAlive)
+    if (asksForAll !== null) this.#wakeToAsk(asksForAll)
     this.#isDirty[flow.index] = 0
     this.dropTotals.take(flow)
     this.table.remove(flow)
@@ -690,7 +699,9 @@ export class Nic implements Node, Verbs, RxEvents {
       return
     }
     try {
-      this.#considerTimeout(now, flow)
+      const deadline = this.#deadlineOf(now, flow)
+      if (deadline > now && flow.ending.endsNs > now) this.#timers.set(index, deadline)
+      else this.#considerTimeout(now, flow)
     } catch (defect) {
       this.#timers.set(index, NEVER)
       this.onDefect(now, flow, defect)
@@ -719,22 +730,35 @@ export class Nic implements Node, Verbs, RxEvents {
 
   /** Asks a peer that has long been silent, or ends the connection because nothing has come. */
   #keepAlive(now: Nanos, flow: Flow): void {
-    const verdict = flow.keepAlive.onTimeout(now)
-    if (verdict === 'ask') this.challenge(flow)
+    const { keepAlive } = flow
+    const verdict = keepAlive.onTimeout(now)
+    if (verdict === 'ask' || verdict === 'doubt') this.challenge(flow)
+    if (verdict === 'doubt') for (const other of keepAlive.process!.doubt(now)) this.#wakeToAsk(other)
     if (verdict !== 'gone') return
     const what = `connection to ${flow.remote}: nothing has come from there for ${formatDuration(this.settings.keepAliveNs)}, although it was asked`
     this.#connections.fail(now, flow, new WeirError('WEIR_CONNECTION_LOST', what))
   }
 
+  /** The connection's peer is asked earlier than it was to be. */
+  #wakeToAsk(keepAlive: KeepAlive): void {
+    const deadline = keepAlive.nextTimeout()
+    if (deadline < this.#timers.timeOf(keepAlive.index)) this.#timers.set(keepAlive.index, deadline)
+  }
+
   /** A deadline that moves back is left in the heap: when it fires, the timer is set again. */
   #setTimer(now: Nanos, flow: Flow): void {
+    const deadline = this.#deadlineOf(now, flow)
+    if (deadline < this.#timers.timeOf(flow.index)) this.#timers.set(flow.index, deadline)
+  }
+
+  #deadlineOf(now: Nanos, flow: Flow): Nanos {
     const control = this.#control
     const probeWaits = control.waits(flow, Control.PROBE)
     const requestWaits = control.waits(flow, Control.RATE_REQUEST)
     let deadline = flow.nextTimeout(now, probeWaits, requestWaits)
     if (flow.path.selection !== null) deadline = Math.min(deadline, this.#paths.nextTimeout(now, flow))
     if (flow.path.doubt !== null) deadline = Math.min(deadline, this.#failover.nextTimeout(now, flow))
-    if (deadline < this.#timers.timeOf(flow.index)) this.#timers.set(flow.index, deadline)
+    return deadline
   }
 
   #markDirty(flow: Flow): void {

@@ -707,7 +707,6 @@ export class Connections {
   #establish(now: Nanos, flow: Flow, roundTripNs: Nanos | null): void {
     flow.ending.enter('established')
     this.#nic.flowEstablished(now, flow)
-    flow.keepAlive.onHeard(now)
     this.#halfOpen.delete(flow)
     if (roundTripNs !== null) {
       flow.handshake.onRoundTrip(roundTripNs)

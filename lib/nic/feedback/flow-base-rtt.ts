@@ -72,7 +72,8 @@ export class FlowBaseRtt {
     const rttNs = alone ? qp.sendLog.rttNs(this.#aloneSeq, sample.heardNs) : sample.rttNs
     const clean = alone && queuesNs(sample.hops) < QUEUES_NONE * rttNs
     if (alone) this.#aloneSeq = NONE
-    if (qp.isQuiet) this.#onQuiet(now, Math.max(rttNs, lastRttNs))
+    // The answer to a question that an idle connection asks is no end of work.
+    if (qp.isQuiet && sample.advanced) this.#onQuiet(now, Math.max(rttNs, lastRttNs))
     return this.#measured(now, rttNs, clean)
   }
 

@@ -69,7 +69,7 @@ export class Flow implements QpObserver {
     const echo = new TelemetryEcho(telemetry.hops === 'busiest', options.hostHop ?? null)
     this.receiver = new Receiver(echo, telemetry.answer === 'ack', options.ackEveryPackets)
     this.ending = new FlowEnding(options.phase)
-    this.keepAlive = new KeepAlive(options.keepAliveNs || NEVER)
+    this.keepAlive = new KeepAlive(options.index, options.keepAliveNs || NEVER)
     this.plausibility = new FlowPlausibility(this.stats, telemetry.loadMax)
     this.reversePlausibility = new FlowPlausibility(this.stats, telemetry.loadMax)
   }

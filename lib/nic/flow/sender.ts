@@ -39,6 +39,8 @@ const NO_WINDOW_PACKETS = 64
  * controller has nothing to learn from more of them, and the host has room for all of the window.
  */
 const HELD_SHARE = 1 / 2
+/** Windows of such a flow that have one packet which collects, where the controller takes none: that packet leaves alone, between two runs. */
+const HELD_WINDOWS = 4
 
 /** Which packets ask for an acknowledgement. */
 interface Asks {
@@ -350,7 +352,8 @@ export class Sender implements WindowFollower {
   #acknowledge(now: Nanos, sample: AckSample): void {
     const seq = this.#ackedSeq
     sample.ackedBytes = this.#ackedBytes
-    sample.advanced = this.#qp.sndUna > this.#ackedUna
+    // A connection that has sent nothing yet may have asked whether the peer is there.
+    sample.advanced = this.#qp.sndUna > this.#ackedUna && this.#sent.count > 0
     this.#ackedUna = this.#qp.sndUna
     this.#takeMarks(sample)
     this.#fill(sample, false, seq)
@@ -488,7 +491,8 @@ export class Sender implements WindowFollower {
     const isSparse = control.collectsAll === false
     // Nothing but telemetry answers READ responses.
     const collecting = this.#sent.lastWasResponse ? ackShare : 1
-    this.telemetry.sparse = isSparse ? Math.ceil(windowPackets * collecting) : 0
+    const windows = isHeldByHost ? HELD_WINDOWS : 1
+    this.telemetry.sparse = isSparse ? Math.ceil(windowPackets * collecting * windows) : 0
     // Only a Weir host answers READ responses. It has to do so before the window is used up.
     this.#responses.askEvery = isSparse && this.#peer.isWeir ? Math.max(1, packets) : 0
     if (this.#peer.reverse === 'data-way')
