@@ -3,7 +3,9 @@ import type { Command } from 'commander'
 import { showBytes } from '../lib/byte-text.js'
 import { WeirError } from '../lib/errors.js'
 import { whyNotWritten } from '../lib/file-reason.js'
+import { fold } from '../lib/scenario/result/fold.js'
 import { nobodyReads } from './closed-pipe.js'
+import { columnsMost } from './commands/fit.js'
 
 /** What commands leave behind, for `weir --help`. */
 export const EXIT_CODES = [
@@ -11,6 +13,9 @@ export const EXIT_CODES = [
   ['1', "failed: a message on standard error says why, and ends with the error's code, as in (WEIR_NO_FILE)"],
   ['130', 'cancelled by Ctrl-C (by another signal: 128 and its number)'],
 ] as const
+
+/** Of what follows of a line that is wider than the terminal. */
+const HANG = 2
 
 let outputFailed = false
 
@@ -30,7 +35,8 @@ export function report(error: unknown): void {
       'weir: too many open files: raise the limit of this process (ulimit -n) (WEIR_FULL)\n',
     )
   } else if (error instanceof WeirError && error.code !== 'WEIR_INTERNAL') {
-    process.stderr.write(`weir: ${withoutControls(error.message)} (${error.code})\n`)
+    const text = `weir: ${withoutControls(error.message)} (${error.code})`
+    process.stderr.write(`${fold(text, columnsMost(process.stderr), HANG)}\n`)
   } else {
     process.stderr.write(`weir: ${error instanceof Error ? error.stack : String(error)}\n`)
   }
@@ -40,7 +46,10 @@ export function report(error: unknown): void {
 /** Makes a command, and all below it, report a wrong command line as `report` does. */
 export function reportUsage(command: Command): void {
   command.configureOutput({
-    outputError: (text, write) => write(`weir: ${usageError(text, command)} (WEIR_BAD_ARGUMENT)\n`),
+    outputError: (text, write) => {
+      const line = `weir: ${usageError(text, command)} (WEIR_BAD_ARGUMENT)`
+      write(`${fold(line, columnsMost(process.stderr), HANG)}\n`)
+    },
   })
   for (const below of command.commands) reportUsage(below)
 }

@@ -10,10 +10,12 @@ import {
 import { WeirError } from '../../lib/errors.js'
 import type { CommandOption } from '../../lib/options/option.js'
 import { printable } from '../../lib/printable.js'
+import { fold } from '../../lib/scenario/result/fold.js'
 import { DIGEST, RETRIES, STREAMS } from '../../lib/transfer/transfer-options.js'
 import { formatBytes, formatDuration, formatRate } from '../../lib/units/units.js'
 import { cancelOnSignal } from '../cancel-on-signal.js'
 import { countsOfDeleted } from './deletion.js'
+import { columnsMost } from './fit.js'
 import { PEER_PORT } from './host-path.js'
 import { withSocketOption } from './socket-option.js'
 import { transferDisplay } from './transfer-display.js'
@@ -33,6 +35,9 @@ export interface TransferFlags {
 }
 
 const OPTIONS = [PEER_PORT, DIGEST, RETRIES, STREAMS] as const satisfies readonly CommandOption[]
+
+/** Of what follows of a line that is wider than the terminal. */
+const HANG = 2
 
 /** Adds the options of both commands. */
 export function withTransferOptions(command: Command): Command {
@@ -91,7 +96,7 @@ export async function runTransfers(
       events?.file(done)
       report.bytes += done.bytes
       report.seconds += done.seconds
-      if (!isSilent) output.write(`${summary(item, done)}\n`)
+      if (!isSilent) output.write(`${fold(summary(item, done), columnsMost(output), HANG)}\n`)
     }
   } catch (error) {
     const { code, message } = error as WeirError
@@ -147,10 +152,14 @@ export function summary(item: Item, done: FileReport): string {
   const { damagedChunks } = done
   const again =
     damagedChunks === 0 ? '' : `, ${damagedChunks} damaged chunk${damagedChunks === 1 ? '' : 's'} moved again`
+  // What did not move has no rate, and no digest of its own.
+  const hasMoved = done.tree === undefined || done.tree.movedFiles > 0
+  const rate = hasMoved ? `${formatRate(Math.round(done.goodputBps))}, ` : ''
+  const digest = hasMoved ? `${done.digest.kind} ${done.digest.hex} at both ends, ` : ''
   return (
     `${printable(item.describe(done.path))}  ${countsOf(done)}${formatBytes(done.bytes)} in ${formatDuration(Math.round(done.seconds * 1e9))}, ` +
-    `${formatRate(Math.round(done.goodputBps))}, retransmitted ${formatBytes(done.retransmittedBytes)}${movesOf(done)}${again}${resumedOf(done)}, ` +
-    `${done.digest.kind} ${done.digest.hex} at both ends, ${sealOf(done)}${streamsOf(done)}${attemptsOf(done)}${controllerOf(done)}`
+    `${rate}retransmitted ${formatBytes(done.retransmittedBytes)}${movesOf(done)}${again}${resumedOf(done)}, ` +
+    `${digest}${sealOf(done)}${streamsOf(done)}${attemptsOf(done)}${controllerOf(done)}`
   )
 }
 
