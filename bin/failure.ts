@@ -3,9 +3,8 @@ import type { Command } from 'commander'
 import { showBytes } from '../lib/byte-text.js'
 import { WeirError } from '../lib/errors.js'
 import { whyNotWritten } from '../lib/file-reason.js'
-import { fold } from '../lib/scenario/result/fold.js'
 import { nobodyReads } from './closed-pipe.js'
-import { columnsMost } from './commands/fit.js'
+import { folded } from './commands/fit.js'
 
 /** What commands leave behind, for `weir --help`. */
 export const EXIT_CODES = [
@@ -13,9 +12,6 @@ export const EXIT_CODES = [
   ['1', "failed: a message on standard error says why, and ends with the error's code, as in (WEIR_NO_FILE)"],
   ['130', 'cancelled by Ctrl-C (by another signal: 128 and its number)'],
 ] as const
-
-/** Of what follows of a line that is wider than the terminal. */
-const HANG = 2
 
 let outputFailed = false
 
@@ -36,7 +32,7 @@ export function report(error: unknown): void {
     )
   } else if (error instanceof WeirError && error.code !== 'WEIR_INTERNAL') {
     const text = `weir: ${withoutControls(error.message)} (${error.code})`
-    process.stderr.write(`${fold(text, columnsMost(process.stderr), HANG)}\n`)
+    process.stderr.write(`${folded(text, process.stderr)}\n`)
   } else {
     process.stderr.write(`weir: ${error instanceof Error ? error.stack : String(error)}\n`)
   }
@@ -48,7 +44,7 @@ export function reportUsage(command: Command): void {
   command.configureOutput({
     outputError: (text, write) => {
       const line = `weir: ${usageError(text, command)} (WEIR_BAD_ARGUMENT)`
-      write(`${fold(line, columnsMost(process.stderr), HANG)}\n`)
+      write(`${folded(line, process.stderr)}\n`)
     },
   })
   for (const below of command.commands) reportUsage(below)

@@ -10,12 +10,11 @@ import {
 import { WeirError } from '../../lib/errors.js'
 import type { CommandOption } from '../../lib/options/option.js'
 import { printable } from '../../lib/printable.js'
-import { fold } from '../../lib/scenario/result/fold.js'
 import { DIGEST, RETRIES, STREAMS } from '../../lib/transfer/transfer-options.js'
 import { formatBytes, formatDuration, formatRate } from '../../lib/units/units.js'
 import { cancelOnSignal } from '../cancel-on-signal.js'
 import { countsOfDeleted } from './deletion.js'
-import { columnsMost } from './fit.js'
+import { folded } from './fit.js'
 import { PEER_PORT } from './host-path.js'
 import { withSocketOption } from './socket-option.js'
 import { transferDisplay } from './transfer-display.js'
@@ -35,9 +34,6 @@ export interface TransferFlags {
 }
 
 const OPTIONS = [PEER_PORT, DIGEST, RETRIES, STREAMS] as const satisfies readonly CommandOption[]
-
-/** Of what follows of a line that is wider than the terminal. */
-const HANG = 2
 
 /** Adds the options of both commands. */
 export function withTransferOptions(command: Command): Command {
@@ -96,7 +92,7 @@ export async function runTransfers(
       events?.file(done)
       report.bytes += done.bytes
       report.seconds += done.seconds
-      if (!isSilent) output.write(`${fold(summary(item, done), columnsMost(output), HANG)}\n`)
+      if (!isSilent) output.write(`${folded(summary(item, done), output)}\n`)
     }
   } catch (error) {
     const { code, message } = error as WeirError

@@ -38,7 +38,7 @@ export interface MessageKeys {
 interface PostedSend {
   readonly work: SendWork
   readonly slot: BounceSlot | null
-  /** Of the requests on the wire. */
+  /** Bytes of its requests on the wire. */
   readonly bytes: number
 }
 

@@ -12,7 +12,7 @@ import { TAG_BYTES } from './records.js'
 /** As many as the longest queue holds. */
 const RECEIVES_MAX = 65_536
 
-export interface SealedReceive {
+interface SealedReceive {
   readonly id: number
   /** Where the application wants the message; null: it is one of the handshake. */
   readonly work: ReceiveWork | null

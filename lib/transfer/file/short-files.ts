@@ -22,7 +22,7 @@ import { type QuickFolder, QuickName } from './quick-folder.js'
 const NEW_FILE = constants.O_RDWR | constants.O_CREAT | constants.O_EXCL
 /** For fewer files of a folder it is not worth to look at what is in it. */
 const WORTH_A_LOOK = 16
-/** Of a folder with more names it is not worth either. */
+/** A folder with more names is not looked at to its end. */
 const NAMES_MAX = 20_000
 
 /** A file with all its bytes. */
@@ -81,7 +81,7 @@ export class ShortFiles {
   }
 }
 
-/** Or more names than are looked at. */
+/** True if a temporary name is in it, or more names than are looked at. */
 async function hasPartials(folder: Folder): Promise<boolean> {
   let count = 0
   for await (const { name } of folder.entries()) {
