@@ -4,6 +4,7 @@ import { showBytes } from '../lib/byte-text.js'
 import { WeirError } from '../lib/errors.js'
 import { whyNotWritten } from '../lib/file-reason.js'
 import { nobodyReads } from './closed-pipe.js'
+import { folded } from './commands/fit.js'
 
 /** What commands leave behind, for `weir --help`. */
 export const EXIT_CODES = [
@@ -30,7 +31,8 @@ export function report(error: unknown): void {
       'weir: too many open files: raise the limit of this process (ulimit -n) (WEIR_FULL)\n',
     )
   } else if (error instanceof WeirError && error.code !== 'WEIR_INTERNAL') {
-    process.stderr.write(`weir: ${withoutControls(error.message)} (${error.code})\n`)
+    const text = `weir: ${withoutControls(error.message)} (${error.code})`
+    process.stderr.write(`${folded(text, process.stderr)}\n`)
   } else {
     process.stderr.write(`weir: ${error instanceof Error ? error.stack : String(error)}\n`)
   }
@@ -40,7 +42,10 @@ export function report(error: unknown): void {
 /** Makes a command, and all below it, report a wrong command line as `report` does. */
 export function reportUsage(command: Command): void {
   command.configureOutput({
-    outputError: (text, write) => write(`weir: ${usageError(text, command)} (WEIR_BAD_ARGUMENT)\n`),
+    outputError: (text, write) => {
+      const line = `weir: ${usageError(text, command)} (WEIR_BAD_ARGUMENT)`
+      write(`${folded(line, process.stderr)}\n`)
+    },
   })
   for (const below of command.commands) reportUsage(below)
 }

@@ -20,6 +20,7 @@ import {
   CONNECTIONS,
   DSCP,
   KEEP_ALIVE,
+  KEEP_ALIVE_LEAST_NS,
   PAYLOAD,
   UDP_PORT,
 } from '../../lib/nic/nic-options.js'
@@ -31,9 +32,11 @@ import { parseNumber, parseValue } from '../../lib/options/parse-options.js'
 import { isWithin } from '../../lib/options/read-value.js'
 import { TRANSPORT_OPTIONS, type TransportOptions, UNTAGGED_CNPS } from '../../lib/qp/transport-options.js'
 import { HOME_CONFIG, readIdentityFile } from '../../lib/secure/identity-file.js'
-import { rawPrivate } from '../../lib/secure/x25519.js'
+import { type KeyPair, rawPrivate } from '../../lib/secure/x25519.js'
+import type { Nanos } from '../../lib/time/nanos.js'
 import { isLoopback } from '../../lib/transfer/task/resolve.js'
 import { CHUNK } from '../../lib/transfer/transfer-options.js'
+import { formatDuration } from '../../lib/units/units.js'
 import { HostAddress } from '../../lib/wire/net/address.js'
 import { INT_FORMAT, INT_HOPS } from '../../lib/wire/telemetry/int-options.js'
 import { FORMAT_NAMES, type IntFormat } from '../../lib/wire/telemetry/telemetry.js'
@@ -262,8 +265,17 @@ async function runDaemon(_flags: DaemonFlags, command: Command): Promise<void> {
   const isChild = overlay !== undefined || untilStdinEnds === true
   const file = isChild && config === undefined ? null : applyConfig(command, config)
   const flags = command.opts<DaemonFlags>()
-  if (flags.printConfig) return void process.stdout.write(configText(command))
-  const log = createLog(valuesOf([LOG_LEVEL], flags, command).logLevel!, 'weir')
+  const { logLevel } = valuesOf([LOG_LEVEL], flags, command)
+  if (flags.printConfig) {
+    try {
+      settingsOf(flags, command)
+    } catch (error) {
+      throw withConfigFile(error, file)
+    }
+    process.stdout.write(configText(command))
+    return
+  }
+  const log = createLog(logLevel!, 'weir')
   const manager = ServiceManager.from(process.env, log)
   const daemon = await started(flags, command, log).catch(error => {
     throw withConfigFile(error, file)
@@ -295,9 +307,24 @@ async function runDaemon(_flags: DaemonFlags, command: Command): Promise<void> {
 async function started(flags: DaemonFlags, command: Command, log: Logger): Promise<Daemon> {
   checkExposure(flags)
   tuneGarbageCollection()
+  return await Daemon.start({
+    ...settingsOf(flags, command),
+    identity: flags.identity === undefined ? undefined : rawPrivate(identityOf(flags.identity)),
+    secret: flags.keyFile === undefined ? undefined : readKeyFile(flags.keyFile),
+    log,
+  })
+}
+
+/** All that stands in the command line and the config file. Throws WEIR_BAD_ARGUMENT for a value that makes no sense. */
+function settingsOf(flags: DaemonFlags, command: Command) {
   const { cc } = valuesOf([ccOption(CC_ABOUT, { default: 'auto' })], flags, command)
   const { dscpOfPriority, ...values } = valuesOf(OPTIONS, flags, command)
-  return await Daemon.start({
+  checkKeepAlive(values.keepAliveNs)
+  if (flags.keyFile === undefined && (values.untaggedCnps ?? 0) > 0) {
+    const text = '--untagged-cnps has no effect without --key-file, because no CNP has a tag then'
+    throw new WeirError('WEIR_BAD_ARGUMENT', text)
+  }
+  return {
     address: flags.address,
     inbox: flags.inbox,
     share: flags.share,
@@ -314,19 +341,32 @@ async function started(flags: DaemonFlags, command: Command, log: Logger): Promi
     anyCc: flags.anyCc,
     inof: flags.inof === undefined ? undefined : parseInof(flags.inof),
     paths: parsePathSettings(flags.paths ?? []),
-    identity: flags.identity === undefined ? undefined : rawPrivate(readIdentityFile(flags.identity)),
     peers: flags.peers,
     acceptNew: flags.acceptNew,
     allowClear: flags.allowClear,
-    secret: flags.keyFile === undefined ? undefined : readKeyFile(flags.keyFile),
     perf: flags.perf,
     allowTunnel: flags.allowTunnel,
     perftestPort: valuesOf([PERFTEST], flags, command).perftest,
     busyPoll: flags.busyPoll,
     worker: flags.worker,
     overlay: flags.overlay === undefined ? undefined : parseOverlay(flags.overlay),
-    log,
-  })
+  }
+}
+
+function checkKeepAlive(ns: Nanos | undefined): void {
+  if (ns === undefined || ns === 0 || ns >= KEEP_ALIVE_LEAST_NS) return
+  const text = `--keep-alive is 0, or at least ${formatDuration(KEEP_ALIVE_LEAST_NS)}, not ${formatDuration(ns)}: a peer needs time to answer`
+  throw new WeirError('WEIR_BAD_ARGUMENT', text)
+}
+
+/** Throws WEIR_NO_FILE, WEIR_BAD_ARGUMENT, and says which option it is. */
+function identityOf(path: string): KeyPair {
+  try {
+    return readIdentityFile(path)
+  } catch (error) {
+    if (!(error instanceof WeirError)) throw error
+    throw new WeirError(error.code, `--identity ${error.message}`, { cause: error.cause })
+  }
 }
 
 /** Without a key only this machine may reach the daemon, unless the user says otherwise. Throws WEIR_BAD_ARGUMENT. */

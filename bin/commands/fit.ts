@@ -1,4 +1,8 @@
 /** Fits texts into columns. */
+import { fold } from '../../lib/scenario/result/fold.js'
+
+/** Indent of what follows of a line that is wider than the terminal. */
+const HANG = 2
 
 /**
  * Returns `text`, or its beginning and its end with an ellipsis between them, in at most `columns`
@@ -21,4 +25,9 @@ export function columnsOf(stream: NodeJS.WriteStream): number {
 /** Columns after which the stream breaks a line. No limit if it is no terminal. */
 export function columnsMost(stream: NodeJS.WriteStream): number {
   return stream.isTTY && stream.columns > 0 ? stream.columns : Number.POSITIVE_INFINITY
+}
+
+/** The text, whose lines are broken between words where a terminal is narrower. */
+export function folded(text: string, stream: NodeJS.WriteStream): string {
+  return fold(text, columnsMost(stream), HANG)
 }

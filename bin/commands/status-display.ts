@@ -219,10 +219,11 @@ function dropsText({ drops }: StatusReply, columns: number): string {
   const rows = seen.map(([reason, count]) => ({ reason, count: String(count), words: dropWords(reason) }))
   const reasonColumns = Math.max(...rows.map(({ reason }) => reason.length))
   const countColumns = Math.max(...rows.map(({ count }) => count.length))
-  const left = columns - reasonColumns - countColumns - 2 * GAP_COLUMNS
-  const lines = rows.map(({ reason, count, words }) =>
-    `${reason.padEnd(reasonColumns)}  ${count.padStart(countColumns)}  ${fit(words, left)}`.trimEnd(),
-  )
+  const used = reasonColumns + countColumns + 2 * GAP_COLUMNS
+  const lines = rows.map(({ reason, count, words }) => {
+    const counted = `${reason.padEnd(reasonColumns)}  ${count.padStart(countColumns)}`
+    return fold(`${counted}  ${words}`.trimEnd(), columns, used)
+  })
   return `dropped or ignored since the start:\n${lines.join('\n')}\n`
 }
 

@@ -14,6 +14,7 @@ import { DIGEST, RETRIES, STREAMS } from '../../lib/transfer/transfer-options.js
 import { formatBytes, formatDuration, formatRate } from '../../lib/units/units.js'
 import { cancelOnSignal } from '../cancel-on-signal.js'
 import { countsOfDeleted } from './deletion.js'
+import { folded } from './fit.js'
 import { PEER_PORT } from './host-path.js'
 import { withSocketOption } from './socket-option.js'
 import { transferDisplay } from './transfer-display.js'
@@ -91,7 +92,7 @@ export async function runTransfers(
       events?.file(done)
       report.bytes += done.bytes
       report.seconds += done.seconds
-      if (!isSilent) output.write(`${summary(item, done)}\n`)
+      if (!isSilent) output.write(`${folded(summary(item, done), output)}\n`)
     }
   } catch (error) {
     const { code, message } = error as WeirError
@@ -147,10 +148,14 @@ export function summary(item: Item, done: FileReport): string {
   const { damagedChunks } = done
   const again =
     damagedChunks === 0 ? '' : `, ${damagedChunks} damaged chunk${damagedChunks === 1 ? '' : 's'} moved again`
+  // What did not move has no rate, and no digest of its own.
+  const hasMoved = done.tree === undefined || done.tree.movedFiles > 0
+  const rate = hasMoved ? `${formatRate(Math.round(done.goodputBps))}, ` : ''
+  const digest = hasMoved ? `${done.digest.kind} ${done.digest.hex} at both ends, ` : ''
   return (
     `${printable(item.describe(done.path))}  ${countsOf(done)}${formatBytes(done.bytes)} in ${formatDuration(Math.round(done.seconds * 1e9))}, ` +
-    `${formatRate(Math.round(done.goodputBps))}, retransmitted ${formatBytes(done.retransmittedBytes)}${movesOf(done)}${again}${resumedOf(done)}, ` +
-    `${done.digest.kind} ${done.digest.hex} at both ends, ${sealOf(done)}${streamsOf(done)}${attemptsOf(done)}${controllerOf(done)}`
+    `${rate}retransmitted ${formatBytes(done.retransmittedBytes)}${movesOf(done)}${again}${resumedOf(done)}, ` +
+    `${digest}${sealOf(done)}${streamsOf(done)}${attemptsOf(done)}${controllerOf(done)}`
   )
 }
 

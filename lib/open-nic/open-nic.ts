@@ -4,6 +4,7 @@ import { checkModes, checkTelemetryModes } from '../cc/conflicts.js'
 import type { OptionValues } from '../cc/options.js'
 import { type PathSettings, pathSettings } from '../cc/path-settings.js'
 import { type TelemetrySettings, telemetrySettings } from '../cc/telemetry-settings.js'
+import { WeirError } from '../errors.js'
 import { FramePool } from '../frame/frame-pool.js'
 import { RUN_PACKETS_MAX } from '../frame/frame-run.js'
 import type { InofHostEnd } from '../inof/host-end.js'
@@ -16,8 +17,9 @@ import type { Waiter } from '../io/waiter.js'
 import type { Recovery, Start } from '../nic/config.js'
 import { pathMtuFor } from '../nic/flow/filled-payload.js'
 import { Nic } from '../nic/nic.js'
-import { KEEP_ALIVE } from '../nic/nic-options.js'
+import { KEEP_ALIVE, SOURCE_PORTS } from '../nic/nic-options.js'
 import type { Connecting } from '../nic/types.js'
+import { flagOf } from '../options/option.js'
 import { MILLISECOND, type Nanos } from '../time/nanos.js'
 import { HostAddress } from '../wire/net/address.js'
 import type { IntFormat } from '../wire/telemetry/telemetry.js'
@@ -292,6 +294,16 @@ function intNames({ int }: NicOptions): string[] {
   return Object.keys(int ?? {})
 }
 
+/** Each path has a source port of its own. Throws WEIR_BAD_ARGUMENT. */
+function checkedPaths({ paths: given, sourcePorts, byFlags = false }: NicOptions): PathSettings {
+  const paths = pathSettings(given)
+  const { count } = paths
+  if (sourcePorts === undefined || count <= sourcePorts) return paths
+  const name = byFlags ? flagOf(SOURCE_PORTS) : SOURCE_PORTS.name
+  const text = `paths: count is ${count}, and packets leave by ${sourcePorts} source port${sourcePorts === 1 ? '' : 's'}: set ${name} to ${count} at least, or count to ${sourcePorts}`
+  throw new WeirError('WEIR_BAD_ARGUMENT', text)
+}
+
 interface NicParts extends Pick<OpenedNic, 'address' | 'pool' | 'port'>, Pick<OpenedPort, 'link'> {
   intake: Intake | undefined
   onConnecting: ((asked: Connecting) => void) | undefined
@@ -307,12 +319,13 @@ function createNic(
   checkController(cc, lineRateBps, pathMtu)
   const { telemetry = {} } = options
   const settings = telemetrySettings(telemetry)
+  const paths = checkedPaths(options)
   if (options.anyCc !== true)
     checkModes({
       given: telemetry,
       telemetry: settings,
       int: intNames(options),
-      paths: pathSettings(options.paths),
+      paths,
       cc,
       start,
       transport: { untaggedCnps: options.untaggedCnps },

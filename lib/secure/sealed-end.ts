@@ -17,11 +17,12 @@ import { ReceiveOpcode } from '../qp/queues/completion-queue.js'
 import { WorkOpcode } from '../qp/queues/work.js'
 import { WorkStatus } from '../qp/queues/work-status.js'
 import type { Nanos } from '../time/nanos.js'
-import type { BounceMemory, BounceSlot } from './bounce-memory.js'
+import type { BounceMemory } from './bounce-memory.js'
 import { ChunkSeal } from './chunk-seal.js'
 import { NoiseHandshake } from './noise.js'
 import { aboutOf, RecordKind, RecordOpener, RecordSealer, secretFor, TAG_BYTES } from './records.js'
 import { type MessageKeys, SealedConnection } from './sealed-connection.js'
+import { SealedReceives } from './sealed-receives.js'
 import type { KeyPair } from './x25519.js'
 
 /** Receives of each end: two messages of the handshake, or one and the verdict. */
@@ -55,13 +56,15 @@ export interface EndOptions {
 }
 
 export class SealedEnd implements ConnectionHandler {
+  /** Its receives. */
+  readonly receiveSource: SealedReceives
   readonly #handler: ConnectionHandler
   readonly #options: EndOptions
+  readonly #memory: BounceMemory
   #sealed: SealedConnection | null = null
   #noise: NoiseHandshake | null = null
   #keys: MessageKeys | null = null
   #peer: SealedPeer | null = null
-  readonly #slots: BounceSlot[] = []
   #isDone = false
   #failure: WeirError | null = null
   /** The peer is refused, and learns of it. */
@@ -72,6 +75,8 @@ export class SealedEnd implements ConnectionHandler {
   constructor(handler: ConnectionHandler, options: EndOptions) {
     this.#handler = handler
     this.#options = options
+    this.#memory = options.memory(handler.domain)
+    this.receiveSource = new SealedReceives(this.#memory)
   }
 
   get domain(): DomainId {
@@ -88,16 +93,13 @@ export class SealedEnd implements ConnectionHandler {
   }
 
   onCreated(now: Nanos, connection: Connection): void {
-    const { memory, isActive } = this.#options
-    this.#sealed = new SealedConnection(connection, memory(this.#handler.domain))
-    // A request that is never confirmed costs the passive end no memory for this.
-    if (isActive) this.#postReceives()
+    this.#sealed = new SealedConnection(connection, this.#memory, this.receiveSource)
     this.#handler.onCreated?.(now, this.#sealed)
   }
 
   onEstablished(now: Nanos, connection: Connection): void {
     const { isActive, staticKey, psk } = this.#options
-    if (!isActive) this.#postReceives()
+    this.#openReceives()
     const prologue = this.#prologue(connection)
     this.#noise = new NoiseHandshake({ isInitiator: isActive, staticKey, psk, prologue })
     if (isActive) this.#say(now, this.#noise.write(NOTHING))
@@ -111,7 +113,8 @@ export class SealedEnd implements ConnectionHandler {
 
   onClosed(now: Nanos, _connection: Connection, error: WeirError | null): void {
     const sealed = this.#sealed
-    sealed?.memory.release()
+    sealed?.flush(completion => this.#handler.onCompletion(now, sealed, completion))
+    this.#memory.release()
     const failure = this.#failure ?? error
     if (!this.#isDone) {
       this.#isDone = true
@@ -132,26 +135,20 @@ export class SealedEnd implements ConnectionHandler {
     return Buffer.concat([said, privateData, agreed])
   }
 
-  #postReceives(): void {
-    const sealed = this.#sealed!
-    for (let i = 0; i < RECEIVES; i++) {
-      const slot = sealed.memory.take(MESSAGE_BYTES_MAX)
-      this.#slots.push(slot)
-      const { region, offset } = slot
-      sealed.inner.postReceive({ id: ID + i, region, offset, length: MESSAGE_BYTES_MAX })
-    }
-    sealed.passReceives()
+  #openReceives(): void {
+    const handshake = Array.from({ length: RECEIVES }, (_, i) => ({ id: ID + i, length: MESSAGE_BYTES_MAX }))
+    this.receiveSource.open(handshake)
   }
 
   #onShaking(now: Nanos, completion: Completion): void {
+    const slot = completion.isReceive ? this.receiveSource.shift()?.slot : null
     if (completion.status !== WorkStatus.SUCCESS || this.#failure !== null) return
     if (!completion.isReceive) {
       // The peer has heard why.
       if (this.#refusal !== null && completion.id === VERDICT_ID) this.#fail(now, this.#refusal)
       return
     }
-    const { bytes } = this.#slots[completion.id - ID]!
-    const message = bytes.subarray(0, completion.byteLength)
+    const message = slot!.bytes.subarray(0, completion.byteLength)
     try {
       if (completion.opcode !== ReceiveOpcode.RECV) throw notAuthentic(this.#sealed!)
       if (this.#noise!.isFinished) this.#onVerdict(now, message)

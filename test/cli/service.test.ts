@@ -140,6 +140,29 @@ t.test('a socket for a group', async t => {
   t.match(none.stderr, /--group weir-no-such-group: this system has no such group.*WEIR_BAD_ARGUMENT/)
 })
 
+t.test('what makes no sense is refused by the names that were typed', async t => {
+  const folder = await scratch(t)
+  const open = join(folder, 'open')
+  writeFileSync(open, 'a secret of many bytes', { mode: 0o644 })
+  const places = ['--no-config', '--socket', join(folder, 's'), '--inbox', join(folder, 'in')]
+  const cases: [string[], RegExp][] = [
+    [['--keep-alive', '500ms'], /--keep-alive is 0, or at least 1s, not 500ms/],
+    [['--untagged-cnps', '0.5'], /--untagged-cnps has no effect without --key-file/],
+    [
+      ['--identity', join(folder, 'none')],
+      /--identity \S+none: .*make a key with weir key new \(WEIR_NO_FILE\)/,
+    ],
+    [['--identity', open], /--identity \S+open: others may use it/],
+    [['--paths', 'count=4', '--source-ports', '2'], /set --source-ports to 4 at least, or count to 2/],
+    [['--port', 'abc', '--print-config'], /--port is a whole number/],
+    [['--cc-option', 'nosuch=1', '--print-config'], /auto has no option nosuch/],
+  ]
+  for (const [words, message] of cases) {
+    const { code, stdout, stderr } = await lines.run(['daemon', ...places, ...words])
+    t.match([code, stdout, stderr], [1, '', message], words.join(' '))
+  }
+})
+
 t.test('settings of a config file: the command line and the environment have precedence', async t => {
   const folder = await scratch(t)
   const file = join(folder, 'weir.yaml')

@@ -15,6 +15,7 @@ import type {
 } from '../../lib/nic/types.js'
 import { Access, DEFAULT_DOMAIN, MemoryTable } from '../../lib/qp/memory/memory.js'
 import { Completion, ReceiveOpcode } from '../../lib/qp/queues/completion-queue.js'
+import { ReceiveSlot } from '../../lib/qp/queues/receive-queue.js'
 import { type ReceiveWork, type SendWork, WorkOpcode } from '../../lib/qp/queues/work.js'
 import { WorkStatus } from '../../lib/qp/queues/work-status.js'
 import type { Nanos } from '../../lib/time/nanos.js'
@@ -204,7 +205,7 @@ class FakeConnection implements Connection {
     const other = this.other
     if (!work || this.ended || !other || other.ended) return
     const takesReceive = work.opcode === WorkOpcode.SEND || work.opcode === WorkOpcode.RDMA_WRITE_WITH_IMM
-    if (takesReceive && other.#receives.length === 0) return
+    if (takesReceive && !other.#hasReceive()) return
     const bytes = this.#bytesOf(work, other)
     if (!bytes) {
       this.#breakBoth()
@@ -242,9 +243,19 @@ class FakeConnection implements Connection {
     this.#schedule()
   }
 
+  /** There is a receive, which is taken now if the handler has them elsewhere. */
+  #hasReceive(): boolean {
+    const slot = new ReceiveSlot()
+    if (this.#receives.length === 0 && this.handler.receiveSource?.take(slot)) {
+      const { id, region, offset, length } = slot
+      this.#receives.push({ id, region: region!, offset, length })
+    }
+    return this.#receives.length > 0
+  }
+
   #deliver(other: FakeConnection, work: SendWork, bytes: Uint8Array): boolean {
     if (work.opcode === WorkOpcode.SEND) {
-      const receive = other.#receives.shift()
+      const receive = other.#hasReceive() ? other.#receives.shift() : undefined
       if (receive === undefined) return true
       if (bytes.length > receive.length || !receive.region.valid) return false
       receive.region.bytes!.set(bytes, receive.offset)

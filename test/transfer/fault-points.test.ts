@@ -23,10 +23,13 @@ const CHUNK = 16_384
 const RETRIES = 60
 const AT_ONCE = 4
 
+/** Addresses of daemons that are gone: there are more kills than a process may have addresses. */
+const free: string[] = []
+
 /** A daemon that can be started again in its place. */
 class Killable {
   readonly folder: string
-  readonly address = loopbackAddress()
+  readonly address = free.pop() ?? loopbackAddress()
   readonly #t: Test
   #run: Run | null = null
 
@@ -55,6 +58,12 @@ class Killable {
     await this.run.ended
   }
 
+  /** Ends it for good. */
+  async leave(): Promise<void> {
+    await this.end()
+    free.push(this.address)
+  }
+
   async client(): Promise<DaemonClient> {
     return await connectDaemon(join(this.folder, 's'))
   }
@@ -70,7 +79,8 @@ function contents(folder: string): Record<string, string> {
 
 function makeTree(folder: string): void {
   mkdirSync(join(folder, 'deep', 'er'), { recursive: true })
-  for (let i = 0; i < 6; i++) writeFileSync(join(folder, 'deep', `f${i}`), `contents ${i}`)
+  // So many that they get their names last (short-files.ts).
+  for (let i = 0; i < 20; i++) writeFileSync(join(folder, 'deep', `f${i}`), `contents ${i}`)
   writeFileSync(join(folder, 'deep', 'er', 'long'), Buffer.alloc(5 * CHUNK + 7, 'a longer one '))
 }
 
@@ -222,7 +232,7 @@ async function pointsOf(t: Test, way: Way): Promise<FaultPoint[][]> {
   await way.move(client, ...ends, false)
   client.close()
   checkArrived(t, way, ends, 'undisturbed')
-  for (const end of ends) await end.end()
+  for (const end of ends) await end.leave()
   return ends.map(({ run }) => [
     ...new Set([...run.stderr.matchAll(/^fault point: (.*)$/gm)].map(([, point]) => point as FaultPoint)),
   ])
@@ -252,7 +262,7 @@ async function killAt(t: Test, way: Way, victim: 0 | 1, point: FaultPoint, isSea
   }
   client.close()
   checkArrived(t, way, ends, what)
-  for (const end of ends) await end.end()
+  for (const end of ends) await end.leave()
 }
 
 /** The other end still has the transfer of the daemon that was killed, until it finds that nobody is there. */

@@ -71,6 +71,8 @@ export interface Libc {
   /** @param path ends in a NUL */
   openat(folder: number, path: Uint8Array, flags: number, mode: number): number
   renameat2(fromFolder: number, from: Uint8Array, toFolder: number, to: Uint8Array, flags: number): number
+  /** @param from and @param to end in a NUL */
+  linkat(fromFolder: number, from: Uint8Array, toFolder: number, to: Uint8Array, flags: number): number
   /** @param into 256 bytes for a `struct statx` */
   statx(folder: number, path: Uint8Array, flags: number, mask: number, into: Uint8Array): number
   /** @param times two `struct timespec`, of access and of change */
@@ -172,6 +174,7 @@ function bindCalls(koffi: Koffi, library: Library): Libc {
     openat: call('int openat(int, void*, int, uint32_t)'),
     renameat2: (from, name, to, newName, flags) =>
       renameat2(NUMBERS.renameat2, from, name, to, newName, flags),
+    linkat: call('int linkat(int, void*, int, void*, int)'),
     statx: (folder, path, flags, mask, into) => statx(NUMBERS.statx, folder, path, flags, mask, into),
     futimens: futimens as Libc['futimens'],
     futimensAsync: (fd, times, done) => futimens.async(fd, times, resultFor(done)),

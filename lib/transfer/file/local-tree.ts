@@ -56,6 +56,8 @@ const ENTRIES_FIRST = 256
 /** A part of a list that is worth to be said. */
 const GROWS_FOR_MS = 20
 
+const IS_ASCII = /^[ -~]*$/
+
 const READ_NO_LINK = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW
 
 const FOR_ITS_USER: WalkOptions = {
@@ -237,9 +239,17 @@ export class LocalTree {
 
   async #namesIn(folder: Folder): Promise<string[]> {
     const names: string[] = []
-    for await (const { name } of folder.entries()) {
+    const take = (name: string) => {
       this.#checkGoesOn()
       if (!isPartialName(name)) names.push(name)
+    }
+    if (folder.quick === null || !this.#haste.pays) {
+      for await (const { name } of folder.entries()) take(name)
+      return names
+    }
+    for (const name of folder.quick.names()) {
+      take(name)
+      if (this.#breather.isDue) await this.#breather.breathe()
     }
     return names
   }
@@ -252,7 +262,7 @@ export class LocalTree {
   /** In the order of their names, so that the same tree is the same list. */
   async #addContents(path: string, parent: number, below: string, depth: number): Promise<void> {
     const found = await this.#lookInto(path)
-    found.sort((a, b) => Buffer.compare(bytesOf(a.name), bytesOf(b.name)))
+    found.sort(found.every(({ name }) => IS_ASCII.test(name)) ? byText : byBytes)
     for (const one of found) {
       this.#checkGoesOn()
       await this.#breather.breathe()
@@ -309,6 +319,15 @@ export class LocalTree {
       throw new WeirError('WEIR_NO_FILE', text, { cause })
     }
   }
+}
+
+/** The same order as that of the bytes, if all are ASCII. */
+function byText(a: Found, b: Found): number {
+  return a.name < b.name ? -1 : 1
+}
+
+function byBytes(a: Found, b: Found): number {
+  return Buffer.compare(bytesOf(a.name), bytesOf(b.name))
 }
 
 /** Why a list has ended, in the words of the protocol. */

@@ -6,7 +6,7 @@
  */
 import fs, { constants } from 'node:fs'
 import { getSystemErrorName } from 'node:util'
-import { bytesOf, fsPath } from '../../byte-text.js'
+import { bytesOf, fsPath, textOf } from '../../byte-text.js'
 import { type Libc, libcFault, loadLibc } from '../../io/linux/libc.js'
 import { type Looked, lookedByNode, lookedByStatx, STATX_BASIC, STATX_BYTES } from './looked.js'
 import { hasNoLinks, nameTaken } from './name-taken.js'
@@ -17,6 +17,12 @@ const O_CLOEXEC = 0o2000000
 const RENAME_NOREPLACE = 1
 /** The file system, or the kernel, does not know renameat2. */
 const NO_SUCH_RENAME = ['EINVAL', 'ENOSYS', 'ENOTSUP', 'EPERM']
+
+/** open(2): a file without a name, in that folder; Node.js does not name the flag. It is gone with its descriptor unless it gets a name. */
+const O_TMPFILE = 0o20000000 | constants.O_DIRECTORY
+const AT_SYMLINK_FOLLOW = 0x400
+const AT_FDCWD = -100
+const HERE = zeroEnded('.')
 
 /** statx(2): mask and flags, memory for two answers, and where in them inode and device stand. */
 const STATX_INO = 0x100
@@ -31,6 +37,8 @@ const IDENTITY = [
   [136, 144],
 ] as const
 const NO_NAME = Buffer.alloc(1)
+
+const NAMES_AT_ONCE = 512
 
 /** A name that several calls take. */
 export class QuickName {
@@ -49,6 +57,8 @@ export class QuickFolder {
   readonly #at: string
   readonly #libc: Libc | null = libcFault() === null ? loadLibc() : null
   #renamesSafely = true
+  /** This folder's files can get their names last. */
+  #takesUnnamed = true
 
   /** @param at a path that leads to the folder by its descriptor, `fd` */
   constructor(fd: number, at: string) {
@@ -62,6 +72,24 @@ export class QuickFolder {
     const fd = this.#libc.openat(this.#fd, name.bytes, flags | constants.O_NOFOLLOW | O_CLOEXEC, mode)
     if (fd < 0) throw this.#failure('open', name.text)
     return fd
+  }
+
+  /** Returns the descriptor of a new file that has no name yet; -1 where there are no such files. */
+  openUnnamed(mode: number): number {
+    if (this.#libc === null || !this.#takesUnnamed) return -1
+    const fd = this.#libc.openat(this.#fd, HERE, constants.O_RDWR | O_TMPFILE | O_CLOEXEC, mode)
+    // Whatever it is: the way by a temporary name works, or says what is wrong.
+    if (fd < 0) this.#takesUnnamed = false
+    return fd
+  }
+
+  /** Gives such a file its name. Returns false where that cannot be. Throws EXISTS (WEIR_FILE_EXISTS). */
+  nameUnnamed(fd: number, name: QuickName): boolean {
+    const from = zeroEnded(`/proc/self/fd/${fd}`)
+    if (this.#libc!.linkat(AT_FDCWD, from, this.#fd, name.bytes, AT_SYMLINK_FOLLOW) === 0) return true
+    if (this.#failure('link', name.text).code === 'EEXIST') throw nameTaken()
+    this.#takesUnnamed = false
+    return false
   }
 
   /** Writes all bytes to a file that is empty. */
@@ -88,6 +116,19 @@ export class QuickFolder {
       statx(fd, NO_NAME, AT_EMPTY_PATH, STATX_INO, OPEN) === 0 &&
       statx(this.#fd, name.bytes, AT_SYMLINK_NOFOLLOW, STATX_INO, NAMED) === 0
     return isKnown && IDENTITY.every(([from, to]) => OPEN.compare(NAMED, from, to, from, to) === 0)
+  }
+
+  /** What is in it, in no order. */
+  *names(): Generator<string, void, void> {
+    // Node.js gives names as bytes when asked; its types do not say so.
+    const encoding = 'buffer' as BufferEncoding
+    const folder = fs.opendirSync(`${this.#at}/.`, { encoding, bufferSize: NAMES_AT_ONCE })
+    try {
+      for (let entry = folder.readSync(); entry !== null; entry = folder.readSync())
+        yield textOf(entry.name as unknown as Buffer)
+    } finally {
+      folder.closeSync()
+    }
   }
 
   /** Null if nothing has that name. Follows no link. */

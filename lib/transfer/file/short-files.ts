@@ -7,7 +7,7 @@ import type { FileHandle } from 'node:fs/promises'
 import { stepFault } from '../fault-points.js'
 import { TransferFailure } from '../protocol/failure.js'
 import type { TreeEntry } from '../protocol/messages.js'
-import { partialName } from '../protocol/names.js'
+import { isPartialName, partialName } from '../protocol/names.js'
 import { openPartial } from './arrivals.js'
 import { forEachAtOnce, SHORT_FILES_AT_ONCE } from './at-once.js'
 import { Breather } from './breather.js'
@@ -20,6 +20,10 @@ import { dataRuns } from './holes.js'
 import { type QuickFolder, QuickName } from './quick-folder.js'
 
 const NEW_FILE = constants.O_RDWR | constants.O_CREAT | constants.O_EXCL
+/** For fewer files of a folder it is not worth to look at what is in it. */
+const WORTH_A_LOOK = 16
+/** A folder with more names is not looked at to its end. */
+const NAMES_MAX = 20_000
 
 /** A file with all its bytes. */
 export interface ShortFile {
@@ -32,6 +36,8 @@ export class ShortFiles {
   readonly #calls = new Haste()
   readonly #syncs = new Haste(FOR_SYNCS)
   readonly #breather = new Breather()
+  /** Whether an earlier transfer may have left temporary names in a folder. */
+  readonly #hasLeft = new WeakMap<Folder, boolean>()
 
   constructor(overwrite: boolean) {
     this.#overwrite = overwrite
@@ -43,14 +49,27 @@ export class ShortFiles {
     files: readonly ShortFile[],
     shown: (file: ShortFile) => string,
   ): Promise<void> {
+    const mayBeUnnamed =
+      !this.#overwrite && files.length >= WORTH_A_LOOK && !(await this.#mayHavePartials(folder))
     for (let at = 0; at < files.length; at += SHORT_FILES_AT_ONCE) {
       const some = files.slice(at, at + SHORT_FILES_AT_ONCE)
       const { quick } = folder
       if (quick !== null && this.#calls.pays) {
-        await new QuickBatch(quick, this.#overwrite, this.#calls, shown).write(some, this.#syncs)
+        const how = { overwrite: this.#overwrite, mayBeUnnamed, calls: this.#calls, shown }
+        await new QuickBatch(quick, how).write(some, this.#syncs)
         await this.#breather.breathe()
       } else await forEachAtOnce(some, file => this.#writeOne(folder, file, shown), SHORT_FILES_AT_ONCE)
     }
+  }
+
+  /** What a daemon that was killed has left of these files goes when they are written by their temporary names. */
+  async #mayHavePartials(folder: Folder): Promise<boolean> {
+    let may = this.#hasLeft.get(folder)
+    if (may === undefined) {
+      may = await hasPartials(folder)
+      this.#hasLeft.set(folder, may)
+    }
+    return may
   }
 
   async #writeOne(folder: Folder, file: ShortFile, shown: (file: ShortFile) => string): Promise<void> {
@@ -62,30 +81,44 @@ export class ShortFiles {
   }
 }
 
+/** True if a temporary name is in it, or more names than are looked at. */
+async function hasPartials(folder: Folder): Promise<boolean> {
+  let count = 0
+  for await (const { name } of folder.entries()) {
+    if (isPartialName(name) || ++count > NAMES_MAX) return true
+  }
+  return false
+}
+
 function cannotCreate(error: unknown, path: string): TransferFailure {
   return TransferFailure.from(error, `cannot create ${path}`)
 }
 
-/** A file that has its temporary name. */
+/** A file that is open, with all its bytes. */
 interface Begun extends ShortFile {
-  readonly partial: QuickName
+  /** Its temporary name; null: it has none. */
+  readonly partial: QuickName | null
   readonly fd: number
+}
+
+interface QuickBatchHow {
+  overwrite: boolean
+  /** Files may get a name only when they are whole: then nothing is left of one that is not. */
+  mayBeUnnamed: boolean
+  calls: Haste
+  shown: (file: ShortFile) => string
 }
 
 /** By synchronous calls, as far as the file system answers at once. */
 class QuickBatch {
   readonly #folder: QuickFolder
-  readonly #overwrite: boolean
-  readonly #calls: Haste
-  readonly #shown: (file: ShortFile) => string
+  readonly #how: QuickBatchHow
   /** Files that are open. */
   readonly #begun: Begun[] = []
 
-  constructor(folder: QuickFolder, overwrite: boolean, calls: Haste, shown: (file: ShortFile) => string) {
+  constructor(folder: QuickFolder, how: QuickBatchHow) {
     this.#folder = folder
-    this.#overwrite = overwrite
-    this.#calls = calls
-    this.#shown = shown
+    this.#how = how
   }
 
   async write(files: readonly ShortFile[], syncs: Haste): Promise<void> {
@@ -105,16 +138,26 @@ class QuickBatch {
 
   #do(file: ShortFile, work: () => void): void {
     try {
-      this.#calls.run(work)
+      this.#how.calls.run(work)
     } catch (error) {
-      throw cannotCreate(error, this.#shown(file))
+      throw cannotCreate(error, this.#how.shown(file))
     }
   }
 
-  #begin({ entry, bytes }: ShortFile): void {
-    const partial = new QuickName(partialName(entry))
-    const fd = openFreshQuickly(this.#folder, partial)
-    this.#begun.push({ entry, bytes, partial, fd })
+  #begin(file: ShortFile): void {
+    const fd = this.#how.mayBeUnnamed ? this.#folder.openUnnamed(OPEN_MODE) : -1
+    if (fd < 0) this.#beginNamed(file)
+    else this.#fill({ ...file, partial: null, fd })
+  }
+
+  #beginNamed(file: ShortFile): Begun {
+    const partial = new QuickName(partialName(file.entry))
+    return this.#fill({ ...file, partial, fd: openFreshQuickly(this.#folder, partial) })
+  }
+
+  #fill(begun: Begun): Begun {
+    this.#begun.push(begun)
+    const { entry, bytes, fd } = begun
     if (entry.allocatedBytes === 0) this.#folder.writeWhole(fd, bytes)
     else {
       writeRuns(bytes, entry, (from, to) => fs.writeSync(fd, bytes, from, to - from, from))
@@ -122,38 +165,55 @@ class QuickBatch {
     }
     fs.fchmodSync(fd, entry.mode & 0o777)
     setTimeQuickly(fd, entry)
+    return begun
   }
 
   #sync(file: Begun): void {
     try {
       fs.fsyncSync(file.fd)
     } catch (error) {
-      throw cannotCreate(error, this.#shown(file))
+      throw cannotCreate(error, this.#how.shown(file))
     }
   }
 
   async #syncSlowly(file: Begun): Promise<void> {
     await new Promise<void>((resolve, reject) => {
-      fs.fsync(file.fd, error => (error ? reject(cannotCreate(error, this.#shown(file))) : resolve()))
+      fs.fsync(file.fd, error => (error ? reject(cannotCreate(error, this.#how.shown(file))) : resolve()))
     })
   }
 
-  #name({ entry, partial, fd }: Begun): void {
-    const name = new QuickName(entry.name)
+  #name(file: Begun): void {
+    const name = new QuickName(file.entry.name)
     stepFault('names file')
-    this.#folder.giveName(partial, name, this.#overwrite)
-    if (!this.#folder.isNameOf(name, fd))
-      checkIsThat(this.#folder.look(entry.name), entry.name, fs.fstatSync(fd))
+    if (file.partial === null) this.#nameUnnamed(file, name)
+    else this.#rename(file.partial, name, file.fd)
     stepFault('named file')
     this.#begun.shift()
+    this.#folder.close(file.fd)
+  }
+
+  /** Nobody can have put another file in its place: it had no place. */
+  #nameUnnamed(file: Begun, name: QuickName): void {
+    if (this.#folder.nameUnnamed(file.fd, name)) return
+    // Once a folder: its file system has such files, and gives them no names.
+    const { partial, fd } = this.#beginNamed(file)
+    fs.fsyncSync(fd)
+    this.#rename(partial!, name, fd)
+    this.#begun.pop()
     this.#folder.close(fd)
+  }
+
+  #rename(partial: QuickName, name: QuickName, fd: number): void {
+    this.#folder.giveName(partial, name, this.#how.overwrite)
+    if (!this.#folder.isNameOf(name, fd))
+      checkIsThat(this.#folder.look(name.text), name.text, fs.fstatSync(fd))
   }
 
   /** The first failure says more than those of this. */
   #undo(): void {
     for (const { partial, fd } of this.#begun) {
       try {
-        this.#folder.removeIfThere(partial.text)
+        if (partial !== null) this.#folder.removeIfThere(partial.text)
       } catch {}
       this.#folder.close(fd)
     }

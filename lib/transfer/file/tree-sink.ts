@@ -179,14 +179,15 @@ export class TreeSink implements FileSink {
   async #writeIn(parent: number, files: readonly NumberedFile[]): Promise<void> {
     const { folders, layout, arrivals } = this.#config
     const shownFolder = parent === 0 ? this.#config.shownPath : this.#shown(parent)
-    const shown = ({ entry }: ShortFile) => join(shownFolder, entry.name)
+    const before = join(shownFolder, '.', '/')
+    const shown = ({ entry }: ShortFile) => (before === './' ? '' : before) + entry.name
     const short = files.map(({ number, bytes }) => ({ entry: layout.list.of(number), bytes }))
     try {
       await folders.use(parent, async folder => {
         const giveBacks: (() => void)[] = []
         try {
           for (const file of short)
-            giveBacks.push(arrivals.take(join(folder.path, file.entry.name), shown(file)))
+            giveBacks.push(arrivals.take(`${folder.path}/${file.entry.name}`, shown(file)))
           await this.#short.write(folder, short, shown)
         } finally {
           for (const giveBack of giveBacks) giveBack()

@@ -28,6 +28,8 @@ export class TreeSource implements FileSource {
   readonly #haste = new Haste()
   readonly #breather = new Breather()
   readonly #open = new Map<number, Promise<FileHandle>>()
+  /** Resolves when no chunk's short files are being read. */
+  #turn: Promise<void> = Promise.resolve()
 
   constructor(layout: TreeLayout, files: OpensFiles) {
     this.#layout = layout
@@ -42,12 +44,23 @@ export class TreeSource implements FileSource {
 
   async read(into: Uint8Array, position: number): Promise<void> {
     const pieces = this.#layout.piecesOf(position, into.length)
+    // The oldest chunk is the one that the other end waits for, so others do not take turns with it.
+    const left = this.#turn.then(() => this.#readShort(into, pieces))
+    this.#turn = left.then(
+      () => {},
+      () => {},
+    )
+    await forEachAtOnce(await left, piece => this.#readPiece(into, piece), SHORT_FILES_AT_ONCE)
+  }
+
+  /** Reads whole files by synchronous calls while these pay. Returns what is left. */
+  async #readShort(into: Uint8Array, pieces: readonly Piece[]): Promise<Piece[]> {
     const left: Piece[] = []
     for (const piece of pieces) {
       if (!this.#haste.pays || !this.#isWhole(piece)) left.push(piece)
       else await this.#readQuickly(into, piece)
     }
-    await forEachAtOnce(left, piece => this.#readPiece(into, piece), SHORT_FILES_AT_ONCE)
+    return left
   }
 
   /** Each file is looked at when its end has been read. */
