@@ -295,12 +295,16 @@ function momentsOf({ aiEcn }: { aiEcn?: AiEcnReport }): Moment[] {
     cells: {
       why: why === 'model' && model === null ? 'the traffic fits no model' : REASONS[why],
       model: model ?? '-',
-      kmin: `${formatBytes(before.kminBytes)} → ${formatBytes(after.kminBytes)}`,
-      kmax: `${formatBytes(before.kmaxBytes)} → ${formatBytes(after.kmaxBytes)}`,
-      pmax: `${formatPercent(before.pmax)} → ${formatPercent(after.pmax)}`,
+      kmin: changeText(formatBytes(before.kminBytes), formatBytes(after.kminBytes)),
+      kmax: changeText(formatBytes(before.kmaxBytes), formatBytes(after.kmaxBytes)),
+      pmax: changeText(formatPercent(before.pmax), formatPercent(after.pmax)),
       utility: utility.toFixed(3),
     },
   }))
+}
+
+function changeText(before: string, after: string): string {
+  return before === after ? after : `${before} → ${after}`
 }
 
 /** A line for each queue that has had traffic, for tables. */

@@ -16,7 +16,7 @@ import { RESTART } from './restart.js'
 const KINDS = [PFC_ON, LINK, RESTART] as const
 
 /** Entries of the timeline. Later ones are left out. */
-const TIMELINE_MAX = 1000
+export const TIMELINE_MAX = 1000
 
 /** One event of the scenario and its next time. */
 class Occurrences {
