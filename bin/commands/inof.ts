@@ -1,4 +1,4 @@
-/** `weir inof`: which hosts are in a lab, their zones, the BGP sessions of its switches, and what has changed. */
+/** `weir inof`: which hosts are in a lab, their zones, which can be set, the BGP sessions of its switches, and what has changed. */
 import { Argument, type Command } from 'commander'
 import { WeirError } from '../../lib/errors.js'
 import {
@@ -10,7 +10,7 @@ import {
 } from '../../lib/scenario/result/inof-result.js'
 import { tableText } from '../../lib/scenario/result/table.js'
 import { findLab } from '../../switch-emu/lab/lab-state.js'
-import { askKeeper } from '../../switch-emu/lab/lab-status.js'
+import { askKeeper, setZone } from '../../switch-emu/lab/lab-status.js'
 import { birdConfig } from '../../switch-emu/network/bird-config.js'
 import { columnsMost } from './fit.js'
 import { commandOf } from './names.js'
@@ -42,6 +42,16 @@ export function inofCommand(): Command {
         ? `${JSON.stringify(inof[what], null, 2)}\n`
         : tableText(SHOWN[what](inof), columnsMost(process.stdout))
       process.stdout.write(text)
+    })
+  command
+    .command('zone')
+    .description('set which hosts of a lab are in a zone, at its reflectors; switches and hosts hear of it')
+    .argument('<lab>', 'file or name')
+    .argument('<zone>', 'its number; 0 is the default zone')
+    .argument('[host...]', 'its members, names and ranges; default: none')
+    .action(async (lab: string, zone: string, hosts: string[]) => {
+      const members = await setZone(findLab(lab), /^\d+$/.test(zone) ? Number(zone) : Number.NaN, hosts)
+      process.stdout.write(`zone ${zone}: ${members.join(' ') || 'no members of its own'}\n`)
     })
   command
     .command('bird')

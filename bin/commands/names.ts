@@ -60,11 +60,12 @@ export const COMMANDS = {
   },
   run: { usage: '[options] SCENARIO', description: 'run a scenario file and report what happened' },
   inof: {
-    usage: 'show WHAT LAB',
-    description: 'print which hosts of a lab have announced themselves, their zones, and BGP sessions (iNOF)',
+    usage: 'show|zone|bird …',
+    description:
+      'print which hosts of a lab have announced themselves, their zones, and BGP sessions; set zones (iNOF)',
   },
   lab: {
-    usage: 'up|down|status|exec|pfc|list …',
+    usage: 'up|down|status|exec|set|pfc|list …',
     description: 'give any program an emulated network: namespaces, veth pairs, software switches',
   },
   cc: {

@@ -25,6 +25,10 @@ export interface NeighbourStatus {
   stale: number
   /** Times that a session was established. */
   sessions: number
+  /** Routes and withdrawals that wait to be written, because the neighbour does not read as fast. Each prefix waits once. */
+  waiting: number
+  /** Times that some began to wait. */
+  waits: number
   /** Why the last session ended, or null. */
   lastEnd: string | null
 }
@@ -56,6 +60,9 @@ export class Neighbour {
   /** When stale routes are given up. */
   staleAtNs: Nanos = NEVER
   established = 0
+  /** The stream had no room for all of `dirty` when that was written last. */
+  blocked = false
+  waits = 0
   lastEnd: string | null = null
 
   constructor(index: number, { address, passive = false, client = false }: NeighbourOptions) {
@@ -83,6 +90,8 @@ export class Neighbour {
       routes: this.routes.size,
       stale: this.stale.size,
       sessions: this.established,
+      waiting: this.session === null ? 0 : this.dirty.size,
+      waits: this.waits,
       lastEnd: this.lastEnd,
     }
   }

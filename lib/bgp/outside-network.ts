@@ -11,6 +11,8 @@ import type { Speaker } from './speaker.js'
 export type StreamCommand =
   | { op: 'connect'; id: number; from: string; to: string }
   | { op: 'write'; id: number; bytes: Uint8Array }
+  /** So many bytes that came have been used: more may come. */
+  | { op: 'used'; id: number; bytes: number }
   | { op: 'close'; id: number }
 
 /** What became of it. The last event of a connection is `failed` or `closed`. */
@@ -88,6 +90,7 @@ export class OutsideNetwork {
         if (session !== null && !end.closed) speaker.onClosed(now, session)
         return
       case 'bytes':
+        this.#send({ op: 'used', id: event.id, bytes: event.bytes.length })
         if (session !== null && !end.closed) speaker.onBytes(now, session, event.bytes)
         return
       case 'taken':

@@ -9,6 +9,7 @@ import {
   makeFault,
   OPEN_FAULT,
   printFault,
+  SEND_HOLD_TIMER_EXPIRED,
   STATE_FAULT,
 } from '../wire/bgp/fault.js'
 import * as message from '../wire/bgp/message.js'
@@ -22,6 +23,11 @@ const NS_PER_S = 1_000_000_000
 const OPEN_WAIT_NS: Nanos = 10 * NS_PER_S
 /** Keepalives in a hold time (RFC 4271, section 10). */
 const KEEPALIVES = 3
+/**
+ * A peer that has read nothing for so many hold times is given up (RFC 9687, which suggests 8 minutes at least: they would be longer than
+ * anything else here).
+ */
+const SEND_HOLD_TIMES = 2
 /** A speaker that was held up again and again gives its peer up all the same: the peer gets so many more intervals, at most. */
 const REPRIEVES_MAX = KEEPALIVES
 /** Remarks about malformed attributes that are kept. */
@@ -83,6 +89,8 @@ export class BgpSession {
   #holdNs: Nanos = OPEN_WAIT_NS
   #holdAtNs: Nanos
   #keepaliveAtNs: Nanos = NEVER
+  /** When the stream last had room for what was to be sent. */
+  #sentNs: Nanos
   /** Times since the peer's last message that it got another interval of keepalives. */
   #reprieves = 0
 
@@ -92,6 +100,7 @@ export class BgpSession {
     this.#open = open
     this.#owner = owner
     this.#holdAtNs = now + OPEN_WAIT_NS
+    this.#sentNs = now
     this.send(now, view => writeOpen(view, 0, open))
   }
 
@@ -159,6 +168,7 @@ export class BgpSession {
 
   /** Sends what `write` writes from byte 0 on; it returns the end. */
   send(now: Nanos, write: (view: DataView) => number): void {
+    this.#sentNs = now
     this.stream.write(now, this.#bytes.slice(0, write(this.#view)))
   }
 
@@ -221,8 +231,13 @@ export class BgpSession {
   }
 
   #sendKeepalive(now: Nanos): void {
-    // A stream without room has bytes on their way, which serve as well.
-    if (this.stream.room() >= message.HEADER_BYTES) this.send(now, view => message.writeKeepalive(view, 0))
+    // A stream without room has bytes on their way, which serve as well, for a while.
+    if (this.stream.room() >= message.MESSAGE_BYTES_MAX)
+      this.send(now, view => message.writeKeepalive(view, 0))
+    else if (now - this.#sentNs >= SEND_HOLD_TIMES * this.#holdNs) {
+      this.end(now, makeFault(SEND_HOLD_TIMER_EXPIRED, 0))
+      return
+    }
     this.#keepaliveAtNs = this.#holdNs === 0 ? NEVER : now + Math.floor(this.#holdNs / KEEPALIVES)
   }
 

@@ -360,6 +360,7 @@ export class Speaker implements SessionOwner {
     const { session, dirty } = neighbour
     if (session === null) {
       dirty.clear()
+      neighbour.blocked = false
       return
     }
     const { stream } = session
@@ -368,6 +369,9 @@ export class Speaker implements SessionOwner {
       neighbour.owesEndOfRib = false
       session.send(now, view => writeEndOfRib(view, 0))
     }
+    const isBlocked = dirty.size > 0
+    if (isBlocked && !neighbour.blocked) neighbour.waits++
+    neighbour.blocked = isBlocked
   }
 
   /** Writes the first prefixes that have changed: withdrawals, then routes, those with the same attributes together. */

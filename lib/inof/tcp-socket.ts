@@ -1,4 +1,5 @@
-/** Options of BGP's TCP sockets that Node.js does not have: TTL security (RFC 5082) and MD5 signatures (RFC 2385), on Linux. */
+/** BGP's TCP sockets, with options that Node.js does not have: TTL security (RFC 5082) and MD5 signatures (RFC 2385), on Linux. */
+import { connect, Socket } from 'node:net'
 import { WeirError } from '../errors.js'
 import { type Libc, loadLibc } from '../io/linux/libc.js'
 import { HostAddress } from '../wire/net/address.js'
@@ -20,6 +21,8 @@ const MD5SIG_BYTES = 216
 const MD5_LENGTH_AT = 130
 const MD5_KEY_AT = 136
 const MD5_KEY_BYTES_MAX = 80
+/** After the end of a session, what waits may take so long to leave: a neighbour may have stopped reading. */
+const CLOSE_MS = 1000
 
 /** How BGP sessions are protected. */
 export interface TcpProtection {
@@ -29,12 +32,57 @@ export interface TcpProtection {
   password?: string
 }
 
+interface Connection {
+  from: string
+  to: string
+  port: number
+}
+
+/**
+ * Begins to connect. `connected` or `failed` is called once, later. A socket that is protected counts as connected at once: what is written
+ * before the neighbour has answered waits, and `close` follows if it does not.
+ */
+export function connectTcp(
+  { from, to, port }: Connection,
+  protection: TcpProtection,
+  connected: (socket: Socket) => void,
+  failed: () => void,
+): Socket | null {
+  if (protection.ttlSecurity || protection.password !== undefined) {
+    let socket: Socket
+    try {
+      socket = new Socket({ fd: connectSocket(from, to, port, protection), readable: true, writable: true })
+    } catch {
+      // There may be a way later, as after an error of a socket of Node.js.
+      queueMicrotask(failed)
+      return null
+    }
+    // An error is followed by `close`.
+    socket.on('error', () => {})
+    queueMicrotask(() => connected(socket))
+    return socket
+  }
+  const socket = connect({ host: to, port, localAddress: from })
+  socket.once('error', failed)
+  socket.once('connect', () => {
+    socket.off('error', failed)
+    connected(socket)
+  })
+  return socket
+}
+
+/** Closes a socket when what waits has left, or soon. */
+export function closeSoon(socket: Socket): void {
+  socket.destroySoon()
+  setTimeout(() => socket.destroy(), CLOSE_MS).unref()
+}
+
 /**
  * Begins to connect, and returns the socket. What is written before the connection is there waits.
  *
  * Throws WEIR_UNSUPPORTED where the machine cannot do what is asked.
  */
-export function connectSocket(from: string, to: string, port: number, protection: TcpProtection): number {
+function connectSocket(from: string, to: string, port: number, protection: TcpProtection): number {
   const libc = loadLibc()
   const fd = libc.socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)
   if (fd < 0) throw new WeirError('WEIR_UNSUPPORTED', `no TCP socket can be made: error ${libc.errno()}`)

@@ -1,5 +1,5 @@
 /** A BGP speaker on TCP: `node:net`, and sockets of the system where a session needs options that Node.js does not have. */
-import { connect, createServer, type Server, Socket } from 'node:net'
+import { createServer, type Server, type Socket } from 'node:net'
 import { performance } from 'node:perf_hooks'
 import type { ByteStream } from '../bgp/byte-stream.js'
 import type { BgpSession } from '../bgp/session.js'
@@ -8,14 +8,12 @@ import { WeirError } from '../errors.js'
 import type { Nanos } from '../time/nanos.js'
 import type { PathAttributes } from '../wire/bgp/attributes.js'
 import type { PrefixKey } from '../wire/bgp/prefix.js'
-import { checkProtection, connectSocket, protectSocket, type TcpProtection } from './tcp-socket.js'
+import { checkProtection, closeSoon, connectTcp, protectSocket, type TcpProtection } from './tcp-socket.js'
 
 const BGP_PORT = 179
 /** Bytes that wait in Node.js for one neighbour. */
 const WAITING_BYTES_MAX = 1 << 16
 const TIMER_MS_MAX = 60_000
-/** After `close` what waits may take so long to leave. */
-const CLOSE_MS = 1000
 
 /** Options of a speaker on TCP. */
 interface TcpSpeakerOptions {
@@ -72,11 +70,8 @@ export class TcpSpeaker {
     this.#closed = true
     if (this.#timer !== null) clearTimeout(this.#timer)
     this.#server?.close()
-    for (const socket of this.#sockets) {
-      socket.destroySoon()
-      // One that is not connected yet, because the neighbour drops what has another password, would wait for the kernel to give up.
-      setTimeout(() => socket.destroy(), CLOSE_MS).unref()
-    }
+    // One that is not connected yet, because the neighbour drops what has another password, would wait for the kernel to give up.
+    for (const socket of this.#sockets) closeSoon(socket)
   }
 
   async #listen(): Promise<void> {
@@ -109,29 +104,15 @@ export class TcpSpeaker {
   #connect(neighbour: number): void {
     const { address, port, protection } = this.#options
     const to = this.speaker.neighbours[neighbour]!.options.address
-    const failed = () => this.do(at => this.speaker.onConnectFailed(at, neighbour))
-    if (protection.ttlSecurity || protection.password !== undefined) {
-      let fd: number
-      try {
-        fd = connectSocket(address, to, port, protection)
-      } catch {
-        // There may be a way later, as after an error of a socket of Node.js.
-        failed()
-        return
-      }
-      const socket = new Socket({ fd, readable: true, writable: true })
-      this.#attach(socket, (at, stream) => this.speaker.onConnected(at, neighbour, stream))
-      return
-    }
-    const socket = connect({ host: to, port, localAddress: address })
-    this.#sockets.add(socket)
-    socket.once('error', failed)
-    socket.once('close', () => this.#sockets.delete(socket))
-    socket.once('connect', () => {
-      socket.off('error', failed)
+    const connected = (socket: Socket) => {
       if (this.#closed) socket.destroy()
       else this.#attach(socket, (at, stream) => this.speaker.onConnected(at, neighbour, stream))
-    })
+    }
+    const failed = () => this.do(at => this.speaker.onConnectFailed(at, neighbour))
+    const socket = connectTcp({ from: address, to, port }, protection, connected, failed)
+    if (socket === null) return
+    this.#sockets.add(socket)
+    socket.once('close', () => this.#sockets.delete(socket))
   }
 
   /** Joins a socket with the session that `begin` makes of it; null: the socket is closed. */
@@ -180,7 +161,7 @@ class SocketStream implements ByteStream {
   }
 
   close(): void {
-    this.#socket.destroySoon()
+    closeSoon(this.#socket)
   }
 }
 

@@ -24,7 +24,7 @@ export const RELEASE = 'release'
  * A client of the keeper's socket writes this as JSON before it closes its half of the connection. An empty
  * request asks for the status.
  */
-export type KeeperRequest = PfcOnRequest | SetLinkRequest
+export type KeeperRequest = PfcOnRequest | SetLinkRequest | SetZoneRequest
 
 export interface PfcOnRequest {
   type: 'pfcOn'
@@ -43,12 +43,21 @@ export interface SetLinkRequest {
   reset: boolean
 }
 
+export interface SetZoneRequest {
+  type: 'setZone'
+  zone: number
+  /** Names and ranges of hosts. */
+  hosts: string[]
+}
+
 /** The answer to KeeperRequest. */
 export type KeeperReply =
   /** The ports, and the priorities for which PFC was off. */
   | { type: 'pfcOn'; restored: { port: string; priority: number }[] }
   /** The directions that were named, and what is set of them now. */
   | { type: 'setLink'; links: LinkResult[] }
+  /** Its members now. */
+  | { type: 'setZone'; hosts: string[] }
   | { type: 'error'; error: ErrorRecord }
 
 /** The keeper writes this as JSON to clients of its socket before it closes the connection. */

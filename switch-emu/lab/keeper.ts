@@ -13,7 +13,7 @@ import { KeptLab } from './kept-lab.js'
 import { allLabs, forgetLab, keeperSocket, LAB_MARK } from './lab-state.js'
 
 /** A request is a line. The keeper reads no more than this. */
-const REQUEST_CHARACTERS_MAX = 4096
+const REQUEST_CHARACTERS_MAX = 65_536
 const REQUEST_MS = 5000
 
 type Request = KeeperStart | SwitchQuestion | { type: typeof RELEASE }
@@ -146,6 +146,8 @@ class Keeper {
           return { type: 'pfcOn', restored: await this.#lab!.turnPfcOn(request) }
         case 'setLink':
           return { type: 'setLink', links: await this.#lab!.setLink(request) }
+        case 'setZone':
+          return { type: 'setZone', hosts: await this.#lab!.setZone(request) }
       }
     } catch (error) {
       return { type: 'error', error: recordOf(error) }

@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { WeirError } from '../../lib/errors.js'
+import { ZONES_MAX } from '../../lib/inof/zones.js'
 import { makeFolder } from '../../lib/make-folder.js'
 import type { LinkResult } from '../../lib/scenario/result/result.js'
 import {
@@ -16,7 +17,13 @@ import { SwitchClient } from '../real-time/switch-client.js'
 import type { SwitchQuestion, SwitchReply } from '../real-time/switch-messages.js'
 import type { VethStart } from '../veth/veth-messages.js'
 import { endLeftovers } from './end-leftovers.js'
-import type { KeeperStart, KeeperStatus, PfcOnRequest, SetLinkRequest } from './keeper-messages.js'
+import type {
+  KeeperStart,
+  KeeperStatus,
+  PfcOnRequest,
+  SetLinkRequest,
+  SetZoneRequest,
+} from './keeper-messages.js'
 import { writeCommands } from './lab-commands.js'
 import {
   daemonSocket,
@@ -96,6 +103,7 @@ export class KeptLab {
       report: 'report',
       pfcOn: 'pfcOn',
       setLinks: 'linksSet',
+      setZone: 'zoneSet',
     } as const
     return await this.#switch.ask(question, answers[question.type])
   }
@@ -124,6 +132,44 @@ export class KeptLab {
     return reply.restored.flatMap((priorities, i) =>
       priorities.map(one => ({ port: names[i]!, priority: one })),
     )
+  }
+
+  /** Sets a zone of iNOF at the reflectors. See `SetZoneRequest`. */
+  async setZone({ zone, hosts }: SetZoneRequest): Promise<string[]> {
+    const { scenario } = this.#start
+    const { name, file, inof } = scenario
+    if (inof === undefined) {
+      const text = `the hosts of lab ${name} do not announce themselves; add inof: {} to ${file}, and bring the lab up again`
+      throw new WeirError('WEIR_BAD_STATE', text)
+    }
+    if (inof.external || inof.reflectors === 0) {
+      const text = inof.external
+        ? 'zones are set at the reflectors, which are your own (inof.external): change their configuration'
+        : `zones are set at reflectors, and ${file} has none; set inof.reflectors to 1 or more`
+      throw new WeirError('WEIR_BAD_STATE', text)
+    }
+    if (!Number.isInteger(zone) || zone < 0 || zone >= ZONES_MAX)
+      throw new WeirError('WEIR_BAD_ARGUMENT', `a zone is a whole number from 0 to ${ZONES_MAX - 1}`)
+    const [{ expandNames }, { offer }] = await Promise.all([
+      import('../../lib/scenario/model/names.js'),
+      import('../../lib/offer.js'),
+    ])
+    const known = scenario.hosts.map(host => host.name)
+    const members = new Set<string>()
+    for (const text of hosts) {
+      const names = expandNames(text)
+      if ('wrong' in names) throw new WeirError('WEIR_BAD_ARGUMENT', names.wrong)
+      for (const one of names) {
+        if (!known.includes(one))
+          throw new WeirError(
+            'WEIR_BAD_ARGUMENT',
+            `no host is called '${one}'; there are ${offer(one, known)}`,
+          )
+        members.add(one)
+      }
+    }
+    await this.askSwitch({ type: 'setZone', zone, hosts: [...members] })
+    return [...members]
   }
 
   /** Changes a link. See `SetLinkRequest`. */

@@ -150,6 +150,14 @@ export async function setLink(
   return (await request(state, { type: 'setLink', ...change }, 'setLink')).links
 }
 
+/**
+ * Sets which hosts are in a zone of iNOF. Returns their names. Throws WEIR_BAD_ARGUMENT for an unknown host or zone, and WEIR_BAD_STATE where
+ * the lab has no reflectors of its own.
+ */
+export async function setZone(state: LabState, zone: number, hosts: string[]): Promise<string[]> {
+  return (await request(state, { type: 'setZone', zone, hosts }, 'setZone')).hosts
+}
+
 /** Has the keeper do something. */
 async function request<K extends KeeperReply['type']>(
   state: LabState,

@@ -15,7 +15,7 @@ import {
 
 /** @param index of the reflector, from 0 */
 export function birdConfig(scenario: Scenario, index: number): string {
-  const { as, reflectors, holdSeconds, autoJoin } = scenario.inof!
+  const { as, reflectors, holdSeconds, autoJoin, ttlSecurity, password } = scenario.inof!
   const address = reflectorAddresses(reflectors)[index]!
   const hosts = new Map(scenario.hosts.map(host => [host.name, HostAddress.parse(host.address).ipv4]))
   const routes = zonesOf(scenario.inof!).flatMap(({ zone, hosts: names }) =>
@@ -37,6 +37,7 @@ export function birdConfig(scenario: Scenario, index: number): string {
     ({ name, id }) =>
       `protocol bgp 'client-${name}' from inof_switch { neighbor ${switchAddress(id)} as ${as}; }\n`,
   )
+  const protection = `${ttlSecurity ? '  ttl security on;\n' : ''}${password === undefined ? '' : `  password "${password}";\n`}`
   return `# Reflector ${index + 1} of ${reflectors} of ${printable(scenario.name)}, for BIRD 2.
 log stderr { warning, error, fatal, bug, auth };
 router id ${address};
@@ -52,7 +53,7 @@ template bgp inof_switch {
   passive on;
   hold time ${holdSeconds};
   multihop 2;
-  rr client;
+${protection}  rr client;
   rr cluster id ${formatIpv4(CLUSTER_ID)};
   graceful restart on;
   graceful restart time ${RESTART_SECONDS};

@@ -161,6 +161,11 @@ export class Fabric {
     this.#inof?.heldUp(now)
   }
 
+  /** As `InofNetwork.setZone`. */
+  setZone(now: Nanos, zone: number, hosts: readonly string[]): void {
+    this.#inof?.setZone(now, zone, hosts)
+  }
+
   /** Which hosts are there, as the switches know it. Undefined: the scenario has no iNOF. */
   inof(): InofResult | undefined {
     return this.#inof?.result()

@@ -65,6 +65,8 @@ export class InofNetwork implements Node, InofNetworkEnd {
   readonly #random: Random
   readonly #onChanged: (now: Nanos) => void
   readonly #onTold: (now: Nanos, sw: Switch) => void
+  /** As the reflectors of this network announce them now. */
+  readonly #zonesNow: Map<number, readonly string[]>
   #running = false
   #startNs: Nanos = 0
 
@@ -88,6 +90,7 @@ export class InofNetwork implements Node, InofNetworkEnd {
     this.#onChanged = onChanged
     this.#onTold = onTold
     this.#outside = outside
+    this.#zonesNow = new Map(zonesOf(this.#settings).map(({ zone, hosts }) => [zone, hosts]))
     this.#streams = outside ?? new StreamNetwork(() => this.#settings.delayNs)
   }
 
@@ -133,6 +136,37 @@ export class InofNetwork implements Node, InofNetworkEnd {
   onStream(now: Nanos, event: StreamEvent): void {
     this.#run(now, () => this.#outside?.onEvent(now, event))
     this.#onChanged(now)
+  }
+
+  /**
+   * Zones are set at the reflectors. @param hosts the zone's members from now on; none: the zone is gone, or the default zone has those alone
+   * that join it by themselves
+   */
+  setZone(now: Nanos, zone: number, hosts: readonly string[]): void {
+    const before = this.#zoneRoutes(zone, this.#zonesNow.get(zone) ?? [])
+    const after = this.#zoneRoutes(zone, hosts)
+    this.#zonesNow.set(zone, hosts)
+    this.#run(now, () => {
+      for (const { address, speaker } of this.#reflectors) {
+        const nextHop = HostAddress.parse(address).ipv4
+        for (const { prefix, largeCommunities } of after)
+          speaker.announce(now, prefix, { nextHop, largeCommunities })
+        for (const { prefix } of before)
+          if (!after.some(route => route.prefix === prefix)) speaker.withdraw(now, prefix)
+      }
+    })
+    this.#onChanged(now)
+  }
+
+  #zoneRoutes(zone: number, hosts: readonly string[]): ReturnType<typeof zoneRoutes> {
+    const { as, autoJoin } = this.#settings
+    const members = this.#scenario.hosts.filter(({ name }) => hosts.includes(name))
+    return zoneRoutes(
+      as,
+      zone,
+      members.map(({ address }) => HostAddress.parse(address).ipv4),
+      autoJoin,
+    )
   }
 
   /** The switches did not run for a time that ends at `now`, and have not read yet what has arrived in it. */
@@ -228,7 +262,7 @@ export class InofNetwork implements Node, InofNetworkEnd {
   }
 
   #addReflector(now: Nanos, address: string, streams: StreamNetwork): void {
-    const { as, holdSeconds, autoJoin } = this.#settings
+    const { as, holdSeconds } = this.#settings
     const speaker: Speaker = new Speaker(
       {
         as,
@@ -245,14 +279,9 @@ export class InofNetwork implements Node, InofNetworkEnd {
       },
       { connect: (at, to) => streams.connect(at, address, to), routeChanged: () => {} },
     )
-    const addresses = new Map(
-      this.#scenario.hosts.map(host => [host.name, HostAddress.parse(host.address).ipv4]),
-    )
-    for (const { zone, hosts } of zonesOf(this.#settings)) {
-      const members = hosts.map(host => addresses.get(host)!)
-      for (const { prefix, largeCommunities } of zoneRoutes(as, zone, members, autoJoin))
+    for (const [zone, hosts] of this.#zonesNow)
+      for (const { prefix, largeCommunities } of this.#zoneRoutes(zone, hosts))
         speaker.announce(now, prefix, { nextHop: HostAddress.parse(address).ipv4, largeCommunities })
-    }
     streams.add(address, speaker)
     this.#reflectors.push({ address, speaker })
     speaker.start(now)

@@ -104,6 +104,10 @@ export class OverlaySwitch implements Driven, RunningSwitch {
     return this.#fabric.turnPfcOn(monotonicNs(), name, ports, priority)
   }
 
+  setZone(zone: number, hosts: readonly string[]): void {
+    this.#fabric.setZone(monotonicNs(), zone, hosts)
+  }
+
   setLinks(change: LinkChange): LinkResult[] {
     return this.#fabric.setLinks(monotonicNs(), change)
   }

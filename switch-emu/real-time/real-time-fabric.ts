@@ -259,6 +259,13 @@ export class RealTimeFabric {
     return links.results(ends)
   }
 
+  /** As `InofNetwork.setZone`, at `now`. */
+  setZone(now: Nanos, zone: number, hosts: readonly string[]): void {
+    this.runUntil(now)
+    this.#fabric.setZone(Math.max(now, this.#fabric.network.now), zone, hosts)
+    this.runUntil(now)
+  }
+
   /** As `Fabric.onStream`, at `now`. */
   onStream(now: Nanos, event: StreamEvent): void {
     this.runUntil(now)

@@ -18,6 +18,8 @@ export type SwitchQuestion =
   | { type: 'pfcOn'; switch: string; ports: number[]; priority?: number }
   /** Changes links. */
   | ({ type: 'setLinks' } & LinkChange)
+  /** Sets which hosts are in a zone of iNOF. */
+  | { type: 'setZone'; zone: number; hosts: string[] }
   /** Asks for ports and series since `begin`. */
   | { type: 'report' }
 
@@ -32,4 +34,5 @@ export type SwitchReply =
   | { type: 'pfcOn'; restored: number[][] }
   /** The directions that were named, and what is set of them now. */
   | { type: 'linksSet'; links: LinkResult[] }
+  | { type: 'zoneSet' }
   | { type: 'error'; code: string; message: string }

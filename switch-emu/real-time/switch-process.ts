@@ -18,6 +18,8 @@ export interface RunningSwitch {
   turnPfcOn(name: string, ports: number[], priority?: number): number[][] | Promise<number[][]>
   /** Changes links. Returns what is set of them now. */
   setLinks(change: LinkChange): LinkResult[] | Promise<LinkResult[]>
+  /** Sets which hosts are in a zone of iNOF. */
+  setZone(zone: number, hosts: string[]): void | Promise<void>
   close(): Promise<void>
 }
 
@@ -86,6 +88,9 @@ async function answer(running: RunningSwitch | null, request: SwitchQuestion): P
     }
     case 'setLinks':
       return { type: 'linksSet', links: await running.setLinks(request) }
+    case 'setZone':
+      await running.setZone(request.zone, request.hosts)
+      return { type: 'zoneSet' }
     case 'report':
       return { type: 'report', report: await running.report() }
   }

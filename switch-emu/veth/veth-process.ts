@@ -1,4 +1,5 @@
 import { WeirError } from '../../lib/errors.js'
+import { checkProtection } from '../../lib/inof/tcp-socket.js'
 import type { LinkResult } from '../../lib/scenario/result/result.js'
 import { errorOf } from '../../lib/thread/error-record.js'
 import { Thread } from '../../lib/thread/thread.js'
@@ -30,6 +31,7 @@ class VethWorker implements RunningSwitch {
 
   /** Resolves when it forwards. `fail` is called for a defect that stops it later. */
   static async open(start: VethStart, fail: (error: unknown) => void): Promise<VethWorker> {
+    checkProtection(start.scenario.inof ?? {})
     const flag = WakeFlag.make()
     const made = new VethWorker(start, flag, fail)
     const up = await new Promise<WorkerReply>(resolve => made.#waiting.push(resolve))
@@ -44,7 +46,7 @@ class VethWorker implements RunningSwitch {
     this.#sockets = new OutsideSockets(event => {
       this.#thread.post({ type: 'stream', event } satisfies WorkerRequest)
       this.#flag.raise()
-    })
+    }, start.scenario.inof ?? {})
     const workerData: WorkerStart = { start, wake: flag.shared }
     this.#thread = new Thread(new URL('./veth-worker.js', import.meta.url), {
       what: 'the switches',
@@ -72,6 +74,10 @@ class VethWorker implements RunningSwitch {
 
   async setLinks(change: LinkChange): Promise<LinkResult[]> {
     return (await this.#ask({ type: 'setLinks', ...change }, 'linksSet')).links
+  }
+
+  async setZone(zone: number, hosts: string[]): Promise<void> {
+    await this.#ask({ type: 'setZone', zone, hosts }, 'zoneSet')
   }
 
   async close(): Promise<void> {

@@ -172,6 +172,11 @@ export class VethSwitch {
     return links
   }
 
+  setZone(zone: number, hosts: readonly string[]): void {
+    this.#fabric.setZone(monotonicNs(), zone, hosts)
+    this.#flush()
+  }
+
   onStream(event: StreamEvent): void {
     this.#fabric.onStream(monotonicNs(), event)
     this.#flush()

@@ -24,6 +24,7 @@ export type WorkerReply =
   | { type: 'report'; report: SwitchReport }
   | { type: 'pfcOn'; restored: number[][] }
   | { type: 'linksSet'; links: LinkResult[] }
+  | { type: 'zoneSet' }
   /** Something to do for the sockets. */
   | { type: 'stream'; command: StreamCommand }
   /** It could not start. */
@@ -78,6 +79,9 @@ function answer(sw: VethSwitch, request: SwitchQuestion): WorkerReply {
       return { type: 'pfcOn', restored: sw.turnPfcOn(request.switch, request.ports, request.priority) }
     case 'setLinks':
       return { type: 'linksSet', links: sw.setLinks(request) }
+    case 'setZone':
+      sw.setZone(request.zone, request.hosts)
+      return { type: 'zoneSet' }
     case 'report':
       return { type: 'report', report: sw.report() }
   }

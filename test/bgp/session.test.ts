@@ -6,6 +6,7 @@ import { Speaker } from '../../lib/bgp/speaker.js'
 import { Random } from '../../lib/sim/random.js'
 import * as message from '../../lib/wire/bgp/message.js'
 import { readOpen } from '../../lib/wire/bgp/open.js'
+import { prefixKey } from '../../lib/wire/bgp/prefix.js'
 import { drawnSeed } from '../support/seeds.js'
 import { SECOND } from './net.js'
 
@@ -39,6 +40,8 @@ class Peer implements ByteStream {
   )
   readonly session: BgpSession
   isOpen = true
+  /** Bytes that the stream takes. */
+  left = Number.POSITIVE_INFINITY
   #heard: string[] = []
 
   constructor() {
@@ -46,10 +49,11 @@ class Peer implements ByteStream {
   }
 
   room(): number {
-    return 1 << 16
+    return Math.min(1 << 16, this.left)
   }
 
   write(_now: number, bytes: Uint8Array): void {
+    this.left -= bytes.length
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
     const type = message.type(view, 0)
     const codes = type === 3 ? ` ${view.getUint8(19)}/${view.getUint8(20)}` : ''
@@ -189,3 +193,43 @@ t.test('a speaker that was held up gives the peer three more intervals', async t
   speaker.onTimeout(19 * SECOND)
   t.match(peer.heard, /NOTIFICATION 4\/0, active$/)
 })
+
+t.test(
+  'a peer that says that it is there, and reads nothing, is given up after two hold times (RFC 9687)',
+  async t => {
+    const peer = new Peer()
+    peer.say(0, open('0006'), KEEPALIVE)
+    const { speaker } = peer
+    void peer.heard
+    peer.left = 10_000
+    const announce = (now: number, from: number, count: number) => {
+      for (let i = 0; i < count; i++) speaker.announce(now, prefixKey(from + i, 32), { nextHop: 1 })
+    }
+    announce(0, 0, 1000)
+    t.match(speaker.status(), [{ waits: 1 }])
+    const { waiting } = speaker.status()[0]!
+    t.ok(waiting > 0 && waiting < 1000, `${waiting} wait`)
+    announce(SECOND, 0, 1000)
+    t.equal(speaker.status()[0]!.waiting, 1000, 'what is announced again waits once')
+    void peer.heard
+    for (let at = 2; at <= 10; at += 2) {
+      peer.say(at * SECOND, KEEPALIVE)
+      speaker.onTimeout(at * SECOND)
+      t.equal(peer.heard, 'established', `at ${at} s`)
+    }
+    peer.left = 1e6
+    speaker.onWritable(11 * SECOND, peer.session)
+    t.match(peer.heard, /UPDATE, established/, 'it has read')
+    t.match(speaker.status(), [{ waiting: 0, waits: 1 }])
+    peer.left = 0
+    announce(12 * SECOND, 2000, 1)
+    t.match(speaker.status(), [{ waiting: 1, waits: 2 }])
+    for (let at = 13; speaker.status()[0]!.state === 'established' && at < 60; at++) {
+      peer.say(at * SECOND, KEEPALIVE)
+      speaker.onTimeout(at * SECOND)
+      if (at < 23) t.equal(peer.heard, 'established', `at ${at} s`)
+    }
+    t.equal(peer.heard, 'NOTIFICATION 8/0, active')
+    t.match(speaker.status(), [{ lastEnd: /^send hold timer expired/, waiting: 0 }])
+  },
+)

@@ -88,6 +88,26 @@ t.test(
     t.same((await status('h1')).inof, { peers: ['10.0.0.2'], linkFailures: 0, moves: 0 })
     t.same((await status('h3')).inof.peers, [], 'and no host of another zone')
 
+    const set = await place.weir(['inof', 'zone', 'known', '9', 'h1', 'h3..h3'])
+    t.match([set.code, set.stdout], [0, 'zone 9: h1 h3\n'], set.stderr)
+    await until(
+      async () => (await status('h1')).inof.peers.length === 2,
+      'h1 has a peer in each of two zones',
+    )
+    t.match(await show('hosts'), [{ zones: [7, 9] }, { zones: [9] }, { zones: [7] }])
+    t.match((await place.weir(['inof', 'zone', 'known', '9'])).stdout, 'zone 9: no members of its own')
+    await until(async () => (await status('h1')).inof.peers.length === 1, 'the zone is gone')
+    t.match(await show('hosts'), [{ zones: [7] }, { zones: [0] }, { zones: [7] }])
+    for (const [words, message] of [
+      [['9', 'h4'], /no host is called 'h4'; there are h1, h2, h3.*WEIR_BAD_ARGUMENT/],
+      [['1024', 'h1'], /a whole number from 0 to 1023.*WEIR_BAD_ARGUMENT/],
+      [['x', 'h1'], /a whole number from 0 to 1023.*WEIR_BAD_ARGUMENT/],
+    ] as const) {
+      const refused = await place.weir(['inof', 'zone', 'known', ...words])
+      t.not(refused.code, 0)
+      t.match(refused.stderr, message)
+    }
+
     const file = await cutUnder(t, place)
     t.match(file, { pathMoves: 1, attempts: 1 }, 'one move, and no other connection')
     const { inof } = await status('h1')
@@ -118,5 +138,7 @@ t.test('without inof there is nothing to show; mistakes are explained', { skip }
     t.not(refused.code, 0)
     t.match(refused.stderr, message)
   }
+  const zone = await place.weir(['inof', 'zone', 'small', '7', 'h1'])
+  t.match([zone.code, zone.stderr], [1, /hosts of lab small do not announce themselves/])
   t.equal((await place.weir(['lab', 'down', 'small'])).code, 0)
 })

@@ -4,14 +4,14 @@ import { htmlReport } from '../../lib/scenario/html/html-report.js'
 import { parseScenario } from '../../lib/scenario/read/load-scenario.js'
 import { resultJson } from '../../lib/scenario/result/write-result.js'
 import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
-import { flowResult, runResult } from './synthetic-result.js'
+import { flowResult, portResult, runResult } from './synthetic-result.js'
 
 const FOLLOW = `
 name: follow
 link: { rate: 100Gbps, delay: 5us }
 hosts: [h1, h2, r]
 switches:
-  s1: { ecn: { kmin: 50KB, kmax: 50KB, pmax: 1 }, aiEcn: {}, pfc: { xoff: 200KB } }
+  s1: { ecn: { kmin: 50KB, kmax: 50KB, pmax: 1 }, aiEcn: {}, pfc: { xoff: 100KB } }
 links: [h1..h2--s1, s1--r]
 cc: dctcp
 transport: { pathMtu: 4096 }
@@ -43,6 +43,30 @@ t.test('thresholds, pauses and decisions of AI ECN are drawn, and why each chang
   t.equal(page.match(/<td>s1:r\.3<\/td>/g)!.length, aiEcn.decisions.length)
   t.match(page, /<td>the traffic is another one<\/td><td>elephants<\/td><td>50KB → /)
   t.notMatch(page, /NaN|undefined|Infinity/)
+})
+
+t.test('a thousand events are a band of marks that hides nothing, and all are listed', async t => {
+  const timesNs = Array.from({ length: 500 }, (_, i) => i * 2000)
+  const queue = { unit: 'bytes' as const, timesNs, values: timesNs.map((_, i) => i) }
+  const timeline = Array.from({ length: 1000 }, (_, i) => ({ atNs: i * 1000, event: `event ${i}` }))
+  const page = htmlReport(
+    runResult({ ports: [portResult('s1:h1')], timeline, series: { 'queue/s1:h1': queue } }),
+  )
+  const marks = page.match(/<line class="event band" .*<\/line>/g)!
+  t.ok(marks.length > 100 && marks.length <= 500, `${marks.length} marks`)
+  t.ok(marks.every(mark => mark.includes('y1="0" y2="10"')))
+  t.match(marks[0], '<title>event 0 and 1 more</title>')
+  t.notMatch(page, '<line class="event"')
+  t.match(page, 'The first 1000: a result has no more.')
+  t.equal(page.match(/<td>event \d+<\/td>/g)!.length, 1000)
+  const few = htmlReport(
+    runResult({
+      ports: [portResult('s1:h1')],
+      timeline: timeline.slice(0, 40),
+      series: { 'queue/s1:h1': queue },
+    }),
+  )
+  t.equal(few.match(/<line class="event" .* y1="0" y2="200">/g)!.length, 40)
 })
 
 t.test('it loads nothing, runs nothing, and no name becomes markup', async t => {

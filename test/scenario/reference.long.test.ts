@@ -10,7 +10,7 @@ import { keys, pathOf, validate } from './schema-keys.js'
 import './reference.test.js'
 
 /** Virtual time refuses these: labs alone reach programs outside. */
-const FOR_LABS = ['inof.external']
+const FOR_LABS = ['inof.external', 'inof.ttlSecurity', 'inof.password']
 
 /** The extreme values of a key, by its words. */
 function extremes({ words, example }: Key): unknown[] {

@@ -666,3 +666,73 @@ t.test('a link that goes down empties the queue: what waited counts until then',
   // 3,000 bytes for 4 us are 12e6 byte ns over 100 us: 120 bytes, for which 4.8 Gbit/s need 200 ns.
   t.match(reportOf(node, PERIOD_NS).queues[0], { periods: 1, traffic: { delayNs: 200 } })
 })
+
+/** Known at 30 to 70 % of the line alone. */
+const HALF: TrafficModel = { ...INCAST, name: 'half', spread: [0.1, 100, 100, 100, 100], radius: 2 }
+
+/** One port sends a packet of 1,000 bytes each `everyNs`, in these periods. */
+function load(node: Switch, pool: FramePool, from: number, to: number, everyNs: number): void {
+  for (let now = from * PERIOD_NS; now < to * PERIOD_NS; now += everyNs) {
+    finish(node, pool, now)
+    send(node, pool, now, 0)
+  }
+  finish(node, pool, to * PERIOD_NS)
+}
+
+/** Which thresholds hold, and why: `model half 4800`. */
+const decisionsOf = (node: Switch, now: number) =>
+  reportOf(node, now).decisions.map(({ why, model, after }) => `${why} ${model} ${after.kminBytes}`)
+
+t.test('after a silence marks begin early, until the traffic is recognised', async t => {
+  const { node, pool } = watched({ mode: 'models', models: [HALF] })
+  load(node, pool, 0, 5, 16_000)
+  t.match(reportOf(node, 5 * PERIOD_NS).queues[0], { model: 'half', early: false, kminBytes: 4800 })
+  finish(node, pool, 7 * PERIOD_NS)
+  // The least is a packet of ordinary Ethernet.
+  const early = { model: 'half', early: true, kminBytes: 1500, kmaxBytes: 1500, pmax: 1 }
+  t.match(reportOf(node, 7 * PERIOD_NS).queues[0], early)
+  t.match(node.report(7 * PERIOD_NS, 3), { aiEcn: { byReason: { early: 1 } } })
+  load(node, pool, 10, 15, 16_000)
+  t.match(reportOf(node, 15 * PERIOD_NS).queues[0], { model: 'half', early: false, kminBytes: 4800 })
+  t.same(decisionsOf(node, 15 * PERIOD_NS), ['model half 4800', 'early half 1500', 'model half 4800'])
+})
+
+t.test('after it comes what no model fits: the thresholds are those before the silence', async t => {
+  const { node, pool } = watched({ mode: 'full', models: [HALF] })
+  load(node, pool, 0, 5, 16_000)
+  finish(node, pool, 10 * PERIOD_NS)
+  load(node, pool, 10, 12, 9000)
+  t.same(decisionsOf(node, 12 * PERIOD_NS), ['model half 4800', 'early half 1500', 'model null 4800'])
+  t.match(reportOf(node, 12 * PERIOD_NS).queues[0], { model: null, early: false })
+})
+
+t.test('marks do not begin early without a model, by steps alone, or where senders take CNPs', async t => {
+  for (const [options, cnps] of [
+    [{ mode: 'models', models: [{ ...HALF, centroid: [0.9, 0.5, 0.5, 0.5, 0.5] }] }, false],
+    [{ mode: 'tune' }, false],
+    [{ mode: 'models', models: [{ ...HALF, senders: 'cnps' }] }, true],
+  ] as const) {
+    const { node, pool } = watched(options)
+    if (cnps) {
+      const cnp = { from: HOST(3), to: HOST(0), destQpn: 9, opcode: Opcode.CNP, tos: 6 << 5 }
+      send(node, pool, 0, 0)
+      node.onFrame(0, 3, buildFrame(pool, cnp))
+    }
+    load(node, pool, 0, 5, 16_000)
+    if (cnps) t.match(reportOf(node, 5 * PERIOD_NS).queues[0], { model: 'half', senders: 'cnps' })
+    finish(node, pool, 10 * PERIOD_NS)
+    t.match(reportOf(node, 10 * PERIOD_NS), { byReason: { early: 0 }, queues: [{ early: false }] })
+  }
+})
+
+t.test('traffic that is one thing and another by turns has the last model after eight periods', async t => {
+  const { node, pool } = watched({ mode: 'models', models: [HALF], hold: 3 })
+  load(node, pool, 0, 5, 16_000)
+  finish(node, pool, 10 * PERIOD_NS)
+  // A period at half of the line, and two without a packet but one: the mean goes in and out.
+  for (let period = 10; period < 19; period++)
+    load(node, pool, period, period + 1, period % 2 ? 10_000 : 60_000)
+  const said = decisionsOf(node, 19 * PERIOD_NS)
+  t.equal(said[1], 'early half 1500')
+  t.notOk(reportOf(node, 19 * PERIOD_NS).queues[0]!.early, said.join(', '))
+})

@@ -47,6 +47,11 @@ const COLOURS = 8
 const KIND_COLOURS_FROM = 3
 /** A value that is higher by so much of a step does not add a row. */
 const STEP_TOLERANCE = 0.1
+/** More marks of one kind are a band at the top: lines of the whole height would hide the graph. */
+const MARKS_MAX = 40
+const BAND_HEIGHT = 12
+/** Marks of a band that are no farther apart are one. */
+const BAND_STEP = 2
 const HEIGHT_REM = 11
 const ROWS = 4
 const TICKS = 5
@@ -61,9 +66,18 @@ export function chartHtml(chart: Chart, formatTime: (ns: number) => string): str
   const colour = (i: number) => `c${(i % COLOURS) + 1}`
   const kindColour = (kind: string) => colour(KIND_COLOURS_FROM + kinds.indexOf(kind))
   const rules = scale.labels.map(value => `<line x1="0" x2="${WIDTH}" y1="${y(value)}" y2="${y(value)}"/>`)
-  const drawnMarks = marks.map(({ atNs, text, kind }) => {
+  const drawnMarks = [undefined, ...kinds].flatMap((kind, row) => {
+    const own = marks
+      .filter(one => one.kind === kind)
+      .map(({ atNs, text }) => ({ x: x(atNs), texts: [text] }))
     const classes = kind === undefined ? 'event' : `mark ${kindColour(kind)}`
-    return `<line class="${classes}" x1="${x(atNs)}" x2="${x(atNs)}" y1="0" y2="${HEIGHT}"><title>${escaped(text)}</title></line>`
+    const isBand = own.length > MARKS_MAX
+    const band = isBand ? ' band' : ''
+    const [top, bottom] = isBand ? [row * BAND_HEIGHT, (row + 1) * BAND_HEIGHT - 2] : [0, HEIGHT]
+    return (isBand ? together(own) : own).map(
+      ({ x: at, texts: [first, ...rest] }) =>
+        `<line class="${classes}${band}" x1="${at}" x2="${at}" y1="${top}" y2="${bottom}"><title>${escaped(`${first}${rest.length > 0 ? ` and ${rest.length} more` : ''}`)}</title></line>`,
+    )
   })
   const paths = lines.map((line, i) => {
     const points = pathOf(line, fromNs, toNs, x, y)
@@ -94,6 +108,22 @@ ${[...rules, ...drawnMarks, ...paths].join('\n')}
 </svg>
 <div class="x">${ticks.map(ns => `<span>${escaped(formatTime(Math.round(ns)))}</span>`).join('')}</div></div>
 `
+}
+
+interface PlacedMark {
+  x: number
+  texts: string[]
+}
+
+/** Joins marks that lie together. They are sorted first: decisions of several features come feature by feature. */
+function together(marks: readonly PlacedMark[]): PlacedMark[] {
+  const joined: PlacedMark[] = []
+  for (const mark of [...marks].sort((a, b) => a.x - b.x)) {
+    const last = joined.at(-1)
+    if (last !== undefined && mark.x - last.x < BAND_STEP) last.texts.push(...mark.texts)
+    else joined.push({ x: mark.x, texts: [...mark.texts] })
+  }
+  return joined
 }
 
 interface Scale {

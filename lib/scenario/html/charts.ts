@@ -77,7 +77,7 @@ function portCharts(result: RunResult, port: PortResult, events: readonly Mark[]
               height: LOW_REM,
             },
           ]),
-      ...(pauses === undefined
+      ...(pauses === undefined || pauses.values.every(value => value === 0)
         ? []
         : [
             {

@@ -4,9 +4,9 @@ import { formatBytes, formatDuration } from '../../units/units.js'
 import { featureLines } from '../result/feature-columns.js'
 import { inofChanges, inofHosts, inofLines, inofPeers, inofZones } from '../result/inof-result.js'
 import { printDeadlocks } from '../result/print-deadlocks.js'
-import { linkRows, timelineText } from '../result/print-links.js'
+import { linkRows, timelineRows } from '../result/print-links.js'
 import { realTimeLines, summaryLine } from '../result/print-tables.js'
-import type { RunResult } from '../result/result.js'
+import { type RunResult, TIMELINE_MAX } from '../result/result.js'
 import { flowCounts, flowRows, portRows, portsOfUse, spreadRows } from '../result/rows.js'
 import { chartHtml } from './chart.js'
 import { chartsOf } from './charts.js'
@@ -36,7 +36,7 @@ export function htmlReport(result: RunResult): string {
     htmlSection('Ports', ports(result)),
     htmlSection('Queues and tables of switches', htmlLines(featureLines(result.ports))),
     htmlSection('Links', result.links === undefined ? '' : htmlTable(linkRows(result.links))),
-    htmlSection('Events', htmlLines(timelineText(result))),
+    htmlSection('Events', events(result)),
     htmlSection('iNOF', inof(result)),
     `<section><h2>Scenario</h2><details><summary>${escaped(scenario.file)}</summary>${htmlLines(scenario.text)}</details></section>\n`,
   ]
@@ -115,6 +115,14 @@ function ports({ ports: all }: RunResult): string {
   const { shown, rest } = portsOfUse(all, PORTS_MAX)
   if (shown.length === 0) return ''
   return htmlTable(portRows(shown)) + (rest > 0 ? `<p>${rest} others have shorter queues.</p>\n` : '')
+}
+
+/** Those that the result has. */
+function events({ timeline = [] }: RunResult): string {
+  if (timeline.length === 0) return ''
+  const more =
+    timeline.length >= TIMELINE_MAX ? `<p>The first ${TIMELINE_MAX}: a result has no more.</p>\n` : ''
+  return more + htmlTable(timelineRows(timeline))
 }
 
 function inof({ inof: result }: RunResult): string {

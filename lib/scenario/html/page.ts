@@ -70,7 +70,7 @@ th { position: sticky; top: 0; background: var(--back); color: var(--dim); font-
 .x { grid-column: 2; display: flex; justify-content: space-between } .x span { white-space: nowrap }
 svg path { fill: none; stroke-width: 1.5; vector-effect: non-scaling-stroke; stroke: currentColor } svg path.dashed { stroke-dasharray: 6 4 } svg path.area { stroke: none; fill: currentColor; fill-opacity: .18 }
 svg line { vector-effect: non-scaling-stroke; stroke: var(--rule); stroke-width: 1 } svg line.mark { stroke: currentColor; stroke-opacity: .55 }
-.event { color: var(--text) } svg line.event { stroke: currentColor; stroke-dasharray: 4 3 }
+.event { color: var(--text) } svg line.event { stroke: currentColor; stroke-dasharray: 4 3 } svg line.band { stroke-dasharray: none; stroke-opacity: .8 }
 .legend { display: flex; flex-wrap: wrap; gap: .1rem 1.1rem; font-size: 12.5px; margin: .2rem 0 .6rem } .legend i { display: inline-block; width: 1.1em; height: .22em; margin-right: .4em; vertical-align: middle; background: currentColor }
 .legend span span { color: var(--text) }
 ${Array.from({ length: 8 }, (_, i) => `.c${i + 1} { color: var(--c${i + 1}) }`).join(' ')}

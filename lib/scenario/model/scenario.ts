@@ -410,6 +410,9 @@ export interface InofSettings {
   reflectors: number
   /** The reflectors are programs of their own, such as BIRD. */
   external?: true
+  /** How sessions with those are protected. */
+  ttlSecurity?: true
+  password?: string
   zones: InofZone[]
   /** Hosts that are in no zone join the default zone. */
   autoJoin: boolean

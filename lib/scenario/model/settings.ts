@@ -127,7 +127,7 @@ export function settingsOf(scenario: Scenario): RunSettings {
     ...(scenario.events && { events: scenario.events }),
     ...(scenario.rerouteNs !== undefined && { rerouteNs: scenario.rerouteNs }),
     deadlockPrevention: scenario.deadlockPrevention ?? null,
-    ...(scenario.inof && { inof: scenario.inof }),
+    ...(scenario.inof && { inof: withoutPassword(scenario.inof) }),
     ...(scenario.vtep && { vtep: scenario.vtep }),
     flows: scenario.flows.map(({ sourcePort = null, cc, ...flow }) => ({
       ...flow,
@@ -188,4 +188,8 @@ function pfcSettings(scenario: Scenario, name: string, pfc: PfcSettings): PfcRes
     quanta: pfc.quanta ?? DEFAULT_QUANTA,
     watchdog: pfc.watchdog ?? null,
   }
+}
+
+function withoutPassword(inof: InofSettings): InofSettings {
+  return inof.password === undefined ? inof : { ...inof, password: KEY_LEFT_OUT }
 }

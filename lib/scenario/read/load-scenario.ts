@@ -100,16 +100,31 @@ export function parseScenario(text: string, fileName: string, options: ParseOpti
   const scenario = resolveScenario(problems, value, fileName, options)
   problems.throwIfAny()
   rememberPlaces(scenario!, problems)
-  return { ...scenario!, text: withoutKey(text, document, scenario!.transport.key) }
+  return { ...scenario!, text: withoutSecrets(text, document, scenario!) }
 }
 
-/** Replaces the key in the text, so that the text may be published. */
-function withoutKey(text: string, document: Document, key: string | undefined): string {
-  if (key === undefined) return text
-  const node = document.getIn(['transport', 'key'], true)
-  const [start, end] = (isAlias(node) ? node.resolve(document) : (node as Scalar))!.range!
-  const published = text.slice(0, start) + JSON.stringify(KEY_LEFT_OUT) + text.slice(end)
-  return published.replaceAll(key, KEY_LEFT_OUT)
+/** A secret of so many characters is looked for in the rest of the text too: in a comment. A shorter one may be part of other words. */
+const REPEATED_LENGTH = 8
+
+/** Replaces the key and the password in the text, so that the text may be published. */
+function withoutSecrets(text: string, document: Document, { transport, inof }: Scenario): string {
+  const secrets = [
+    { path: ['transport', 'key'], value: transport.key },
+    { path: ['inof', 'password'], value: inof?.password },
+  ].flatMap(({ path, value }) => (value === undefined ? [] : [{ place: placeOf(document, path), value }]))
+  let published = text
+  // From the last on, so that the places of those before stay.
+  for (const { place } of secrets.sort((a, b) => b.place[0] - a.place[0]))
+    published = published.slice(0, place[0]) + JSON.stringify(KEY_LEFT_OUT) + published.slice(place[1])
+  for (const { value } of secrets)
+    if (value.length >= REPEATED_LENGTH) published = published.replaceAll(value, KEY_LEFT_OUT)
+  return published
+}
+
+/** Where in the text a value begins and ends. */
+function placeOf(document: Document, path: readonly string[]): readonly [number, number, number] {
+  const node = document.getIn(path, true)
+  return (isAlias(node) ? node.resolve(document) : (node as Scalar))!.range!
 }
 
 /** Returns null only after a problem was reported. */

@@ -11,6 +11,7 @@ const DEFAULTS = {
   as: 65_000,
   reflectors: 2,
   external: false,
+  ttlSecurity: false,
   autoJoin: true,
   hold: 3e9,
   silence: 1e9,
@@ -33,7 +34,10 @@ export function resolveInof(context: InofContext, value: unknown): InofSettings 
   const path = ['inof']
   const shape = checkShape(problems, path, inofSchema, value ?? {}, 'inof')
   if (shape === null) return undefined
-  const { as, reflectors, external, autoJoin, hold, silence, delay, failover } = { ...DEFAULTS, ...shape }
+  const { as, reflectors, external, ttlSecurity, password, autoJoin, hold, silence, delay, failover } = {
+    ...DEFAULTS,
+    ...shape,
+  }
   if (switchCount === 0)
     problems.at(path, 'iNOF needs a switch: hosts announce themselves to it; add one to switches')
   if (switchCount > 1 && reflectors === 0) {
@@ -44,6 +48,12 @@ export function resolveInof(context: InofContext, value: unknown): InofSettings 
     problems.at([...path, 'external'], 'there is no reflector; set reflectors to 1 or more')
   if (external && shape.delay !== undefined)
     problems.at([...path, 'delay'], 'delay has no effect on reflectors of your own (external): leave it out')
+  for (const name of ['ttlSecurity', 'password'] as const)
+    if (!external && shape[name] !== undefined)
+      problems.at(
+        [...path, name],
+        `${name} protects sessions with reflectors of your own: set external to true, or leave it out`,
+      )
   if (shape.zones !== undefined && reflectors === 0)
     problems.at([...path, 'zones'], 'zones are set at reflectors; set reflectors to 1 or more')
   const holdSeconds = wholeSeconds(hold)
@@ -56,6 +66,8 @@ export function resolveInof(context: InofContext, value: unknown): InofSettings 
     as,
     reflectors,
     ...(external && { external }),
+    ...(ttlSecurity && { ttlSecurity }),
+    ...(password !== undefined && { password }),
     autoJoin,
     failover,
     delayNs: delay,

@@ -49,6 +49,9 @@ interface InofPeerResult {
   stale: number
   /** Times that a session was established. */
   sessions: number
+  /** Routes and withdrawals that wait, because the neighbour does not read as fast, and the times that some began to wait. */
+  waiting: number
+  waits: number
   /** Why the last session ended, or null. */
   lastEnd: string | null
 }
@@ -113,17 +116,32 @@ export function inofZones(zones: readonly InofZoneResult[]): TableData {
 }
 
 export function inofPeers(peers: readonly InofPeerResult[]): TableData {
-  const rows = peers.map(({ of, address, state, client, routes, stale, sessions, lastEnd }) => [
-    of,
-    address,
-    client ? 'client' : 'reflector',
-    state,
-    `${routes}`,
-    `${stale}`,
-    `${sessions}`,
-    lastEnd ?? '-',
-  ])
-  const head = ['speaker', 'neighbour', 'is', 'state', 'routes', 'stale', 'sessions', 'last end']
+  const rows = peers.map(
+    ({ of, address, state, client, routes, stale, sessions, waiting, waits, lastEnd }) => [
+      of,
+      address,
+      client ? 'client' : 'reflector',
+      state,
+      `${routes}`,
+      `${stale}`,
+      `${sessions}`,
+      `${waiting}`,
+      `${waits}`,
+      lastEnd ?? '-',
+    ],
+  )
+  const head = [
+    'speaker',
+    'neighbour',
+    'is',
+    'state',
+    'routes',
+    'stale',
+    'sessions',
+    'waiting',
+    'waits',
+    'last end',
+  ]
   return { head, rows, leftColumns: 4 }
 }
 

@@ -1,6 +1,6 @@
 /** What was set of links, and what became of their frames, for people. */
 import { formatDuration } from '../../units/units.js'
-import type { LinkResult, RunResult } from './result.js'
+import type { LinkResult, RunResult, TimelineEntry } from './result.js'
 import { type TableData, tableText } from './table.js'
 
 /** Entries of the timeline that are shown. The JSON has more. */
@@ -20,6 +20,12 @@ export function linkRows(links: readonly LinkResult[]): TableData {
     set === '' ? '-' : set,
   ])
   return { head, rows, leftColumns: 1 }
+}
+
+/** What happened to the network, all that the result has. */
+export function timelineRows(timeline: readonly TimelineEntry[]): TableData {
+  const rows = timeline.map(({ atNs, event }) => [formatDuration(atNs), event])
+  return { head: ['at', 'event'], rows, leftColumns: 2 }
 }
 
 /** Formats what happened to the network. Empty: nothing did. */

@@ -295,6 +295,9 @@ export interface LinkResult {
   reordered: number
 }
 
+/** Entries of a timeline. Later ones are left out. */
+export const TIMELINE_MAX = 1000
+
 /** An event of the scenario that took place. */
 export interface TimelineEntry {
   atNs: number

@@ -62,6 +62,18 @@ export const key = field(
   },
 )
 
+const BGP_PASSWORD_PATTERN = '^[ !#-~]{1,80}$'
+/** What Linux signs TCP with, and what a configuration of BIRD has between two quotes. */
+export const bgpPassword = field(
+  '1 to 80 ASCII characters without `"`',
+  { type: 'string', pattern: BGP_PASSWORD_PATTERN },
+  value => {
+    if (typeof value !== 'string' || !new RegExp(BGP_PASSWORD_PATTERN).test(value))
+      throw new Error('a BGP password has 1 to 80 ASCII characters, and no quotation mark')
+    return value
+  },
+)
+
 export const name = field('name', { type: 'string', maxLength: 32, pattern: `^${NAME_PATTERN}$` }, value => {
   if (typeof value !== 'string' || !isName(value)) {
     throw new Error(`${show(value)} is no name; a name is ${NAME_RULE}`)

@@ -49,6 +49,20 @@ export const inofSchema = mapping(
       default: false,
       example: true,
     }),
+    ttlSecurity: key(f.yesNo, {
+      description:
+        'Sessions with reflectors of your own take only packets that no router has forwarded (RFC 5082). Needs `external`.',
+      default: false,
+      example: true,
+      with: { external: true },
+    }),
+    password: key(f.bgpPassword, {
+      description:
+        'Sessions with reflectors of your own are signed with MD5 (RFC 2385), where the kernel can do it. Results leave it out. Needs `external`.',
+      usual: 'sessions are not signed',
+      example: 'weir and dam',
+      with: { external: true },
+    }),
     hold: key(f.duration, {
       description: 'Hold time of BGP sessions: 0, or whole seconds from 3 on.',
       default: '3s',

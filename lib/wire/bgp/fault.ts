@@ -11,6 +11,8 @@ export const UPDATE_FAULT = 3
 export const HOLD_TIMER_EXPIRED = 4
 export const STATE_FAULT = 5
 export const CEASE = 6
+/** RFC 9687. */
+export const SEND_HOLD_TIMER_EXPIRED = 8
 
 /** Subcodes of CEASE (RFC 4486). */
 export const Cease = {
@@ -29,6 +31,7 @@ const NAMES: Readonly<Record<number, string>> = {
   [HOLD_TIMER_EXPIRED]: 'hold timer expired',
   [STATE_FAULT]: 'state error',
   [CEASE]: 'cease',
+  [SEND_HOLD_TIMER_EXPIRED]: 'send hold timer expired',
 }
 
 export function makeFault(code: number, subcode: number, data: ArrayLike<number> = []): BgpFault {

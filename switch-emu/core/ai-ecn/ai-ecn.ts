@@ -50,6 +50,8 @@ interface TunedQueueReport {
   pmax: number
   /** The model in force. Null: the traffic is unknown. */
   model: string | null
+  /** The traffic is over, or what follows it is not recognised yet: marks begin early. */
+  early: boolean
   /** How the senders hear of marks, as far as is known. */
   senders: Senders
   /** That of the last period with traffic. */
@@ -156,12 +158,13 @@ class AiEcn implements SwitchFeature {
   timeout(at: Nanos, port: number, priority: number): void {
     const queue = this.#queues[port * PRIORITIES + priority]!
     const { meter, wred } = queue
+    const before = wred.thresholds
     if (meter.isIdle) {
       queue.active = false
-      queue.rest()
+      const early = queue.rest(this.#roomOf(queue))
+      if (early !== null) this.#log(at, queue, early, before)
       return
     }
-    const before = wred.thresholds
     const why = queue.onPeriod(meter.read(at, wred.marks), this.#roomOf(queue))
     if (why !== null) this.#log(at, queue, why, before)
     meter.begin(at, wred.marks)
@@ -211,15 +214,18 @@ class AiEcn implements SwitchFeature {
       changes: total,
       byReason: { ...counts },
       missed: this.#flows.missed,
-      queues: this.#queuesOf(port).map(({ priority, wred, model, senders, utility, periods, traffic }) => ({
-        priority,
-        ...wred.thresholds,
-        model,
-        senders,
-        utility,
-        periods,
-        traffic,
-      })),
+      queues: this.#queuesOf(port).map(
+        ({ priority, wred, model, isEarly, senders, utility, periods, traffic }) => ({
+          priority,
+          ...wred.thresholds,
+          model,
+          early: isEarly,
+          senders,
+          utility,
+          periods,
+          traffic,
+        }),
+      ),
       decisions: [...list],
     }
     return { aiEcn }
@@ -276,6 +282,7 @@ const REASONS: Readonly<Record<DecisionReason, string>> = {
   try: 'a step is tried',
   back: 'back: the step was no better',
   room: 'the room below PFC, or the bound of the queue, is another one',
+  early: 'the traffic is over: what comes next is marked early',
   restart: 'the switch has restarted',
 }
 
@@ -288,21 +295,27 @@ function momentsOf({ aiEcn }: { aiEcn?: AiEcnReport }): Moment[] {
     cells: {
       why: why === 'model' && model === null ? 'the traffic fits no model' : REASONS[why],
       model: model ?? '-',
-      kmin: `${formatBytes(before.kminBytes)} → ${formatBytes(after.kminBytes)}`,
-      kmax: `${formatBytes(before.kmaxBytes)} → ${formatBytes(after.kmaxBytes)}`,
-      pmax: `${formatPercent(before.pmax)} → ${formatPercent(after.pmax)}`,
+      kmin: changeText(formatBytes(before.kminBytes), formatBytes(after.kminBytes)),
+      kmax: changeText(formatBytes(before.kmaxBytes), formatBytes(after.kmaxBytes)),
+      pmax: changeText(formatPercent(before.pmax), formatPercent(after.pmax)),
       utility: utility.toFixed(3),
     },
   }))
+}
+
+function changeText(before: string, after: string): string {
+  return before === after ? after : `${before} → ${after}`
 }
 
 /** A line for each queue that has had traffic, for tables. */
 function linesOf({ aiEcn }: { aiEcn?: AiEcnReport }): string[] {
   return (aiEcn?.queues ?? [])
     .filter(({ periods }) => periods > 0)
-    .map(({ priority, kminBytes, kmaxBytes, pmax, model }) => {
+    .map(({ priority, kminBytes, kmaxBytes, pmax, model, early }) => {
       const thresholds = `kmin ${formatBytes(kminBytes)}, kmax ${formatBytes(kmaxBytes)}, pmax ${formatPercent(pmax)}`
-      return `AI ECN, priority ${priority}: ${thresholds}, ${model === null ? 'unknown traffic' : `traffic of the model ${model}`}`
+      const traffic =
+        model === null ? 'unknown traffic' : `${early ? 'after ' : ''}traffic of the model ${model}`
+      return `AI ECN, priority ${priority}: ${thresholds}, ${traffic}`
     })
 }
 

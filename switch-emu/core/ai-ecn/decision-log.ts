@@ -3,9 +3,9 @@ import type { Thresholds } from '../marking/wred.js'
 
 /**
  * Why thresholds changed: a model was recognised, the tuner tried a step, the tuner went back from one, the room below PFC's threshold
- * has changed, or the switch has restarted.
+ * has changed, the traffic was over, or the switch has restarted.
  */
-export type DecisionReason = 'model' | 'try' | 'back' | 'room' | 'restart'
+export type DecisionReason = 'model' | 'try' | 'back' | 'room' | 'early' | 'restart'
 
 export interface Decision {
   /** From the start of the window. */
@@ -31,6 +31,7 @@ export class DecisionLog {
     try: 0,
     back: 0,
     room: 0,
+    early: 0,
     restart: 0,
   }
 

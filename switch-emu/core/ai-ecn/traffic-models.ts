@@ -92,6 +92,11 @@ export class TrafficMatcher {
     return this.#model
   }
 
+  /** It is that of enough periods since the last silence. */
+  get isSure(): boolean {
+    return this.#periods >= this.#hold && this.#candidate === this.#model
+  }
+
   /** A period is over. Returns true if the model has changed. */
   onPeriod(features: QueueFeatures, senders: Senders): boolean {
     const point = pointOf(features)

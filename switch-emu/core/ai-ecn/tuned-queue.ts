@@ -33,6 +33,13 @@ interface TunedQueueOptions {
 const SHORT_PERIODS = 4
 const SHORTER = 4
 
+/**
+ * After a silence marks begin early for so many periods at most, until the traffic is recognised: flows that begin together at line rate fill
+ * the queue within a round trip, and what the last traffic needed says nothing of them. Only where each mark counts: senders with CNPs take
+ * milliseconds to recover from an early one.
+ */
+const EARLY_PERIODS = 8
+
 /** Pairs of hosts that are remembered; they start over when there are more. */
 const PAIRS_MAX = 4096
 
@@ -81,6 +88,8 @@ export class TunedQueue {
   #largestPort = 1
   /** Null: the traffic is known, or is not tuned. */
   #tuner: Tuner | null = null
+  /** Thresholds before marks began early; null: they do not. */
+  #beforeEarly: Thresholds | null = null
   /** Its timer runs. */
   active = false
   utility = 0
@@ -170,15 +179,29 @@ export class TunedQueue {
     this.#pausesSent = 0
   }
 
-  /** No traffic: nothing changes, and what comes next is looked at afresh. How its senders hear of marks is remembered. */
-  rest(): void {
+  /**
+   * No traffic: what comes next is looked at afresh, and marked early if there are models that it may be. How its senders hear of marks is
+   * remembered. Returns why thresholds have changed, or null.
+   */
+  rest(room: Room): DecisionReason | null {
     this.#age = 0
     this.#matcher.forget()
+    if (this.#matcher.model === null || this.#senders.kind !== 'acks') return null
+    this.#beforeEarly ??= this.wred.thresholds
+    const bounds = this.#bounds(room)
+    const { leastNs } = bounds
+    return this.#set(bounded({ kminNs: leastNs, kmaxNs: leastNs, pmax: 1 }, bounds), 'early')
+  }
+
+  /** Since the traffic was over, marks begin early. */
+  get isEarly(): boolean {
+    return this.#beforeEarly !== null
   }
 
   /** Forgets what the traffic was. Thresholds are as configured. */
   restart(): void {
     this.active = false
+    this.#beforeEarly = null
     this.#age = 0
     this.#meanLargest = 1
     this.#largestPort = 1
@@ -209,11 +232,17 @@ export class TunedQueue {
     this.#noteLargest(features.largestPort)
     const bounds = this.#bounds(room)
     const hasChanged = this.#matcher.onPeriod(features, this.#senders.kind)
-    const { model } = this.#matcher
+    const { model, isSure } = this.#matcher
+    const before = this.#beforeEarly
+    if (before !== null && !isSure && this.#age < EARLY_PERIODS)
+      return this.#set(bounded(this.#now(), bounds), 'room')
+    this.#beforeEarly = null
     if (model !== null) {
       this.#tuner = null
-      return this.#set(bounded(model, bounds), hasChanged ? 'model' : 'room')
+      return this.#set(bounded(model, bounds), hasChanged || before !== null ? 'model' : 'room')
     }
+    // No step from where marks begin early would lead far.
+    if (before !== null) return this.#set(bounded(this.#toLine(before), bounds), 'model')
     // While the traffic is being recognised, no step would be judged by enough of it.
     if (mode === 'models' || this.#age < SHORT_PERIODS) return this.#set(bounded(this.#now(), bounds), 'room')
     this.#tuner ??= new Tuner(this.#now(), this.#senders.kind)
@@ -237,7 +266,10 @@ export class TunedQueue {
   }
 
   #now(): LineThresholds {
-    const { kminBytes, kmaxBytes, pmax } = this.wred.thresholds
+    return this.#toLine(this.wred.thresholds)
+  }
+
+  #toLine({ kminBytes, kmaxBytes, pmax }: Thresholds): LineThresholds {
     return { kminNs: this.#toNs(kminBytes), kmaxNs: this.#toNs(kmaxBytes), pmax }
   }
 

@@ -3,7 +3,7 @@ import { assert } from '../../../lib/errors.js'
 import type { Frame } from '../../../lib/frame/frame.js'
 import type { Node } from '../../../lib/frame/node.js'
 import type { NetworkEvent, Spacing } from '../../../lib/scenario/model/scenario.js'
-import type { TimelineEntry } from '../../../lib/scenario/result/result.js'
+import { TIMELINE_MAX, type TimelineEntry } from '../../../lib/scenario/result/result.js'
 import type { Random } from '../../../lib/sim/random.js'
 import { DeadlineHeap } from '../../../lib/time/deadline-heap.js'
 import { type Nanos, NEVER } from '../../../lib/time/nanos.js'
@@ -14,9 +14,6 @@ import { RESTART } from './restart.js'
 
 /** What each kind of events does. */
 const KINDS = [PFC_ON, LINK, RESTART] as const
-
-/** Entries of the timeline. Later ones are left out. */
-const TIMELINE_MAX = 1000
 
 /** One event of the scenario and its next time. */
 class Occurrences {
