@@ -11,6 +11,7 @@
  * | five figures of a report | 8 bytes each, big endian | the same |
  */
 import { WeirError } from '../../errors.js'
+import { printable } from '../../printable.js'
 import { PATH_MTUS } from '../../qp/transport-options.js'
 
 /**
@@ -188,10 +189,10 @@ function hex(value: number, digits: number): string {
   return value.toString(16).padStart(digits, '0')
 }
 
-/** Up to the first zero byte. */
+/** Up to the first zero byte. Messages to people may have it, so it steers no terminal. */
 function textOf(bytes: Uint8Array): string {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1')
-  return text.split('\0', 1)[0]!.trim()
+  return printable(text.split('\0', 1)[0]!.trim())
 }
 
 function malformed(what: string, bytes: Uint8Array): WeirError {
