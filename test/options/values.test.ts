@@ -184,6 +184,7 @@ t.test('a table as a whole', async t => {
     [['=b'], 'option "=b" of it: NAME=VALUE is expected'],
     [['mood=b'], 'it has no option mood; it has mode, every, wait, loud'],
     [['every=10'], 'it: every is a whole number from 0 to 9, not 10'],
+    [['every=2', 'every=2'], 'it: every is given twice: leave one of them out'],
   ] as const) {
     t.throws(() => parseOptions('it', TABLE, texts), { code: 'WEIR_BAD_ARGUMENT', message })
   }
