@@ -118,7 +118,8 @@ t.test('console.log and JSON.stringify show a few words of an object', async t =
   const [connection] = await Promise.all([host.connect(address, PORT), listener.accept()])
   const { region } = await memory(host, 100_000)
   const queuePair = await host.createQueuePair(address)
-  for (const each of [host, listener, connection, region, queuePair]) {
+  const shared = await host.createSharedReceiveQueue()
+  for (const each of [host, listener, connection, region, queuePair, shared]) {
     const text = inspect(each)
     t.ok(text.startsWith(`${each.constructor.name} {`), text)
     t.ok(text.length < 250, `${text.length} characters`)

@@ -75,6 +75,10 @@ t.test('what is no message', async t => {
     [() => readVersion(Buffer.from('5.20\0\0\0\0\0\0\0\0\0\0\0\0')), /5\.33 and later/],
     [() => readMtu(Buffer.from('7\0')), /a path MTU/],
     [() => readMtu(Buffer.from('\0\0')), /a path MTU/],
+    [
+      () => readKeysText(keysText({ ...readKeysText(Buffer.from(CLIENT_KEYS, 'latin1')), qpn: 1 })),
+      /number 1, which no program's has/,
+    ],
     [() => readKeysText(Buffer.alloc(108)), /in hexadecimal digits/],
     [() => readKeysText(Buffer.from(CLIENT_KEYS.replaceAll('0', 'z'), 'latin1')), /in hexadecimal digits/],
     [() => readKeysText(Buffer.from(CLIENT_KEYS.replace('00005593', 'ffff5593'), 'latin1')), /out of range/],
