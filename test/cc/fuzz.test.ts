@@ -61,7 +61,7 @@ function cnp(sndNxt: number) {
   return sample
 }
 
-/** Of several congestion points, sometimes nonsense: anybody may send one where there is no key. */
+/** A fair rate of one of several congestion points, sometimes nonsense: anybody may send one where there is no key. */
 function fairRateOf(random: Random): FairRate {
   return {
     switchId: random.below(3),
