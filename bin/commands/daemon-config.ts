@@ -9,7 +9,7 @@ import * as z from 'zod'
 import { WeirError } from '../../lib/errors.js'
 import { whyNotRead } from '../../lib/file-reason.js'
 import { offer } from '../../lib/offer.js'
-import type { CommandOption } from '../../lib/options/option.js'
+import { type CommandOption, flagOf } from '../../lib/options/option.js'
 import { parseValue } from '../../lib/options/parse-options.js'
 import { Problems } from '../../lib/scenario/model/problems.js'
 import { configPath } from '../../lib/secure/identity-file.js'
@@ -118,7 +118,7 @@ function checkedBy(row: CommandOption, field: z.ZodType): z.ZodType {
   if (row.kind === 'text') return field
   return field.superRefine((value, context) => {
     try {
-      parseValue(row.command.flag.split(' ', 1)[0]!.replace(/^--/, ''), row, String(value))
+      parseValue(flagOf(row).replace(/^--/, ''), row, String(value))
     } catch (error) {
       context.addIssue({ code: 'custom', message: (error as Error).message })
     }

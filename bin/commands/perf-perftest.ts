@@ -341,8 +341,14 @@ function leftLine({ remote, report, error }: Left): string {
     report === null
       ? ''
       : `: ${report.iterations} of ${report.size} bytes, ${report.average.toFixed(2)} MiB/s, ${report.messageRate.toFixed(6)} Mpps`
-  const text = error === null ? `${measured || ': done'}` : `${measured}: ${error.message}`
+  const text =
+    error === null ? `${measured || ': done'}` : `${measured}: ${withoutName(error.message, remote)}`
   return ` ${remote}${text}\n`
+}
+
+/** The line begins with the client's name, as most errors do. */
+function withoutName(text: string, name: string): string {
+  return text.startsWith(`${name} `) ? text.slice(name.length + 1) : text
 }
 
 function bad(text: string): WeirError {

@@ -184,10 +184,11 @@ export function checkQueuePair(params: QueuePairParams, privateBytesMax: number)
 }
 
 /** Throws WEIR_BAD_ARGUMENT unless `value` is an integer from `least` to `most`. */
-export function within(name: string, value: number, least: number, most: number): void {
-  if (!Number.isInteger(value) || value < least || value > most) bad(name, `${least} to ${most}`, value)
+export function within(name: string, value: number, least: number, most: number, topic?: string): void {
+  if (!Number.isInteger(value) || value < least || value > most)
+    bad(name, `${least} to ${most}`, value, topic)
 }
 
-function bad(name: string, expected: string, found: unknown): never {
-  throw new WeirError('WEIR_BAD_ARGUMENT', `connection manager: ${name} is ${expected}, not ${String(found)}`)
+function bad(name: string, expected: string, found: unknown, topic = 'connection manager'): never {
+  throw new WeirError('WEIR_BAD_ARGUMENT', `${topic}: ${name} is ${expected}, not ${String(found)}`)
 }

@@ -1,7 +1,9 @@
+import type { InspectOptions, inspect } from 'node:util'
 import { WeirError } from '../errors.js'
 import type { DomainId } from '../qp/memory/memory.js'
 import { checkedReceive } from '../qp/queues/receive-queue.js'
 import type { ReceiveWork } from '../qp/queues/work.js'
+import { INSPECT, shown } from '../shown.js'
 import { checkPieces } from './check-pieces.js'
 import type { HostOfEnd } from './host-end.js'
 import { WorkRing } from './work-ring.js'
@@ -59,5 +61,14 @@ export class HostSharedReceiveQueue {
     if (this.#isClosed) return
     await this.#host.call('closeSharedReceiveQueue', { id: this.id })
     this.#isClosed = true
+  }
+
+  /** What console.log and JSON.stringify show. */
+  toJSON(): object {
+    return { id: this.id, depth: this.ring.ring.depth, domain: this.domain, isClosed: this.#isClosed }
+  }
+
+  [INSPECT](_depth: number, options: InspectOptions, inspectOf: typeof inspect): string {
+    return shown(this, options, inspectOf)
   }
 }

@@ -27,7 +27,10 @@ export class SharedRing {
   /** Throws WEIR_BAD_ARGUMENT unless depth is a power of two from 2 to 65536. */
   static make(depth: number, recordBytes: number): SharedRing {
     if (!Number.isInteger(depth) || depth < 2 || depth > 65_536 || (depth & (depth - 1)) !== 0) {
-      throw new WeirError('WEIR_BAD_ARGUMENT', `ring: depth is a power of two from 2 to 65536, not ${depth}`)
+      throw new WeirError(
+        'WEIR_BAD_ARGUMENT',
+        `ring: depth is a power of two from 2 to 65536, not ${String(depth)}`,
+      )
     }
     return new SharedRing(new SharedArrayBuffer(SharedRing.bytesFor(depth, recordBytes)), recordBytes)
   }

@@ -60,17 +60,17 @@ export class WorkRing {
     const signaled = work.signaled ?? true
     const flags = (signaled ? 0 : UNSIGNALED) | (work.fence ? FENCE : 0) | (work.solicited ? SOLICITED : 0)
     this.#u32[at + U32.OPCODE] = opcode | flags | (work.to === undefined ? 0 : IS_DATAGRAM)
-    this.#f64[this.ring.producing * F64_WORDS + F64.REMOTE_ADDRESS] = work.remoteAddress ?? 0
-    this.#u32[at + U32.RKEY] = work.rkey ?? 0
-    this.#u32[at + U32.IMMEDIATE] =
-      (opcode === WorkOpcode.SEND_WITH_INV ? work.invalidateKey : work.immediate) ?? 0
+    const isRemote = opcode >= WorkOpcode.RDMA_WRITE
+    this.#f64[this.ring.producing * F64_WORDS + F64.REMOTE_ADDRESS] = isRemote ? work.remoteAddress! : 0
+    this.#u32[at + U32.RKEY] = isRemote ? work.rkey! : 0
+    this.#u32[at + U32.IMMEDIATE] = immediateOf(work)
     if (work.to !== undefined) {
       this.#u32[at + U32.RKEY] = work.to.address
       this.#u32[at + U32.COMPARE_OR_ADD] = work.to.qpn
       this.#u32[at + U32.COMPARE_OR_ADD + 1] = work.to.qkey
     } else if (opcode >= WorkOpcode.COMPARE_AND_SWAP) {
-      this.#putU64(at + U32.COMPARE_OR_ADD, work.compareOrAdd ?? 0n)
-      this.#putU64(at + U32.SWAP, work.swap ?? 0n)
+      this.#putU64(at + U32.COMPARE_OR_ADD, work.compareOrAdd!)
+      this.#putU64(at + U32.SWAP, opcode === WorkOpcode.COMPARE_AND_SWAP ? work.swap! : 0n)
     }
     this.ring.publish()
     return true
@@ -166,4 +166,10 @@ export class WorkRing {
   #getU64(at: number): bigint {
     return (BigInt(this.#u32[at + 1]!) << 32n) | BigInt(this.#u32[at]!)
   }
+}
+
+/** Fields that the opcode has no use for are left alone: nobody has checked them. */
+function immediateOf({ opcode, immediate, invalidateKey }: SendWork): number {
+  if (opcode === WorkOpcode.SEND_WITH_INV) return invalidateKey!
+  return opcode === WorkOpcode.SEND_WITH_IMM || opcode === WorkOpcode.RDMA_WRITE_WITH_IMM ? immediate! : 0
 }

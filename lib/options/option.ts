@@ -108,9 +108,9 @@ export type CommandOption = Said & (ValueKind | TextKind) & { command: CommandFo
 /** An option of any table. */
 export type AnyOption = Option | CommandOption
 
-/** `--ack-every`; the name of an option that is none of a command's own. */
+/** `--ack-every`, also of one with a short form, as `-c, --count`; the name of an option that is none of a command's own. */
 export function flagOf(option: AnyOption): string {
-  return option.command?.flag.split(' ', 1)[0] ?? option.name
+  return option.command?.flag.split(' ').find(word => word.startsWith('--')) ?? option.name
 }
 
 /** The name under which programs have the value: with the unit of bytes and ns at its end. */

@@ -8,8 +8,8 @@ import { isWithin, readValue } from './read-value.js'
 import { rangeText } from './value.js'
 
 /**
- * Values of the options that are named. Throws WEIR_BAD_ARGUMENT for an unknown option, for a value out of its range, and for one that has no
- * effect beside the others.
+ * Values of the options that are named. Throws WEIR_BAD_ARGUMENT for an unknown option, for a value out of its range, for one that is given
+ * twice, and for one that has no effect beside the others.
  *
  * @param topic first word of messages; @param nameOf the name under which a value is returned
  */
@@ -28,6 +28,8 @@ export function parseOptions(
     }
     checkOptionNames(topic, options, { [name]: value })
     const option = options.find(one => one.name === name)!
+    if (values[nameOf(option)] !== undefined)
+      throw new WeirError('WEIR_BAD_ARGUMENT', `${topic}: ${name} is given twice: leave one of them out`)
     values[nameOf(option)] = parseValue(`${topic}: ${name}`, option, value)
   }
   checkIdleOptions(topic, options, values)

@@ -7,11 +7,14 @@
 import t from 'tap'
 import { ccNames, ccOptions, createCongestionControl, createReceiverControl } from '../../lib/cc/catalogue.js'
 import {
+  type CongestionContext,
   type CongestionControl,
+  type FairRate,
   FeedbackSource,
   type LossSample,
   UNKNOWN_NS,
 } from '../../lib/cc/congestion-control.js'
+import { neededBeside } from '../../lib/options/idle.js'
 import { Random } from '../../lib/sim/random.js'
 import { fixedSeeds } from '../support/seeds.js'
 import { type Hop, lossOf, sampleOf } from './samples.js'
@@ -58,6 +61,16 @@ function cnp(sndNxt: number) {
   return sample
 }
 
+/** A fair rate of one of several congestion points, sometimes nonsense: anybody may send one where there is no key. */
+function fairRateOf(random: Random): FairRate {
+  return {
+    switchId: random.below(3),
+    port: random.below(2),
+    rateBps: [0, 1000, random.below(1e9) * 1000, 4.29e12][random.below(4)]!,
+    intervalNs: [0, 1, 40_000, 4.2e9][random.below(4)]!,
+  }
+}
+
 /** Plays a seed's events; returns every window and rate seen. */
 function play(cc: CongestionControl, seed: number, check: (step: number, what: string) => void): number[] {
   const random = new Random(seed)
@@ -79,11 +92,13 @@ function play(cc: CongestionControl, seed: number, check: (step: number, what: s
       'timeout',
       'direct',
       'window',
-    ][random.below(11)]!
+      'fair rate',
+    ][random.below(12)]!
     if (what === 'sent') cc.onSent?.(now, next++, 1 + random.below(4096))
     else if (what === 'cnp') cc.onCnp?.(now, cnp(next))
     else if (what === 'loss') cc.onLoss(now, randomLoss(random, next))
     else if (what === 'timeout') cc.onTimeout?.(now)
+    else if (what === 'fair rate') cc.onFairRate?.(now, fairRateOf(random))
     else if (what === 'window')
       cc.onReceiverWindow?.(now, [0, random.below(1e6), 2 ** 48 - 1][random.below(3)]!)
     else {
@@ -175,4 +190,30 @@ for (const name of ccNames()) {
       }
     })
   }
+}
+
+/** What is wrong after the events of a seed, in a few words. */
+function faultOf(cc: CongestionControl, { lineRateBps }: CongestionContext, seed: number): string {
+  let wrong = ''
+  play(cc, seed, (step, what) => {
+    const [window, rate] = [cc.windowBytes(), cc.rateBps()]
+    const holds = window > 0 && rate > 0 && rate <= lineRateBps * (1 + 1e-9)
+    if (!holds || Number.isNaN(cc.nextTimeout?.()))
+      wrong ||= `step ${step}, ${what}: window ${window}, rate ${rate}`
+  })
+  return wrong
+}
+
+for (const name of ccNames()) {
+  t.test(`${name} with each option at either end of its range`, async t => {
+    const specs = ccOptions(name)
+    for (const spec of specs)
+      for (const value of spec.kind === 'flag' ? [0, 1] : [spec.min, spec.max])
+        for (const careful of [false, true]) {
+          const options = { ...neededBeside(specs, spec), [spec.name]: value }
+          const context = { ...CONTEXTS[0]!, careful }
+          const cc = createCongestionControl(name, context, options)
+          t.equal(faultOf(cc, context, seeds[0]!), '', `${JSON.stringify(options)}, careful ${careful}`)
+        }
+  })
 }

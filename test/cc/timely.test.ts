@@ -297,6 +297,14 @@ t.test('thresholds follow T where it is long, and are as given where they are', 
   t.notOk(
     rises(createCongestionControl('timely', { ...CONTEXT, baseRttNs: 1e6 }, { tLow: 2e6 }), [1500, 2400]),
   )
+  t.ok(
+    rises(createCongestionControl('timely', CONTEXT, { tLow: 900 * US }), [700, 800]),
+    'of a tLow above the usual tHigh',
+  )
+  t.notOk(
+    rises(createCongestionControl('timely', CONTEXT, { tHigh: 30 * US }), [40, 45]),
+    'of a tHigh below the usual tLow',
+  )
   t.throws(() => createCongestionControl('timely', CONTEXT, { tLow: 600 * US, tHigh: 500 * US }), {
     code: 'WEIR_BAD_ARGUMENT',
     message: /tLow is more than tHigh/,

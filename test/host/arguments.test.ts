@@ -77,7 +77,27 @@ t.test('whatever a program hands in, an error has a code', async t => {
         ...{ ...receive, length: 8, remoteAddress: 0, rkey: 1, compareOrAdd: odd },
         opcode: WorkOpcode.FETCH_AND_ADD,
       } as SendWork),
-    'more of a send': odd => connection.postSend({ ...send, more: odd }),
+    'what a SEND has no use for': odd =>
+      connection.postSend({
+        ...{ ...receive, opcode: WorkOpcode.SEND, length: 8 },
+        ...{
+          remoteAddress: odd,
+          rkey: odd,
+          immediate: odd,
+          invalidateKey: odd,
+          compareOrAdd: odd,
+          swap: odd,
+        },
+      }),
+    'what FETCH_AND_ADD has no use for': odd =>
+      connection.postSend({
+        ...{ ...receive, length: 8, remoteAddress: 0, rkey: 1, compareOrAdd: 1n, swap: odd },
+        opcode: WorkOpcode.FETCH_AND_ADD,
+      }),
+    'more of a send': odd => connection.postSend({ ...receive, opcode: WorkOpcode.SEND, more: odd }),
+    'target of a send': odd => connection.postSend({ ...send, to: odd }),
+    'depth of shared receives': odd =>
+      host.createSharedReceiveQueue({ depth: odd }).then(each => each.close()),
     connectDaemon: odd => connectDaemon(odd ?? null),
   }
   for (const [name, call] of Object.entries(calls))
@@ -98,7 +118,8 @@ t.test('console.log and JSON.stringify show a few words of an object', async t =
   const [connection] = await Promise.all([host.connect(address, PORT), listener.accept()])
   const { region } = await memory(host, 100_000)
   const queuePair = await host.createQueuePair(address)
-  for (const each of [host, listener, connection, region, queuePair]) {
+  const shared = await host.createSharedReceiveQueue()
+  for (const each of [host, listener, connection, region, queuePair, shared]) {
     const text = inspect(each)
     t.ok(text.startsWith(`${each.constructor.name} {`), text)
     t.ok(text.length < 250, `${text.length} characters`)

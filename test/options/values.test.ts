@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import t from 'tap'
 import { checkOptions, settingTexts } from '../../lib/options/check-options.js'
 import { idleOptions } from '../../lib/options/idle.js'
-import { MOST, type NumberKind, type ValueOption } from '../../lib/options/option.js'
+import { flagOf, MOST, type NumberKind, type ValueOption } from '../../lib/options/option.js'
 import { parseOptions, parseValue } from '../../lib/options/parse-options.js'
 import { readValue } from '../../lib/options/read-value.js'
 import { rangeText, textOf, words } from '../../lib/options/value.js'
@@ -184,6 +184,7 @@ t.test('a table as a whole', async t => {
     [['=b'], 'option "=b" of it: NAME=VALUE is expected'],
     [['mood=b'], 'it has no option mood; it has mode, every, wait, loud'],
     [['every=10'], 'it: every is a whole number from 0 to 9, not 10'],
+    [['every=2', 'every=2'], 'it: every is given twice: leave one of them out'],
   ] as const) {
     t.throws(() => parseOptions('it', TABLE, texts), { code: 'WEIR_BAD_ARGUMENT', message })
   }
@@ -191,4 +192,12 @@ t.test('a table as a whole', async t => {
   for (const values of [{ mode: 'c' }, { every: 10 }, { every: true }, { loud: 2 }, { more: 1 }]) {
     t.throws(() => checkOptions('it', TABLE, values), { code: 'WEIR_BAD_ARGUMENT' }, JSON.stringify(values))
   }
+})
+
+t.test('a message calls an option by its long form', async t => {
+  const flag = (text: string) => flagOf({ ...FLAG, command: { flag: text } })
+  t.equal(flag('-c, --count <count>'), '--count')
+  t.equal(flag('-v, --verify'), '--verify')
+  t.equal(flag('--ack-every <packets>'), '--ack-every')
+  t.equal(flagOf(FLAG), 'x')
 })

@@ -34,6 +34,7 @@ t.test('work that makes no sense', async t => {
     [/8 bytes/, { ...atomic, length: 4 }],
     [/compareOrAdd/, { ...atomic, compareOrAdd: undefined }],
     [/swap/, { ...atomic, opcode: WorkOpcode.COMPARE_AND_SWAP }],
+    [/goes to its peer/, { ...write, to: { address: 1, qpn: 2, qkey: 3 } }],
   ]
   for (const [message, work] of wrong) {
     t.throws(() => host.qp.postSend(0, work), { code: 'WEIR_BAD_ARGUMENT', message })

@@ -48,10 +48,10 @@ export const TIMELY_OPTIONS: readonly OptionSpec[] = [
   {
     name: 'tLow',
     kind: 'time',
-    min: 0,
+    min: 1,
     max: 60e9,
     default: null,
-    doc: 'below this round trip the rate rises, whatever the gradient; default: 50us, or 2.5 T where that is longer (section 4.4)',
+    doc: 'below this round trip the rate rises, whatever the gradient; default: 50us, or 2.5 T where that is longer, and no more than tHigh (section 4.4)',
   },
   {
     name: 'tHigh',
@@ -59,7 +59,7 @@ export const TIMELY_OPTIONS: readonly OptionSpec[] = [
     min: 1,
     max: 60e9,
     default: null,
-    doc: 'above this round trip the rate falls, whatever the gradient; default: 500us, or 25 T where that is longer (section 4.4)',
+    doc: 'above this round trip the rate falls, whatever the gradient; default: 500us, or 25 T where that is longer, and no less than tLow (section 4.4)',
   },
   {
     name: 'minRtt',
@@ -174,11 +174,14 @@ export interface TimelyTimes {
 /** @param baseRttNs T */
 export function timelyTimes(baseRttNs: Nanos, options: OptionValues): TimelyTimes {
   const value = (name: string) => optionNumber(NAME, TIMELY_OPTIONS, options, name)
-  if (value('tLow') > value('tHigh'))
+  const [toldLow, toldHigh] = [value('tLow'), value('tHigh')]
+  if (toldLow > toldHigh)
     throw new WeirError('WEIR_BAD_ARGUMENT', `${NAME}: tLow is more than tHigh; set one of them`)
+  const usualLow = Math.max(T_LOW_NS, T_LOW_ROUND_TRIPS * baseRttNs)
+  const usualHigh = Math.max(T_HIGH_NS, T_HIGH_ROUND_TRIPS * baseRttNs)
   return {
-    lowNs: known(value('tLow'), Math.max(T_LOW_NS, T_LOW_ROUND_TRIPS * baseRttNs)),
-    highNs: known(value('tHigh'), Math.max(T_HIGH_NS, T_HIGH_ROUND_TRIPS * baseRttNs)),
+    lowNs: known(toldLow, Math.min(usualLow, known(toldHigh, usualHigh))),
+    highNs: known(toldHigh, Math.max(usualHigh, known(toldLow, usualLow))),
     minRttNs: known(value('minRtt'), Math.max(MIN_RTT_NS, baseRttNs)),
   }
 }

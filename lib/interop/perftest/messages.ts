@@ -11,7 +11,9 @@
  * | five figures of a report | 8 bytes each, big endian | the same |
  */
 import { WeirError } from '../../errors.js'
+import { printable } from '../../printable.js'
 import { PATH_MTUS } from '../../qp/transport-options.js'
+import { QPN_FIRST } from '../../wire/ib/deth.js'
 
 /**
  * What this end says of itself. Its messages are those of perftest 4.5 of Debian 12. To versions before 6.28 later ones do not say what they
@@ -105,7 +107,7 @@ export function readKeysText(bytes: Uint8Array): Keys {
   const found = KEYS.exec(textOf(bytes))
   if (found === null) throw malformed('LID:OUT:QPN:PSN:RKEY:ADDRESS:GID:SRQ in hexadecimal digits', bytes)
   const [, , outReads, qpn, psn, rkey, address, gid] = found
-  return checkKeys({
+  const keys = checkKeys({
     outReads: Number.parseInt(outReads!, 16),
     qpn: Number.parseInt(qpn!, 16),
     psn: Number.parseInt(psn!, 16),
@@ -113,6 +115,8 @@ export function readKeysText(bytes: Uint8Array): Keys {
     address: Number.parseInt(address!, 16),
     gid: Buffer.from(gid!.replaceAll(':', ''), 'hex'),
   })
+  if (keys.qpn >= QPN_FIRST) return keys
+  throw new WeirError('WEIR_PROTOCOL', `the peer's queue pair has number ${keys.qpn}, which no program's has`)
 }
 
 /** Offsets in the 56 bytes: LID, READs, QPN, PSN, key, (4 of padding), address, GID, SRQ number, GID index. */
@@ -188,10 +192,10 @@ function hex(value: number, digits: number): string {
   return value.toString(16).padStart(digits, '0')
 }
 
-/** Up to the first zero byte. */
+/** Up to the first zero byte. Messages to people may have it, so it steers no terminal. */
 function textOf(bytes: Uint8Array): string {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1')
-  return text.split('\0', 1)[0]!.trim()
+  return printable(text.split('\0', 1)[0]!.trim())
 }
 
 function malformed(what: string, bytes: Uint8Array): WeirError {

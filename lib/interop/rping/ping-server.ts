@@ -91,7 +91,9 @@ export class PingServer {
     const left: PingedBy = { remote: connection.remote, pings: 0, error: null }
     this.#places.add(peer)
     try {
-      await this.#answer(peer, left)
+      // Memory cannot be of the protection domain of a connection that has gone.
+      if (connection.isClosed) left.error = await connection.closed
+      else await this.#answer(peer, left)
       await connection.disconnect()
     } catch (error) {
       left.error = error as Error
@@ -104,9 +106,11 @@ export class PingServer {
 
   async #answer(peer: Peer, left: PingedBy): Promise<void> {
     const { connection } = peer
-    const memory = await MessageMemory.open(this.#host, connection.domain)
     const bytes = new SharedArrayBuffer(PING_BYTES_MAX)
-    const region = await this.#host.register(bytes, Access.LOCAL_WRITE, connection.domain)
+    const [memory, region] = await Promise.all([
+      MessageMemory.open(this.#host, connection.domain),
+      this.#host.register(bytes, Access.LOCAL_WRITE, connection.domain),
+    ])
     try {
       for (const receive of memory.receives) connection.postReceive(receive)
       const talk = new Conversation(connection, memory)

@@ -236,8 +236,8 @@ export class Connections {
     const flow = this.#nic.table.find(qpn)
     if (flow?.ending.phase !== 'connecting' || flow.handshake.cmId !== 0)
       throw new WeirError('WEIR_BAD_STATE', `queue pair ${qpn}: it has been connected, or is closed`)
-    within('qpn', peer.qpn, QPN_FIRST, 0xffffff)
-    within('psn', peer.psn, 0, 0xffffff)
+    within('qpn', peer.qpn, QPN_FIRST, 0xffffff, `queue pair ${qpn}`)
+    within('psn', peer.psn, 0, 0xffffff, `queue pair ${qpn}`)
     const { receivePsn: startingPsn } = flow.handshake
     flow.handshake.expect(peer.psn)
     const said = { ...OTHER_PROGRAM, qpn: peer.qpn, startingPsn, privateData: NO_BYTES }

@@ -191,7 +191,7 @@ function fill(slot: SendSlot, work: SendWork): void {
   slot.solicited = work.solicited ?? false
   if (work.opcode >= WorkOpcode.COMPARE_AND_SWAP) {
     const operand = BigInt.asUintN(64, work.compareOrAdd ?? 0n)
-    const swap = BigInt.asUintN(64, work.swap ?? 0n)
+    const swap = BigInt.asUintN(64, work.opcode === WorkOpcode.COMPARE_AND_SWAP ? work.swap! : 0n)
     slot.compareOrAddHigh = Number(operand >> 32n)
     slot.compareOrAddLow = Number(operand & 0xffffffffn)
     slot.swapHigh = Number(swap >> 32n)
@@ -234,6 +234,8 @@ export function checkedSend(qpn: number, posted: SendWork): SendWork {
   if (hasImmediate) checkU32(qpn, 'immediate', work.immediate)
   if (opcode === WorkOpcode.SEND_WITH_INV) checkU32(qpn, 'invalidateKey', work.invalidateKey)
   if (opcode >= WorkOpcode.COMPARE_AND_SWAP) checkAtomic(qpn, work)
+  if (work.to !== undefined)
+    throw bad(qpn, 'to is where a datagram goes; what a connection sends goes to its peer')
   return work
 }
 

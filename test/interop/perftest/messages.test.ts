@@ -70,9 +70,15 @@ t.test('what is no message', async t => {
   const wrong: [() => unknown, RegExp][] = [
     [() => readVersion(Buffer.from('GET / HTTP/1.1\r\n')), /a version/],
     [() => readVersion(Buffer.alloc(16)), /a version/],
+    [() => readVersion(Buffer.from('5.1\x1b[31mred\x9b0m\x07', 'latin1')), /perftest 5\.1\?\[31mred\?0m\?: /],
+    [() => readMtu(Buffer.from('\x9b\x1b', 'latin1')), /the peer sent "\?\?"$/],
     [() => readVersion(Buffer.from('5.20\0\0\0\0\0\0\0\0\0\0\0\0')), /5\.33 and later/],
     [() => readMtu(Buffer.from('7\0')), /a path MTU/],
     [() => readMtu(Buffer.from('\0\0')), /a path MTU/],
+    [
+      () => readKeysText(keysText({ ...readKeysText(Buffer.from(CLIENT_KEYS, 'latin1')), qpn: 1 })),
+      /number 1, which no program's has/,
+    ],
     [() => readKeysText(Buffer.alloc(108)), /in hexadecimal digits/],
     [() => readKeysText(Buffer.from(CLIENT_KEYS.replaceAll('0', 'z'), 'latin1')), /in hexadecimal digits/],
     [() => readKeysText(Buffer.from(CLIENT_KEYS.replace('00005593', 'ffff5593'), 'latin1')), /out of range/],

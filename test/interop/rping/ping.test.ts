@@ -87,6 +87,15 @@ t.test('two hosts', async t => {
     t.match(await left(), { pings: 2, error: null })
   })
 
+  t.test('a peer that leaves at once has left in order', async t => {
+    const left = await listening(t, b)
+    for (let rounds = 0; rounds < 5; rounds++) {
+      const all = await Promise.all([1, 2, 3, 4].map(() => a.connect(b.about.address, PORT)))
+      await Promise.all(all.map(connection => connection.disconnect()))
+      for (const _ of all) t.same(await left(), { remote: a.about.address, pings: 0, error: null })
+    }
+  })
+
   t.test('a silent peer gives its place to one that comes when all are taken', async t => {
     const left = await listening(t, b, 0)
     const silent = await connections(16)
