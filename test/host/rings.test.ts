@@ -44,17 +44,21 @@ t.test('a work request crosses as it is', async t => {
       t.ok(ring.pushSend({ ...work, region } as SendWork))
       ring.peekSend(into, regionOf)
       ring.ring.release()
-      const { immediate, invalidateKey, compareOrAdd, swap, ...same } = work
+      const { immediate, invalidateKey, compareOrAdd, swap, remoteAddress, rkey, ...same } = work
       for (const [name, value] of Object.entries(same)) {
         if (!Object.is(into[name as keyof SendWork], value)) return false
       }
-      const isAtomic = work.opcode >= WorkOpcode.COMPARE_AND_SWAP
-      if (isAtomic && (into.compareOrAdd !== compareOrAdd || into.swap !== swap)) return false
-      const word = work.opcode === WorkOpcode.SEND_WITH_INV ? into.invalidateKey : into.immediate
-      return (
-        into.region.key === region.key &&
-        word === (work.opcode === WorkOpcode.SEND_WITH_INV ? invalidateKey : immediate)
-      )
+      const { opcode } = work
+      // What an opcode has no use for is left behind.
+      const isRemote = opcode >= WorkOpcode.RDMA_WRITE
+      if (isRemote && (into.remoteAddress !== remoteAddress || into.rkey !== rkey)) return false
+      const isAtomic = opcode >= WorkOpcode.COMPARE_AND_SWAP
+      if (isAtomic && into.compareOrAdd !== compareOrAdd) return false
+      if (opcode === WorkOpcode.COMPARE_AND_SWAP && into.swap !== swap) return false
+      if (opcode === WorkOpcode.SEND_WITH_INV && into.invalidateKey !== invalidateKey) return false
+      const hasImmediate = opcode === WorkOpcode.SEND_WITH_IMM || opcode === WorkOpcode.RDMA_WRITE_WITH_IMM
+      if (hasImmediate && into.immediate !== immediate) return false
+      return into.region.key === region.key
     }),
     { numRuns: 300, seed: drawnSeed(t) },
   )
