@@ -18,9 +18,10 @@ import { createLog, LOG_LEVELS, type Logger } from '../../lib/log.js'
 import {
   CLASS_SELECTORS,
   CONNECTIONS,
+  checkKeepAlive,
+  checkUntaggedCnps,
   DSCP,
   KEEP_ALIVE,
-  KEEP_ALIVE_LEAST_NS,
   PAYLOAD,
   UDP_PORT,
 } from '../../lib/nic/nic-options.js'
@@ -33,10 +34,8 @@ import { isWithin } from '../../lib/options/read-value.js'
 import { TRANSPORT_OPTIONS, type TransportOptions, UNTAGGED_CNPS } from '../../lib/qp/transport-options.js'
 import { HOME_CONFIG, readIdentityFile } from '../../lib/secure/identity-file.js'
 import { type KeyPair, rawPrivate } from '../../lib/secure/x25519.js'
-import type { Nanos } from '../../lib/time/nanos.js'
 import { isLoopback } from '../../lib/transfer/task/resolve.js'
 import { CHUNK } from '../../lib/transfer/transfer-options.js'
-import { formatDuration } from '../../lib/units/units.js'
 import { HostAddress } from '../../lib/wire/net/address.js'
 import { INT_FORMAT, INT_HOPS } from '../../lib/wire/telemetry/int-options.js'
 import { FORMAT_NAMES, type IntFormat } from '../../lib/wire/telemetry/telemetry.js'
@@ -319,11 +318,8 @@ async function started(flags: DaemonFlags, command: Command, log: Logger): Promi
 function settingsOf(flags: DaemonFlags, command: Command) {
   const { cc } = valuesOf([ccOption(CC_ABOUT, { default: 'auto' })], flags, command)
   const { dscpOfPriority, ...values } = valuesOf(OPTIONS, flags, command)
-  checkKeepAlive(values.keepAliveNs)
-  if (flags.keyFile === undefined && (values.untaggedCnps ?? 0) > 0) {
-    const text = '--untagged-cnps has no effect without --key-file, because no CNP has a tag then'
-    throw new WeirError('WEIR_BAD_ARGUMENT', text)
-  }
+  if (values.keepAliveNs !== undefined) checkKeepAlive('--keep-alive', values.keepAliveNs)
+  checkUntaggedCnps('--untagged-cnps', values.untaggedCnps ?? 0, '--key-file', flags.keyFile !== undefined)
   return {
     address: flags.address,
     inbox: flags.inbox,
@@ -351,12 +347,6 @@ function settingsOf(flags: DaemonFlags, command: Command) {
     worker: flags.worker,
     overlay: flags.overlay === undefined ? undefined : parseOverlay(flags.overlay),
   }
-}
-
-function checkKeepAlive(ns: Nanos | undefined): void {
-  if (ns === undefined || ns === 0 || ns >= KEEP_ALIVE_LEAST_NS) return
-  const text = `--keep-alive is 0, or at least ${formatDuration(KEEP_ALIVE_LEAST_NS)}, not ${formatDuration(ns)}: a peer needs time to answer`
-  throw new WeirError('WEIR_BAD_ARGUMENT', text)
 }
 
 /** Throws WEIR_NO_FILE, WEIR_BAD_ARGUMENT, and says which option it is. */

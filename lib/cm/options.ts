@@ -183,7 +183,7 @@ export function checkQueuePair(params: QueuePairParams, privateBytesMax: number)
   within('privateData.length', params.privateData?.length ?? 0, 0, privateBytesMax)
 }
 
-/** Throws WEIR_BAD_ARGUMENT unless `value` is an integer from `least` to `most`. */
+/** Throws WEIR_BAD_ARGUMENT unless `value` is an integer from `least` to `most`. @param topic first words of the error */
 export function within(name: string, value: number, least: number, most: number, topic?: string): void {
   if (!Number.isInteger(value) || value < least || value > most)
     bad(name, `${least} to ${most}`, value, topic)

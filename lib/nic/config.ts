@@ -17,7 +17,6 @@ import {
   UNTAGGED_CNPS,
 } from '../qp/transport-options.js'
 import { type Nanos, NEVER } from '../time/nanos.js'
-import { formatDuration } from '../units/units.js'
 import type { HostAddress } from '../wire/net/address.js'
 import type { MacAddress } from '../wire/net/mac.js'
 import { PORT_ROCE } from '../wire/net/udp.js'
@@ -27,9 +26,10 @@ import { checkSecret } from './keys/connection-key.js'
 import {
   CLASS_SELECTORS,
   CONNECTIONS,
+  checkKeepAlive,
+  checkUntaggedCnps,
   DSCP,
   KEEP_ALIVE,
-  KEEP_ALIVE_LEAST_NS,
   PRIORITY,
   SOURCE_PORTS,
   UDP_PORT,
@@ -337,11 +337,7 @@ function check(settings: NicSettings): void {
   checkRow(PRIORITY, 'priority', settings.priority)
   checkRow(CNP_PRIORITY, 'cnpPriority', settings.cnpPriority ?? 0)
   checkRow(UNTAGGED_CNPS, 'untaggedCnps', settings.untaggedCnps)
-  if (settings.untaggedCnps > 0 && settings.secret === undefined)
-    throw new WeirError(
-      'WEIR_BAD_ARGUMENT',
-      'NIC: untaggedCnps has no effect without a key, because no CNP has a tag then; set a key, or leave untaggedCnps out',
-    )
+  checkUntaggedCnps('NIC: untaggedCnps', settings.untaggedCnps, 'a key', settings.secret !== undefined)
   if (settings.dscpOfPriority.length !== 8) {
     throw bad('dscpOfPriority', 'a list of 8 DSCPs, each 0 to 63', settings.dscpOfPriority)
   }
@@ -357,11 +353,7 @@ function check(settings: NicSettings): void {
   whole('queueDepth', settings.queueDepth, 1, 65_536)
   checkTransport('ackTimeout', settings.ackTimeoutNs, 'ackTimeoutNs')
   checkRow(KEEP_ALIVE, 'keepAliveNs', settings.keepAliveNs)
-  if (settings.keepAliveNs > 0 && settings.keepAliveNs < KEEP_ALIVE_LEAST_NS)
-    throw new WeirError(
-      'WEIR_BAD_ARGUMENT',
-      `NIC: keepAlive is 0, or at least ${formatDuration(KEEP_ALIVE_LEAST_NS)}, not ${formatDuration(settings.keepAliveNs)}: a peer needs time to answer`,
-    )
+  checkKeepAlive('NIC: keepAlive', settings.keepAliveNs)
   between('slackNs', settings.slackNs, 0, SLACK_MAX_NS)
   between('pacingRunNs', settings.pacingRunNs, 0, SLACK_MAX_NS)
   whole('runPackets', settings.runPackets, 1, RUN_PACKETS_MAX)

@@ -1,7 +1,9 @@
 /** Settings of a NIC that users give on command lines: ranges and meaning, for its checks and for the help. */
+import { WeirError } from '../errors.js'
 import type { CommandOption, ValueOption } from '../options/option.js'
 import { PATH_MTUS, transportOption } from '../qp/transport-options.js'
-import { SECOND } from '../time/nanos.js'
+import { type Nanos, SECOND } from '../time/nanos.js'
+import { formatDuration } from '../units/units.js'
 import { PORT_ROCE } from '../wire/net/udp.js'
 
 /** A UDP port: packets with telemetry use the next one. */
@@ -27,7 +29,7 @@ export const CONNECTIONS = {
 } as const satisfies CommandOption
 
 /** Ten questions are asked in half of the time, and each answer may take a while on a busy host. */
-export const KEEP_ALIVE_LEAST_NS = SECOND
+const KEEP_ALIVE_LEAST_NS = SECOND
 
 /** When a silent peer counts as gone. */
 export const KEEP_ALIVE = {
@@ -80,3 +82,22 @@ export const DSCP = {
   max: 63,
   doc: 'DSCP',
 } as const satisfies ValueOption
+
+/** Throws WEIR_BAD_ARGUMENT for a time in which a peer cannot answer. @param name of the option, for the error */
+export function checkKeepAlive(name: string, keepAliveNs: Nanos): void {
+  if (keepAliveNs === 0 || keepAliveNs >= KEEP_ALIVE_LEAST_NS) return
+  const least = formatDuration(KEEP_ALIVE_LEAST_NS)
+  throw new WeirError(
+    'WEIR_BAD_ARGUMENT',
+    `${name} is 0, or at least ${least}, not ${formatDuration(keepAliveNs)}: a peer needs time to answer`,
+  )
+}
+
+/** Throws WEIR_BAD_ARGUMENT where the option has no effect. @param name of the option, and @param keyName of the one that it needs, for the error */
+export function checkUntaggedCnps(name: string, share: number, keyName: string, hasKey: boolean): void {
+  if (share === 0 || hasKey) return
+  throw new WeirError(
+    'WEIR_BAD_ARGUMENT',
+    `${name} has no effect without ${keyName}, because no CNP has a tag then: add ${keyName}, or leave ${name} out`,
+  )
+}

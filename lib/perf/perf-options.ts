@@ -62,7 +62,7 @@ export const PATH_MTU = {
   doc: 'payload of a packet',
   command: {
     flag: '--mtu <bytes>',
-    usual: "the daemon's; with --perftest, but for -R, the longest that fits",
+    usual: "the daemon's; with --perftest and without -R, the longest that fits",
   },
 } as const satisfies CommandOption
 
