@@ -169,8 +169,17 @@ async function pings(
     times.record(ns)
     onPing(n, ns)
     const left = due - performance.now()
-    if (n < count && left > 0) await sleep(left, undefined, { signal }).catch(() => {})
+    if (n < count && left > 0) await rest(client, left, signal)
   }
+}
+
+/** Until the time is over, or the command ends. Throws WEIR_CONNECTION_LOST when the other end is gone meanwhile. */
+async function rest(client: PingClient, ms: number, signal: AbortSignal): Promise<void> {
+  const over = new AbortController()
+  const resting = sleep(ms, null, { signal: AbortSignal.any([signal, over.signal]) }).catch(() => null)
+  const loss = await Promise.race([resting, client.lost()])
+  over.abort()
+  if (loss !== null && !signal.aborted) throw loss
 }
 
 async function listen(values: PingValues, signal: AbortSignal): Promise<void> {

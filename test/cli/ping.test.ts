@@ -54,6 +54,18 @@ t.test('weir ping: times, JSON, and the other end', async t => {
   t.match(server.stdout, ` ${here}: 3 pings\n ${here}: 2 pings\n`)
 })
 
+t.test('the other end is gone long before the next ping', async t => {
+  const [here, there] = [loopbackAddress(), loopbackAddress()]
+  const server = await listening(t, `ping --listen --address ${there}`)
+  const client = new Run(t, `ping ${there} --address ${here} -i 1h`.split(' '))
+  await until(() => client.stdout.includes(' ping 1: '))
+  server.child.kill('SIGINT')
+  const { code, stdout, stderr } = await client.ended
+  t.equal(code, 1, stderr)
+  t.match(stderr, /^weir: .*\(WEIR_CONNECTION_LOST\)\n$/)
+  t.match(stdout, /#pings.*\n 64 +1 /, 'what was measured')
+})
+
 t.test('weir perf --perftest: columns, JSON, and the other end', async t => {
   const [here, there] = [loopbackAddress(), loopbackAddress()]
   const server = await listening(

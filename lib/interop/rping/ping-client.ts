@@ -65,6 +65,12 @@ export class PingClient {
     return ns
   }
 
+  /** Resolves once the other end is gone, with the reason (WEIR_CONNECTION_LOST). */
+  async lost(): Promise<Error> {
+    const { closed, remote } = this.connection
+    return (await closed) ?? new WeirError('WEIR_CONNECTION_LOST', `${remote} has ended the connection`)
+  }
+
   /** Disconnects, and gives the memory back. */
   async close(): Promise<void> {
     await this.#talk.connection.disconnect()
