@@ -3,7 +3,7 @@
  * random if requested. What is measured are daemons with their usual settings, and not the lab's own, whose
  * settings are those of scenarios.
  */
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -42,6 +42,8 @@ interface LabPathOptions extends Network {
  * end, also after Ctrl-C.
  */
 export async function labPath(options: LabPathOptions): Promise<NetworkPath> {
+  if (options.dropPerMille !== undefined && spawnSync('nft', ['--version']).error)
+    throw new WeirError('WEIR_UNSUPPORTED', 'needs nft (package nftables), which drops packets at random')
   const folder = mkdtempSync(join(tmpdir(), 'weir-bench-'))
   const name = `networks-${process.pid}`
   const file = join(folder, 'lab.yaml')

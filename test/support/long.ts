@@ -3,8 +3,7 @@
  * For this NAME.long.test.ts beside NAME.test.ts has one line, which imports it.
  */
 import t, { type Test } from 'tap'
-import { Random } from '../../lib/sim/random.js'
-import { drawnSeed } from './seeds.js'
+import { drawnPart } from './seeds.js'
 
 export const isLong = process.argv[1]?.endsWith('.long.test.js') === true
 
@@ -34,10 +33,5 @@ export const isWhole = share === 1
  * What of a long list is run. With `WEIR_LONG_SHARE=3` a third of it, one at least, drawn by a seed that is printed; else all.
  */
 export function drawnShare<T>(t: Pick<Test, 'comment'>, all: readonly T[]): readonly T[] {
-  if (isWhole) return all
-  const random = new Random(drawnSeed(t))
-  const least = random.below(all.length)
-  const drawn = all.filter((_, i) => i === least || random.next() < 1 / share)
-  t.comment(`${drawn.length} of ${all.length}, by WEIR_LONG_SHARE=${share}`)
-  return drawn
+  return isWhole ? all : drawnPart(t, all, share)
 }

@@ -4,6 +4,7 @@
  * either.
  */
 import type { Test } from 'tap'
+import { Random } from '../../lib/sim/random.js'
 
 const replayed = process.env.SEED === undefined ? null : Number(process.env.SEED)
 
@@ -22,6 +23,15 @@ export function fixedSeed(t: Pick<Test, 'comment'>, seed: number): number {
 /** Another seed each time, which is printed. */
 export function drawnSeed(t: Pick<Test, 'comment'>): number {
   return printed(t, replayed ?? Math.floor(Math.random() * 2 ** 31))
+}
+
+/** One in `share` of a list, one at least, drawn by a seed that is printed. */
+export function drawnPart<T>(t: Pick<Test, 'comment'>, all: readonly T[], share: number): readonly T[] {
+  const random = new Random(drawnSeed(t))
+  const least = random.below(all.length)
+  const drawn = all.filter((_, i) => i === least || random.next() < 1 / share)
+  t.comment(`${drawn.length} of ${all.length}: one in ${share}`)
+  return drawn
 }
 
 function printed(t: Pick<Test, 'comment'>, seed: number): number {
