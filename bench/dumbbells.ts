@@ -66,7 +66,8 @@ interface DumbbellsResult {
 
 /**
  * Arguments: `--cc NAME,NAME…`, default all; `--rounds N` on veth, default 2; `--virtual`: none of them; `--late MS`: in virtual time too,
- * frames from and to hosts are late by up to so many milliseconds. Throws WEIR_BAD_ARGUMENT for a controller that there is not.
+ * frames from and to hosts are late by up to so many milliseconds; `--start careful`: flows begin with ten packets. Throws WEIR_BAD_ARGUMENT
+ * for a controller that there is not.
  */
 export async function run(args: string[]): Promise<DumbbellsResult> {
   const { values } = parseArgs({
@@ -76,6 +77,7 @@ export async function run(args: string[]): Promise<DumbbellsResult> {
       rounds: { type: 'string', default: String(ROUNDS) },
       virtual: { type: 'boolean' },
       late: { type: 'string', default: '0' },
+      start: { type: 'string', default: 'line-rate' },
       json: { type: 'boolean' },
     },
   })
@@ -94,11 +96,12 @@ export async function run(args: string[]): Promise<DumbbellsResult> {
     throw new WeirError('WEIR_BAD_ARGUMENT', `--cc is one of ${ccNames().join(', ')}, not "${unknown}"`)
   const before = stealTicks()
   const rows = names.map((controller): DumbbellRow => {
-    const virtual = figuresOf(new VirtualRun(dumbbell(controller, lateMs)).run())
+    const virtual = figuresOf(new VirtualRun(dumbbell(controller, values.start, lateMs)).run())
     return { controller, virtual, veth: [] }
   })
   for (let round = 0; round < rounds && values.virtual !== true; round++)
-    for (const { controller, veth } of rows) veth.push(figuresOf(await runVeth(dumbbell(controller, 0))))
+    for (const { controller, veth } of rows)
+      veth.push(figuresOf(await runVeth(dumbbell(controller, values.start, 0))))
   const result: DumbbellsResult = {
     benchmark: 'dumbbells',
     rows,
@@ -110,7 +113,7 @@ export async function run(args: string[]): Promise<DumbbellsResult> {
 }
 
 /** @param lateMs jitter of the links of hosts; frames keep their order, so those that follow a late one arrive with it */
-function dumbbell(controller: string, lateMs: number): Scenario {
+function dumbbell(controller: string, start: string, lateMs: number): Scenario {
   const rates = ccTakesFairRates(controller) ? 'rocc: {}, ' : ''
   const switches = `{ ${rates}buffer: 4MB, ecn: { kmin: 100KB, kmax: 400KB, pmax: 0.2 } }`
   const late = ['h1--s1', 'h2--s1', 's2--h3'].map(link => `{ at: 0ms, link: ${link}, jitter: ${lateMs}ms }`)
@@ -122,7 +125,7 @@ hosts: [h1, h2, h3]
 switches: { s1: ${switches}, s2: ${switches} }
 links: [h1--s1, h2--s1, s1--s2, s2--h3]
 cc: { name: ${controller} }
-transport: { pathMtu: 4096 }
+transport: { pathMtu: 4096, start: ${start} }
 ${lateMs > 0 ? `events: [${late.join(', ')}]\n` : ''}traffic:
   - { name: flow0, from: h1, to: h3, size: ${FLOW_BYTES}B }
   - { name: flow1, from: h2, to: h3, size: ${FLOW_BYTES}B, start: 200ms }

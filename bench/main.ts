@@ -46,7 +46,7 @@ const BENCHMARKS: Record<string, Benchmark> = {
     load: () => import('./dgram-blast.js'),
   },
   dumbbells: {
-    what: '[--cc NAME] [--rounds 2] [--virtual]: two flows that meet on a link of 200 Mbit/s under every congestion controller, in virtual time and on veth: completed, mean queues and their order; needs root for veth',
+    what: '[--cc NAME] [--rounds 2] [--virtual] [--late 10] [--start careful]: two flows that meet on a link of 200 Mbit/s under every congestion controller, in virtual time and on veth: completed, mean queues and their order; needs root for veth',
     load: () => import('./dumbbells.js'),
   },
   files: {
@@ -78,7 +78,7 @@ const BENCHMARKS: Record<string, Benchmark> = {
     load: () => bundledOr('micro', () => import('./micro.js')),
   },
   rocc: {
-    what: '[FLOWS]: how fast the fair rates of RoCC settle, 2, 10 and 100 flows at 40 and 100 Gbit/s, in virtual time',
+    what: '[FLOWS] [--buffer 5MB]: how fast the fair rates of RoCC settle, 2, 10 and 100 flows at 40 and 100 Gbit/s, in virtual time',
     load: () => import('./rocc.js'),
   },
   'hpcc-modes': {

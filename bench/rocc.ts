@@ -1,6 +1,8 @@
 /**
  * How fast the fair rates of RoCC settle, in virtual time: 2, 10 and 100 flows that join one queue at line rate at one time, on links of
  * 40 and 100 Gbit/s, with the default constants of switches. Utilization and Jain index of each millisecond, and the fair rate at its end.
+ *
+ * The buffer decides about 100 flows: all that they send until the first fair rate reaches them has to leave it before the rate rises.
  */
 import { parseArgs } from 'node:util'
 import { parseScenario } from '../lib/scenario/read/load-scenario.js'
@@ -10,6 +12,8 @@ import { VirtualRun } from '../switch-emu/virtual/virtual-run.js'
 const FLOWS = [2, 10, 100]
 const RATES_GBPS = [40, 100]
 const MILLISECONDS = 8
+/** A port's in the simulation that the authors published (danushkam/rocc, simple-fabric-dyn.ini), which has no PFC either. */
+const PAPER_BUFFER = '5MB'
 
 interface RoccFigures {
   flows: number
@@ -23,23 +27,23 @@ interface RoccFigures {
   drops: number
 }
 
-/** Arguments: a number of flows, default all. */
+/** Arguments: a number of flows, default all; `--buffer SIZE` of the switch, default that of the authors' simulation. */
 export function run(args: string[]): { benchmark: 'rocc'; figures: RoccFigures[] } {
   const { values, positionals } = parseArgs({
     args,
     allowPositionals: true,
-    options: { json: { type: 'boolean' } },
+    options: { json: { type: 'boolean' }, buffer: { type: 'string', default: PAPER_BUFFER } },
   })
   const [only] = positionals
   const chosen = FLOWS.filter(flows => only === undefined || String(flows) === only)
-  const figures = chosen.flatMap(flows => RATES_GBPS.map(gbps => figuresOf(flows, gbps)))
+  const figures = chosen.flatMap(flows => RATES_GBPS.map(gbps => figuresOf(flows, gbps, values.buffer)))
   if (!values.json) process.stdout.write(printed(figures))
   return { benchmark: 'rocc', figures }
 }
 
 /** Each run is the beginning of the next, longer one. */
-function figuresOf(flows: number, gbps: number): RoccFigures {
-  const runs = Array.from({ length: MILLISECONDS }, (_, i) => runOf(flows, gbps, i + 1))
+function figuresOf(flows: number, gbps: number, buffer: string): RoccFigures {
+  const runs = Array.from({ length: MILLISECONDS }, (_, i) => runOf(flows, gbps, buffer, i + 1))
   const moved = runs.map(({ flows: all }) => all.map(({ ackedBytes }) => ackedBytes))
   const inEach = moved.map((bytes, i) => bytes.map((all, flow) => all - (moved[i - 1]?.[flow] ?? 0)))
   const last = runs.at(-1)!
@@ -59,12 +63,12 @@ function fairRateBps({ ports }: ReturnType<typeof runOf>): number {
   return rocc!.fairRateBps
 }
 
-function runOf(flows: number, gbps: number, ms: number) {
+function runOf(flows: number, gbps: number, buffer: string, ms: number) {
   const text = `
 name: rocc-${flows}
 link: { rate: ${gbps}Gbps, delay: 1us }
 hosts: [h1..h${flows}, r]
-switches: { s1: { rocc: {}, buffer: 64MB } }
+switches: { s1: { rocc: {}, buffer: ${buffer} } }
 links: [h1..h${flows}--s1, s1--r]
 cc: rocc
 transport: { pathMtu: 1024 }

@@ -1,5 +1,5 @@
 /** Options that have no effect beside others: rules that stand in the tables, and what is said of an option that is given all the same. */
-import { WeirError } from '../errors.js'
+import { assert, WeirError } from '../errors.js'
 import { type AnyOption, type Condition, type IdleRule, keyOf, type Value } from './option.js'
 
 /** Why an option has no effect beside others: what those are, and what to set so that it has one. */
@@ -146,12 +146,10 @@ function messageOf(name: string, rule: IdleRule, around: Around): string {
       ? `${name} has no effect beside ${otherName}: leave one of them out`
       : `${name} has no effect without ${otherName}: leave it out, or give ${otherName} too`
   }
+  assert(rule.mend !== undefined || typeof condition === 'boolean', 'only a flag can be turned round')
   return idleText(name, {
     while: reasonOf(rule, around),
-    mend:
-      rule.mend === undefined
-        ? `${otherName} to ${typeof condition === 'boolean' ? !condition : ''}`
-        : called(rule.mend, around),
+    mend: rule.mend === undefined ? `${otherName} to ${!condition}` : called(rule.mend, around),
   })
 }
 

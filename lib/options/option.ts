@@ -61,7 +61,7 @@ export interface IdleRule {
   while: Readonly<Record<string, Condition>>
   /** The same in words. Default: from the conditions. */
   why?: string
-  /** What to set so that it has an effect, behind "set". Default: the one condition turned round. */
+  /** What to set so that it has an effect, behind "set". Default, where the first condition is of a flag: the flag turned round. */
   mend?: string
 }
 

@@ -5,7 +5,13 @@
  * SEED=n replays one seed.
  */
 import t from 'tap'
-import { ccNames, ccOptions, createCongestionControl, createReceiverControl } from '../../lib/cc/catalogue.js'
+import {
+  ccIsReceiverBased,
+  ccNames,
+  ccOptions,
+  createCongestionControl,
+  createReceiverControl,
+} from '../../lib/cc/catalogue.js'
 import {
   type CongestionContext,
   type CongestionControl,
@@ -14,7 +20,10 @@ import {
   type LossSample,
   UNKNOWN_NS,
 } from '../../lib/cc/congestion-control.js'
+import type { OptionSpec, OptionValues } from '../../lib/cc/options.js'
+import { parseCcOptions } from '../../lib/cc/parse-options.js'
 import { neededBeside } from '../../lib/options/idle.js'
+import { textOf } from '../../lib/options/value.js'
 import { Random } from '../../lib/sim/random.js'
 import { fixedSeeds } from '../support/seeds.js'
 import { type Hop, lossOf, sampleOf } from './samples.js'
@@ -139,23 +148,26 @@ function play(cc: CongestionControl, seed: number, check: (step: number, what: s
 
 const seeds = fixedSeeds([11, 12, 13])
 
+/** Plays a seed's telemetry to the receiving part of a controller; returns every window seen. */
+function playReceiver(receiver: ReturnType<typeof createReceiverControl>, seed: number): number[] {
+  const random = new Random(seed)
+  let now = 0
+  return Array.from({ length: STEPS }, () => {
+    now += random.below(20_000)
+    const { hops } = sampleOf(Array.from({ length: random.below(5) }, () => hopOf(random, now)))
+    if (random.below(5) === 0) receiver.onDirectResponse(now, hops)
+    else receiver.onTelemetry(now, hops, random.below(100), random.below(2) === 0, random.below(3))
+    return receiver.windowBytes()
+  })
+}
+
 t.test('rx-hpcc at the receiver: its window stays bounded, whatever arrives', async t => {
   for (const [at, context] of CONTEXTS.entries()) {
     for (const seed of seeds) {
-      const random = new Random(seed)
-      const receiver = createReceiverControl('rx-hpcc', context)
       const bdp = (context.lineRateBps * context.baseRttNs) / 8e9
-      let now = 0
-      let wrong = ''
-      for (let step = 0; step < STEPS; step++) {
-        now += random.below(20_000)
-        const { hops } = sampleOf(Array.from({ length: random.below(5) }, () => hopOf(random, now)))
-        if (random.below(5) === 0) receiver.onDirectResponse(now, hops)
-        else receiver.onTelemetry(now, hops, random.below(100), random.below(2) === 0, random.below(3))
-        const w = receiver.windowBytes()
-        if (!(w > 0 && w <= bdp * (1 + 1e-9))) wrong ||= `step ${step}: ${w}`
-      }
-      t.equal(wrong, '', `SEED=${seed}, context ${at}`)
+      const windows = playReceiver(createReceiverControl('rx-hpcc', context), seed)
+      const wrong = windows.findIndex(w => !(w > 0 && w <= bdp * (1 + 1e-9)))
+      t.equal(wrong, -1, `SEED=${seed}, context ${at}: ${windows[wrong]}`)
     }
   }
 })
@@ -215,5 +227,32 @@ for (const name of ccNames()) {
           const cc = createCongestionControl(name, context, options)
           t.equal(faultOf(cc, context, seeds[0]!), '', `${JSON.stringify(options)}, careful ${careful}`)
         }
+  })
+}
+
+/** Options of a controller as command lines have them: what the option needs beside it, without and with its default as it is shown. */
+function aroundDefault(name: string, spec: OptionSpec): { usual: OptionValues; given: OptionValues } {
+  const beside = Object.entries(neededBeside(ccOptions(name), spec)).map(
+    ([other, value]) => `${other}=${value}`,
+  )
+  const shown = `${spec.name}=${textOf(spec, spec.default)}`
+  return { usual: parseCcOptions(name, beside), given: parseCcOptions(name, [...beside, shown]) }
+}
+
+for (const name of ccNames()) {
+  t.test(`${name}: each default that is shown is the value in force`, async t => {
+    for (const spec of ccOptions(name).filter(one => (one.default ?? null) !== null)) {
+      const { usual, given } = aroundDefault(name, spec)
+      for (const careful of [false, true]) {
+        const context = { ...CONTEXTS[0]!, careful }
+        const windows = (options: OptionValues) =>
+          play(createCongestionControl(name, context, options), seeds[0]!, () => {})
+        t.same(windows(given), windows(usual), `${spec.name}, careful ${careful}`)
+        if (!ccIsReceiverBased(name)) continue
+        const received = (options: OptionValues) =>
+          playReceiver(createReceiverControl(name, context, options), seeds[0]!)
+        t.same(received(given), received(usual), `${spec.name} at the receiver`)
+      }
+    }
   })
 }

@@ -98,6 +98,7 @@ t.test(
       ['auto', ['hystart=false', 'hystartSamples=3'], /hystartSamples .* hystart/],
       ['hpcc', ['lossReaction=false', 'lossBeta=0.5'], /lossBeta .* lossReaction/],
       ['fixed-window', ['lossBeta=0.5'], /lossBeta has no effect while lossReaction is false/],
+      ['swift', ['fsRange=0', 'fsMinCwnd=0.2'], /fsMinCwnd .* while fsRange is 0: .* set fsRange above 0$/],
     ]
     for (const [controller, given, ...words] of lists) {
       refused(t, () => parseCcOptions(controller, given), ...words)

@@ -5,6 +5,7 @@
  */
 import t from 'tap'
 import { parseScenario } from '../../lib/scenario/read/load-scenario.js'
+import type { RunResult } from '../../lib/scenario/result/result.js'
 import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
 import { long, usual, variants } from '../support/long.js'
 import {
@@ -13,6 +14,7 @@ import {
   jain,
   MTU,
   RATE_MBPS,
+  RTT_MS,
   ratesMbps,
   retransmitsWhatWasDropped,
   run,
@@ -119,4 +121,85 @@ usual('auto hands over as telemetry appears and goes, without a burst and withou
   }
   // Back on the silent way CUBIC begins with HPCC++'s window: the queue grows as it does in congestion avoidance.
   t.ok(longest('silent:s2', 8, 8.5) < 0.75 * BDP_BYTES, `${longest('silent:s2', 8, 8.5)} bytes`)
+})
+
+const FLAPS = 10
+const FLAP_FLOWS = 64
+const FLAP_MBPS = 200
+/** Round trips behind a change for which it is looked at. */
+const FLAP_ROUNDS = 5
+
+/** In each even second the way leads through a switch that writes telemetry, in each odd one through one that does not. */
+function flapping(): string {
+  const queue = `queueBytesMax: ${(FLAP_MBPS * 1e6 * RTT_MS) / 8e3}B`
+  const routes = Array.from({ length: 2 * FLAPS }, (_, second) => {
+    const via = second % 2 === 0 ? 'telling' : 'silent'
+    return `  - { switch: s1, to: sink, via: ${via}, start: ${second}s, duration: 1s }`
+  })
+  const flows = Array.from(
+    { length: FLAP_FLOWS },
+    (_, i) => `  - { name: f${i}, from: h${i + 1}, to: sink, size: 1GB, start: ${3700 * i}us }`,
+  )
+  const slow = `rate: ${FLAP_MBPS}Mbps, delay: 5ms`
+  return `
+link: { rate: ${10 * FLAP_MBPS}Mbps, delay: 1us }
+hosts: [h1..h${FLAP_FLOWS}, sink]
+switches: { s1: { telemetry: off }, silent: { telemetry: off, ${queue} }, telling: { ${queue} }, s2: { telemetry: off } }
+links: [h1..h${FLAP_FLOWS}--s1, s1--silent, s1--telling, { ends: silent--s2, ${slow} }, { ends: telling--s2, ${slow} }, { ends: s2--sink, delay: 5ms }]
+routes:
+${routes.join('\n')}
+  - { switch: s2, to: h1..h${FLAP_FLOWS}, via: silent }
+cc: auto
+transport: { pathMtu: ${MTU}, ackEvery: 16, start: careful }
+traffic:
+${flows.join('\n')}
+watch: { every: 10ms }
+duration: ${2 * FLAPS}s
+`
+}
+
+/** The longest time without progress of any flow once it has begun, ms. */
+function longestPauseMs({ flows, series }: RunResult): number {
+  const pauses = flows.map(({ name }) => {
+    const { timesNs, values } = series[`acked/${name}`]!
+    const moved = timesNs.filter((_, i) => i > 0 && values[i]! > values[i - 1]!)
+    return Math.max(...moved.slice(1).map((at, i) => at - moved[i]!), timesNs.at(-1)! - moved.at(-1)!)
+  })
+  return Math.max(...pauses) / 1e6
+}
+
+long('64 flows of auto lose the telemetry of their path ten times: no stall, no burst', async t => {
+  const result = new VirtualRun(parseScenario(flapping(), 'flapping.yaml')).run()
+  t.equal(
+    result.flows.reduce((sum, { timeouts }) => sum + timeouts, 0),
+    0,
+    'no timeouts',
+  )
+  const pauseMs = longestPauseMs(result)
+  t.ok(pauseMs < 5 * RTT_MS, `a flow has paused for ${pauseMs} ms`)
+  const samples = result.flows.map(({ name }) => result.series[`inflight/${name}`]!)
+  /** The most that all flows had in flight together in a time, bytes. */
+  const mostInFlight = (fromMs: number, untilMs: number) => {
+    const sums = samples[0]!.timesNs.map((at, i) => ({
+      at: at / 1e6,
+      bytes: samples.reduce((all, { values }) => all + values[i]!, 0),
+    }))
+    return Math.max(...sums.filter(({ at }) => at >= fromMs && at < untilMs).map(({ bytes }) => bytes))
+  }
+  for (let second = 1; second < 2 * FLAPS; second++) {
+    const rates = ratesMbps(result, second, second + 1)
+    const sum = rates.reduce((a, b) => a + b)
+    t.ok(sum > 0.8 * FLAP_MBPS, `second ${second}: ${sum} Mbit/s`)
+    t.ok(
+      Math.min(...rates) > (0.3 * FLAP_MBPS) / FLAP_FLOWS,
+      `the slowest flow: ${Math.min(...rates)} Mbit/s`,
+    )
+    const [before, after] = [
+      mostInFlight(1000 * second - 500, 1000 * second),
+      mostInFlight(1000 * second, 1000 * second + FLAP_ROUNDS * RTT_MS),
+    ]
+    // CUBIC adds a packet in a round trip here, until the flow hears of telemetry or after it has taken over; a slow start would double.
+    const most = before + FLAP_ROUNDS * FLAP_FLOWS * MTU
+    t.ok(after < most, `${before} bytes in flight before second ${second}, ${after} after`)
+  }
 })

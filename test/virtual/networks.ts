@@ -5,7 +5,7 @@ import type { RunResult } from '../../lib/scenario/result/result.js'
 import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
 
 export const RATE_MBPS = 20
-const RTT_MS = 20
+export const RTT_MS = 20
 export const MTU = 1024
 /** Product of the bottleneck's rate and the round trip: 50,000 bytes. */
 export const BDP_BYTES = (RATE_MBPS * 1e6 * RTT_MS) / 8e3

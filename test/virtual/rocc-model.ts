@@ -7,6 +7,8 @@ const RECOVERY_NS = 55_000
 
 interface ModelOptions {
   flows: number
+  /** Time between the starts of two flows. */
+  gapNs: number
   /** What each source offers, as a share of the link of 40 Gbit/s. */
   share: number
   /** From the queue to a source, and back with what it sends. */
@@ -14,23 +16,33 @@ interface ModelOptions {
   bufferBytes: number
   /** See `paperRate`. */
   qLow: number
+  /**
+   * Sources send packets of so many bytes, each when the one before has taken its time at the rate of now, as Weir's pacer has it and the
+   * ns-3 model of HPCC. Default: a fluid.
+   */
+  packetBytes?: number
 }
 
+/** Bytes that come from all sources in the step that ends now. */
+type Arrivals = (now: number, rateBps: number) => number
+
 /**
- * RoCC without packets: equal flows that begin at once fill one queue, of which algorithm 1 works out F. The sources have F a delay later, if
+ * RoCC without Weir: equal flows that begin together fill one queue, of which algorithm 1 works out F. The sources have F a delay later, if
  * anything waited, and double their rate without.
  *
  * @returns F after each interval, as a multiple of the fair share
  */
-export function roccModel({ flows, share, delayNs, bufferBytes, qLow }: ModelOptions, ms: number): number[] {
+export function roccModel(options: ModelOptions, ms: number): number[] {
+  const { flows, share, delayNs, bufferBytes, qLow } = options
   const { bps, fMax } = PAPER_40G
+  const arrivals = options.packetBytes === undefined ? fluid(options) : packets(options)
   const offered = share * bps
-  const [arriving, leaving] = [(STEP_NS * flows) / 8e9, (STEP_NS * bps) / 8e9]
+  const leaving = (STEP_NS * bps) / 8e9
   const seen: number[] = []
   const coming: { atNs: number; rateBps: number }[] = []
   let [f, rateBps, limitedNs, queue, old] = [fMax, bps, Number.POSITIVE_INFINITY, 0, 0]
   for (let now = 0; now < ms * 1e6; now += STEP_NS) {
-    queue = Math.min(bufferBytes, queue + Math.min(rateBps, offered) * arriving)
+    queue = Math.min(bufferBytes, queue + arrivals(now, Math.min(rateBps, offered)))
     queue -= Math.min(queue, leaving)
     if (coming.length > 0 && coming[0]!.atNs <= now) {
       rateBps = coming.shift()!.rateBps
@@ -48,8 +60,35 @@ export function roccModel({ flows, share, delayNs, bufferBytes, qLow }: ModelOpt
   return seen
 }
 
+function fluid({ flows, gapNs }: ModelOptions): Arrivals {
+  return (now, rateBps) => (Math.min(flows, 1 + Math.floor(now / gapNs)) * rateBps * STEP_NS) / 8e9
+}
+
+function packets({ flows, gapNs, packetBytes = 0 }: ModelOptions): Arrivals {
+  const lastNs = Float64Array.from({ length: flows }, (_, flow) => flow * gapNs)
+  return (now, rateBps) => {
+    const takesNs = (packetBytes * 8e9) / rateBps
+    let bytes = 0
+    for (const [flow, last] of lastNs.entries()) {
+      let at = last
+      while (at + takesNs <= now) {
+        // What is late because the rate has just grown is not made up for.
+        at = Math.max(at + takesNs, now - STEP_NS)
+        bytes += packetBytes
+      }
+      lastNs[flow] = at
+    }
+    return bytes
+  }
+}
+
 /** When F has last been off the fair share by more than `off`, ms. */
 export function settledMs(ratios: readonly number[], off: number): number {
   const last = ratios.findLastIndex(ratio => Math.abs(ratio - 1) > off)
   return ((last + 1) * INTERVAL_NS) / 1e6
+}
+
+/** When F first comes near the fair share, ms. */
+export function reachedMs(ratios: readonly number[], off: number): number {
+  return ((1 + ratios.findIndex(ratio => Math.abs(ratio - 1) <= off)) * INTERVAL_NS) / 1e6
 }

@@ -2,11 +2,13 @@ import { jainIndex } from '../../lib/scenario/result/fairness.js'
 import { long, usual } from '../support/long.js'
 import { PAPER_40G } from '../switch-emu/rocc-paper.js'
 import { fairness, joinQueue, sharesBetween } from './rocc.js'
-import { roccModel, settledMs } from './rocc-model.js'
+import { reachedMs, roccModel, settledMs } from './rocc-model.js'
 
 const GBPS = 40
 /** Links of hosts: sources offer 90 % of the common link (section 6.1). */
 const SHARE = 0.9
+/** Flows of the model begin as `joinQueue` has it. */
+const MODEL = { gapNs: 100, share: SHARE, delayNs: 3000, qLow: PAPER_40G.qRef / 8 }
 
 for (const flows of [2, 10, 100]) {
   const test = flows === 100 ? long : usual
@@ -55,7 +57,7 @@ for (const [flows, off, test] of [
   [100, 0.15, long],
 ] as const) {
   test(`${flows} flows that begin at once have the fair rate after 2 ms, as a model without packets`, async t => {
-    const model = { flows, share: SHARE, delayNs: 3000, bufferBytes: 5e6, qLow: PAPER_40G.qRef / 8 }
+    const model = { ...MODEL, flows, bufferBytes: 5e6 }
     const modelMs = settledMs(roccModel(model, 10), off)
     t.ok(modelMs < 2.1, `the model has it after ${modelMs} ms`)
     const printedMs = settledMs(roccModel({ ...model, qLow: 0 }, 10), off)
@@ -69,6 +71,42 @@ for (const [flows, off, test] of [
     t.ok(halfway < 1 - off, `after ${modelMs / 2} ms not yet: ${halfway}`)
   })
 }
+
+/**
+ * No case of the paper: a buffer that holds all that 100 flows send until the first F reaches them. The queue is above Q_max until that has left,
+ * so algorithm 1 itself keeps F at F_min, with which the link still gets 10 of 40 Gbit/s.
+ */
+long('100 flows and a buffer for their burst: F comes back when the calculation says', async t => {
+  const model = { ...MODEL, flows: 100, bufferBytes: 64e6 }
+  const modelMs = reachedMs(roccModel(model, 10), 0.15)
+  t.ok(modelMs > 4, `by the calculation after ${modelMs} ms`)
+  const joining = { flows: 100, gbps: GBPS, share: SHARE }
+  const before = fairness(joining, 0.75 * modelMs).ratio
+  t.ok(before < 0.3, `after ${0.75 * modelMs} ms ${before} of the fair share`)
+  for (const later of [0.4, 1, 2]) {
+    const { ratio } = fairness(joining, modelMs + later)
+    t.ok(Math.abs(ratio - 1) < 0.15, `${later} ms later ${ratio}`)
+  }
+})
+
+/** Each source has a packet in 22 us then, and they fall into step: what the queue holds depends on when in that time T ends. */
+usual('100 sources of packets swing about the fair rate by algorithm 1 itself, a fluid does not', async t => {
+  const swing = (packetBytes?: number) => {
+    const model = {
+      ...MODEL,
+      flows: 100,
+      bufferBytes: 5e6,
+      ...(packetBytes !== undefined && { packetBytes }),
+    }
+    return Math.max(
+      ...roccModel(model, 10)
+        .slice(100)
+        .map(ratio => Math.abs(ratio - 1)),
+    )
+  }
+  t.ok(swing() < 0.001, `a fluid by ${swing()}`)
+  t.ok(swing(1100) > 0.05 && swing(1100) < 0.2, `packets by ${swing(1100)}`)
+})
 
 /** Figure 9: as flows stop, F and the queue settle in less than 2 ms. */
 for (const [flows, test] of [

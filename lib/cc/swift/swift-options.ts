@@ -93,7 +93,7 @@ export const SWIFT_OPTIONS: readonly OptionSpec[] = [
 
 /** A constant of the scaling by flows. */
 function scaling(spec: OptionSpec): OptionSpec {
-  return { ...spec, idle: [{ while: { fsRange: 0 } }] }
+  return { ...spec, idle: [{ while: { fsRange: 0 }, mend: 'fsRange above 0' }] }
 }
 
 function number(name: string, min: number, max: number, standard: number, doc: string): OptionSpec {

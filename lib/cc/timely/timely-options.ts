@@ -176,7 +176,10 @@ export function timelyTimes(baseRttNs: Nanos, options: OptionValues): TimelyTime
   const value = (name: string) => optionNumber(NAME, TIMELY_OPTIONS, options, name)
   const [toldLow, toldHigh] = [value('tLow'), value('tHigh')]
   if (toldLow > toldHigh)
-    throw new WeirError('WEIR_BAD_ARGUMENT', `${NAME}: tLow is more than tHigh; set one of them`)
+    throw new WeirError(
+      'WEIR_BAD_ARGUMENT',
+      `${NAME}: tLow is more than tHigh: leave one of them out, and it follows the other`,
+    )
   const usualLow = Math.max(T_LOW_NS, T_LOW_ROUND_TRIPS * baseRttNs)
   const usualHigh = Math.max(T_HIGH_NS, T_HIGH_ROUND_TRIPS * baseRttNs)
   return {

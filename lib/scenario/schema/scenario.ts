@@ -124,7 +124,7 @@ export const scenarioSchema = mapping(
     }),
     baseRtt: key(f.baseRtt, {
       description:
-        'T, the round-trip time of the empty network: one for all flows, or each connection measures its own with idle probes.',
+        'T, the round-trip time of the empty network: one for all flows, or each connection measures its own, with idle probes; by its first round trips where flows begin carefully.',
       default: 'measured',
       example: '8.32us',
     }),

@@ -1,0 +1,1 @@
+import './dumbbells.test.js'
