@@ -17,6 +17,7 @@ const LAYERS: readonly (readonly string[])[] = [
     'lib/offer',
     'lib/printable',
     'lib/shown',
+    'lib/text-width',
   ],
   ['lib/arguments', 'lib/make-folder', 'lib/package-file', 'lib/plain-log'],
   ['lib/log', 'lib/thread', 'lib/time', 'lib/units', 'lib/proto'],
