@@ -7,10 +7,17 @@ import { loadScenario as load, parseScenario as parse } from '../lib/scenario/re
 import { printTables as tablesOf } from '../lib/scenario/result/print-tables.js'
 import type { RunResult } from '../lib/scenario/result/result.js'
 import { resultJson as jsonOf } from '../lib/scenario/result/write-result.js'
-import type { CapturePlace } from './captures/port-captures.js'
-import { checkColumns, checkedOptions, checkResult, checkScenario } from './check-arguments.js'
+import {
+  checkColumns,
+  checkedOptions,
+  checkResult,
+  checkScenario,
+  LAB_PLACES,
+  type LabOptions,
+  PLACES,
+  type RunOptions,
+} from './lab-options.js'
 import { type Lab, withLab as withLabOf } from './real-time/lab.js'
-import type { RunView } from './results/run-view.js'
 
 export type { Progress } from '../lib/client/daemon-client.js'
 export { ERROR_CODES, type ErrorCode, WeirError } from '../lib/errors.js'
@@ -18,41 +25,9 @@ export type * from '../lib/scenario/model/scenario.js'
 export { type BundledScenario, bundledScenarios } from '../lib/scenario/read/bundled-scenarios.js'
 export type * from '../lib/scenario/result/result.js'
 export type { CapturePlace } from './captures/port-captures.js'
+export type { LabOptions, Place, RunOptions } from './lab-options.js'
 export type { Lab, LabHost } from './real-time/lab.js'
 export type { RunView } from './results/run-view.js'
-
-/** Where a scenario runs. */
-export type Place = RunResult['on']
-
-const LAB_PLACES = ['overlay', 'veth'] as const
-const PLACES = ['virtual', ...LAB_PLACES] as const
-
-/** Options of `runScenario`. */
-export interface RunOptions {
-  /**
-   * `virtual` (default): simulated time, as fast as the CPU allows, repeatable to the byte. It occupies this
-   * thread most of the time. `overlay`: real time, processes joined by VXLAN on loopback. `veth`: real time,
-   * real packets between network namespaces of Linux.
-   */
-  on?: Place
-  /** Seed of every random choice, an integer from 0. Default: the scenario's. */
-  seed?: number
-  /** Captures every switch port. */
-  captures?: CapturePlace
-  /** Called several times a second. */
-  onProgress?: (view: RunView) => void
-}
-
-/** Options of `withLab`. */
-export interface LabOptions {
-  /**
-   * How frames travel. `overlay` (default): VXLAN on loopback. `veth`: veth pairs between network namespaces
-   * of Linux.
-   */
-  on?: Exclude<Place, 'virtual'>
-  /** Captures every switch port. */
-  captures?: CapturePlace
-}
 
 /**
  * Reads a scenario file, or the scenario of that name that comes with the package. Throws WEIR_NO_FILE if it cannot be read, and all

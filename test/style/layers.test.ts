@@ -51,7 +51,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ['switch-emu/results'],
   ['switch-emu/real-time'],
   ['switch-emu/virtual', 'switch-emu/overlay', 'switch-emu/veth'],
-  ['switch-emu/lab'],
+  ['switch-emu/lab', 'switch-emu/lab-options'],
   ['switch-emu/index'],
   ['bench', 'bin'],
 ]

@@ -1,4 +1,4 @@
-/** Checks of what a program hands to `weir-roce/lab`. All throw WEIR_BAD_ARGUMENT. */
+/** What a program hands to `weir-roce/lab`: its options, and checks, which all throw WEIR_BAD_ARGUMENT. */
 import { checkInstance, checkObject, checkText, knownOptions, optionNames } from '../lib/arguments.js'
 import { WeirError } from '../lib/errors.js'
 import { checkValue } from '../lib/options/check-options.js'
@@ -6,7 +6,40 @@ import { MOST } from '../lib/options/option.js'
 import type { Scenario } from '../lib/scenario/model/scenario.js'
 import type { RunResult } from '../lib/scenario/result/result.js'
 import type { CapturePlace } from './captures/port-captures.js'
-import type { LabOptions, Place, RunOptions } from './index.js'
+import type { RunView } from './results/run-view.js'
+
+/** Where a scenario runs. */
+export type Place = RunResult['on']
+
+export const LAB_PLACES = ['overlay', 'veth'] as const
+export const PLACES = ['virtual', ...LAB_PLACES] as const
+
+/** Options of `runScenario`. */
+export interface RunOptions {
+  /**
+   * `virtual` (default): simulated time, as fast as the CPU allows, repeatable to the byte. It occupies this
+   * thread most of the time. `overlay`: real time, processes joined by VXLAN on loopback. `veth`: real time,
+   * real packets between network namespaces of Linux.
+   */
+  on?: Place
+  /** Seed of every random choice, an integer from 0. Default: the scenario's. */
+  seed?: number
+  /** Captures every switch port. */
+  captures?: CapturePlace
+  /** Called several times a second. */
+  onProgress?: (view: RunView) => void
+}
+
+/** Options of `withLab`. */
+export interface LabOptions {
+  /**
+   * How frames travel. `overlay` (default): VXLAN on loopback. `veth`: veth pairs between network namespaces
+   * of Linux.
+   */
+  on?: Exclude<Place, 'virtual'>
+  /** Captures every switch port. */
+  captures?: CapturePlace
+}
 
 const SHARED = { on: true, captures: true } as const
 const NAMES = {
