@@ -13,7 +13,7 @@ import type { LossyRun } from './lossy-path-run.js'
 
 /** `BYTES=500000000` asks for less. */
 const BYTES = Number(process.env.BYTES ?? 1e9)
-/** Of both hosts together. The file passes through, and is never in memory. */
+/** Memory of both hosts together: the file passes through, and is never in it. */
 const RESIDENT_MAX = 200e6
 
 const RUN = fileURLToPath(new URL('./lossy-path-run.js', import.meta.url))
