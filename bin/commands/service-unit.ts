@@ -46,11 +46,18 @@ SystemCallArchitectures=native
 SystemCallFilter=@system-service
 SystemCallErrorNumber=EPERM`
 
-/** @param program the words that start weir */
-export function systemUnit(program: readonly string[], group?: string): string {
+/** What a unit says of this installation. */
+interface Installation {
+  /** The words that start weir. */
+  program: readonly string[]
+  /** Documents, as URIs. systemd-analyze verify takes no manual page that is not installed. */
+  documents: readonly string[]
+}
+
+export function systemUnit({ program, documents }: Installation, group?: string): string {
   const words = ['daemon', '--socket', SERVICE_SOCKET, '--inbox', '/var/lib/weir/inbox', ...groupWords(group)]
   const groups = group === undefined ? '' : `SupplementaryGroups=${group}\n`
-  return `${head('network-online.target')}
+  return `${head(documents, 'network-online.target')}
 [Service]
 # Settings are in /etc/weir.yaml, if there is such a file; those of this line have precedence.
 # Beyond loopback they have to name keys, as in: identity: ${SERVICE_KEY}
@@ -66,8 +73,8 @@ WantedBy=multi-user.target
 }
 
 /** It has no user to change to, and what restricts file systems is not for users' units. */
-export function userUnit(program: readonly string[], group?: string): string {
-  return `${head()}
+export function userUnit({ program, documents }: Installation, group?: string): string {
+  return `${head(documents)}
 [Service]
 ExecStart=${commandLine([...program, 'daemon', ...groupWords(group)])}
 ${SERVICE}
@@ -77,11 +84,11 @@ WantedBy=default.target
 `
 }
 
-function head(after?: string): string {
+function head(documents: readonly string[], after?: string): string {
   const order = after === undefined ? '' : `Wants=${after}\nAfter=${after}\n`
   return `[Unit]
 Description=Weir: files, streams and measurements over RoCEv2
-Documentation=man:weir-daemon(1)
+Documentation=${documents.map(document => document.replaceAll('%', '%%')).join(' ')}
 ${order}`
 }
 

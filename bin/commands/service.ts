@@ -1,5 +1,7 @@
+import { spawnSync } from 'node:child_process'
+import { pathToFileURL } from 'node:url'
 import { Command } from 'commander'
-import { weirProgram } from '../../lib/package-file.js'
+import { packageFile, weirProgram } from '../../lib/package-file.js'
 import { commandOf } from './names.js'
 import { systemUnit, userUnit } from './service-unit.js'
 
@@ -23,6 +25,14 @@ export function serviceCommand(): Command {
 }
 
 function runPrint({ user, group }: PrintFlags): void {
-  const program = [process.execPath, weirProgram()]
-  process.stdout.write(user ? userUnit(program, group) : systemUnit(program, group))
+  const here = { program: [process.execPath, weirProgram()], documents: documents() }
+  process.stdout.write(user ? userUnit(here, group) : systemUnit(here, group))
+}
+
+/** The manual page first, which systemctl help shows, where man finds it. */
+function documents(): string[] {
+  const page = 'weir-daemon'
+  const isInstalled = spawnSync('man', ['-w', '1', page], { stdio: 'ignore' }).status === 0
+  const manual = isInstalled ? [`man:${page}(1)`] : []
+  return [...manual, pathToFileURL(packageFile('docs', 'service.md')).href]
 }

@@ -4,16 +4,34 @@ import { hostPort } from '../../lib/host-port.js'
 import { printable } from '../../lib/printable.js'
 import { fold } from '../../lib/scenario/result/fold.js'
 import { table } from '../../lib/scenario/result/table.js'
+import { fit } from '../../lib/text-width.js'
 import { formatBytes, formatDuration, formatRate } from '../../lib/units/units.js'
 import { dropWords } from './drop-words.js'
-import { columnsOf, fit } from './fit.js'
+import { columnsOf } from './fit.js'
 
 const GAP_COLUMNS = 2
 /** Columns of the names before the daemon's own figures. */
 const NAME_COLUMNS = 11
 
-export function statusText(status: StatusReply, columns: number = columnsOf(process.stdout)): string {
-  const parts = [headText(status, columns), connectionsText(status, columns), tunnelsText(status, columns)]
+/** @param rows of the terminal: some of the connections stand for all where these would take more */
+export function statusText(
+  status: StatusReply,
+  columns: number = columnsOf(process.stdout),
+  rows = Number.POSITIVE_INFINITY,
+): string {
+  for (let most = status.connections.length; ; most = Math.floor(most / 2)) {
+    const text = textWith(status, columns, most)
+    if (most <= 1 || text.trimEnd().split('\n').length <= rows) return text
+  }
+}
+
+/** @param most connections that are listed one by one */
+function textWith(status: StatusReply, columns: number, most: number): string {
+  const parts = [
+    headText(status, columns),
+    connectionsText(status, columns, most),
+    tunnelsText(status, columns),
+  ]
   return [...parts.filter(text => text !== ''), dropsText(status, columns)].join('\n')
 }
 
@@ -98,17 +116,22 @@ function packetsText({ mtu, pathMtu, filledPayload, icrc }: StatusReply): string
   return `MTU ${mtu}: packets of ${packets}${icrc === 'none' ? ', without ICRC to Weir hosts that agree' : ''}`
 }
 
-function connectionsText({ connections, connectionCount, port }: StatusReply, columns: number): string {
+function connectionsText(
+  { connections, connectionCount, port }: StatusReply,
+  columns: number,
+  most: number,
+): string {
   if (connectionCount === 0) return 'no connections\n'
   const head = ['control', 'RTT', 'base', 'window', 'rate', 'retrans', 'peer']
-  const figures = connections.map(figuresOf)
+  const listed = connections.slice(0, most)
+  const figures = listed.map(figuresOf)
   const widths = head.map((title, i) => Math.max(title.length, ...figures.map(row => row[i]?.length ?? 0)))
   const used = widths.slice(0, -1).reduce((sum, width) => sum + width + GAP_COLUMNS, 0)
-  const peers = connections.map(connection => peerOf(connection, port))
+  const peers = listed.map(connection => peerOf(connection, port))
   const isBeside = peers.every(peer => used + peer.length <= columns)
   const left = columns - (isBeside ? used : widths[0]! + GAP_COLUMNS)
   const rows = figures.map((row, i) => [...row, fit(peers[i]!, left)])
-  const more = connectionCount - connections.length
+  const more = connectionCount - listed.length
   const text =
     connectionTable(head, rows, columns) +
     reasonsText(connections, columns) +
@@ -185,9 +208,7 @@ function movesText(connections: readonly ConnectionInfo[], columns: number): str
  * below the rows.
  */
 function connectionTable(head: string[], rows: string[][], columns: number): string {
-  const last = Math.max(...rows.map(row => row.at(-1)!.length), head.at(-1)!.length)
-  const padded = rows.map(row => [...row.slice(0, -1), row.at(-1)!.padEnd(last)])
-  return table([...head.slice(0, -1), head.at(-1)!.padEnd(last)], padded, 1, columns)
+  return table(head, rows, 1, columns, true)
 }
 
 function figuresOf(connection: ConnectionInfo): string[] {

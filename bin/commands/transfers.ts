@@ -25,7 +25,8 @@ export function transfersCommand(): Command {
 async function runTransfers({ socket, json = false, watch: again = false }: TransfersFlags): Promise<void> {
   const client = await connectDaemon(socket)
   const ask = async (): Promise<TransfersReport> => ({ transfers: await client.transfers() })
-  const text = ({ transfers }: TransfersReport, columns?: number) => transfersText(transfers, columns)
+  const text = ({ transfers }: TransfersReport, columns?: number, rows?: number) =>
+    transfersText(transfers, columns, rows)
   try {
     if (again) await watch({ ask, json, text })
     else {

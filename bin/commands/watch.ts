@@ -17,8 +17,8 @@ interface Watching<Report extends object> {
   ask: () => Promise<Report>
   /** One line of JSON each time. */
   json: boolean
-  /** The report for people, with a line end. */
-  text: (report: Report, columns: number) => string
+  /** The report for people, with a line end. One that has more lines than `rows` is cut. */
+  text: (report: Report, columns: number, rows?: number) => string
   /** What of the report counts as a change, in a pipe. Default: all that people read. */
   changing?: (report: Report) => Report
 }
@@ -41,8 +41,10 @@ export async function watch<Report extends object>(watching: Watching<Report>): 
       const report = await untilAborted(ask(), signal)
       if (report === null) break
       if (json) stream.write(`${JSON.stringify(report)}\n`)
-      else if (lines !== null) lines.drawNow(columns => shown(text(report, columns), stream.rows))
-      else {
+      else if (lines !== null) {
+        const rows = rowsFor(stream.rows)
+        lines.drawNow(columns => shown(text(report, columns, rows), rows))
+      } else {
         const columns = columnsOf(stream)
         const key = text(changing(report), columns)
         quiet = key === before ? quiet + 1 : 0
@@ -58,10 +60,14 @@ export async function watch<Report extends object>(watching: Watching<Report>): 
   }
 }
 
-/** The lines of a block, as many as a terminal has rows: what has scrolled out of it cannot be overwritten. */
-export function shown(block: string, rows: number | undefined): string[] {
+/** Rows for a block: what has scrolled out of a terminal cannot be overwritten. */
+function rowsFor(terminal: number | undefined): number {
+  return Math.max(2, terminal || ROWS_USUAL) - 1
+}
+
+/** The lines of a block, at most so many. */
+export function shown(block: string, most: number): string[] {
   const all = block.trimEnd().split('\n')
-  const most = Math.max(2, rows || ROWS_USUAL) - 1
   if (all.length <= most) return all
   return [...all.slice(0, most - 1), `… ${all.length - most + 1} more lines`]
 }

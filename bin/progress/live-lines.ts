@@ -1,5 +1,6 @@
 /** Lines at the end of a terminal that are overwritten while a command works. */
 import { stripVTControlCharacters } from 'node:util'
+import { widthOf } from '../../lib/text-width.js'
 
 /** Interval between two drawings, because people read no faster. */
 const DRAW_EVERY_MS = 100
@@ -51,7 +52,7 @@ export class LiveLines {
     this.#stream.write(
       `${this.#toTop()}${lines.map(line => line + CLEAR_TO_LINE_END).join('\n')}${CLEAR_DOWN}`,
     )
-    this.#shown = lines.map(columnsOf)
+    this.#shown = lines.map(line => widthOf(stripVTControlCharacters(line)))
   }
 
   /** Removes the lines. */
@@ -88,33 +89,4 @@ export class LiveLines {
 /** Returns null where no terminal can overwrite lines. */
 export function liveLines(stream: NodeJS.WriteStream): LiveLines | null {
   return stream.isTTY && process.env.TERM !== 'dumb' ? new LiveLines(stream) : null
-}
-
-/**
- * Ranges of characters with two columns (Unicode, East Asian Width: W and F), as far as names and figures
- * contain them.
- */
-const WIDE =
-  /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1faff}\u{20000}-\u{3fffd}]/u
-/** Characters with no column. */
-const NARROW = /[\p{Mn}\p{Me}\p{Cf}]/u
-
-/** Columns of a text. */
-export function columnsOf(text: string): number {
-  let columns = 0
-  for (const character of stripVTControlCharacters(text)) {
-    columns += WIDE.test(character) ? 2 : NARROW.test(character) ? 0 : 1
-  }
-  return columns
-}
-
-/** Returns the text, cut with an ellipsis if it has more columns. */
-export function within(columns: number, text: string): string {
-  if (columnsOf(text) <= columns) return text
-  let kept = ''
-  for (const character of text) {
-    if (columnsOf(kept + character) > columns - 1) break
-    kept += character
-  }
-  return `${kept}…`
 }

@@ -1,5 +1,5 @@
 /** One line with the progress of something: a bar, and as many figures as fit the terminal. */
-import { columnsOf, within } from './live-lines.js'
+import { padded, widthOf, within } from '../../lib/text-width.js'
 
 /** A figure of the line. */
 export interface Part {
@@ -43,9 +43,9 @@ export class StatusLine {
     if (columns !== this.#columns || parts.length !== this.#widths.length) this.#widths = []
     this.#columns = columns
     const name = nameOf(columns, status)
-    const widths = parts.map(({ text }, i) => Math.max(this.#widths[i] ?? 0, columnsOf(text)))
+    const widths = parts.map(({ text }, i) => Math.max(this.#widths[i] ?? 0, widthOf(text)))
     this.#widths = widths
-    const chosen = choose(columns - (name === '' ? 0 : columnsOf(name) + GAP.length), parts, widths, share)
+    const chosen = choose(columns - (name === '' ? 0 : widthOf(name) + GAP.length), parts, widths, share)
     const texts = parts.flatMap(({ text }, i) => (chosen.parts[i] ? [padded(text, widths[i]!)] : []))
     const bar = share === undefined || chosen.bar === 0 ? [] : [drawBar(chosen.bar, share)]
     return within(columns, [...(name === '' ? [] : [name]), ...bar, ...texts].join(GAP).trimEnd())
@@ -59,7 +59,7 @@ function nameOf(columns: number, { name = '', parts }: Status): string {
     text: '',
     rank: 1e9,
   })
-  const room = columns - columnsOf(first.text) - GAP.length
+  const room = columns - widthOf(first.text) - GAP.length
   return room < NAME_LEAST ? '' : within(Math.min(most, room), name)
 }
 
@@ -84,10 +84,6 @@ function choose(
   }
   if (bar > 0) bar = Math.min(BAR_MOST, bar + left)
   return { parts: chosen, bar }
-}
-
-function padded(text: string, width: number): string {
-  return text + ' '.repeat(Math.max(0, width - columnsOf(text)))
 }
 
 function drawBar(width: number, share: number): string {

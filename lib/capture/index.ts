@@ -1,4 +1,5 @@
 /** `weir-roce/capture`: reads pcap and pcapng files, packet by packet. */
+import { checkInstance, checkText, knownOptions, optionNames } from '../arguments.js'
 import { WeirError } from '../errors.js'
 import { Frame } from '../frame/frame.js'
 import { IFA_PROTOCOL, ifaProtocolFault } from '../frame/ifa-protocol.js'
@@ -23,6 +24,8 @@ export interface CaptureOptions {
   ifaProtocol?: number
 }
 
+const OPTION_NAMES = optionNames<CaptureOptions>({ ifaProtocol: true })
+
 /**
  * Reads the packets of a capture file in order. Memory use does not grow with the file. The file is closed
  * when the loop ends, also by `break`.
@@ -32,12 +35,12 @@ export interface CaptureOptions {
  *
  * @param path of a pcap or pcapng file, for example of tcpdump, tshark or `weir run --pcap`
  *
- * Throws WEIR_BAD_ARGUMENT for an option out of range, WEIR_NO_FILE when the file cannot be read, and
- * WEIR_BAD_CAPTURE, with file and offset, where it is no capture or is truncated.
+ * Throws WEIR_BAD_ARGUMENT at once for an option out of range, or that nothing reads. The loop throws WEIR_NO_FILE when the
+ * file cannot be read, and WEIR_BAD_CAPTURE, with file and offset, where it is no capture or is truncated.
  */
-export function* readCapture(path: string, options: CaptureOptions = {}): Generator<Packet, void, void> {
-  const ifaProtocol = ifaProtocolOf(options)
-  yield* packetsOf(path, CaptureReader.open(path), ifaProtocol)
+export function readCapture(path: string, options: CaptureOptions = {}): Generator<Packet, void, void> {
+  checkText('readCapture', 'path', path)
+  return packetsOf(path, () => CaptureReader.open(path), ifaProtocolOf('readCapture', options))
 }
 
 /**
@@ -45,22 +48,30 @@ export function* readCapture(path: string, options: CaptureOptions = {}): Genera
  *
  * @param name file name in messages
  */
-export function* parseCapture(
+export function parseCapture(
   bytes: Uint8Array,
   name = 'capture',
   options: CaptureOptions = {},
 ): Generator<Packet, void, void> {
-  const ifaProtocol = ifaProtocolOf(options)
-  yield* packetsOf(name, CaptureReader.fromBytes(name, bytes), ifaProtocol)
+  checkInstance('parseCapture', 'bytes', Uint8Array, bytes)
+  checkText('parseCapture', 'name', name)
+  return packetsOf(name, () => CaptureReader.fromBytes(name, bytes), ifaProtocolOf('parseCapture', options))
 }
 
-function ifaProtocolOf({ ifaProtocol = IFA_PROTOCOL }: CaptureOptions): number {
+function ifaProtocolOf(what: string, options: CaptureOptions): number {
+  const { ifaProtocol = IFA_PROTOCOL } = knownOptions(what, OPTION_NAMES, options)
   const fault = ifaProtocolFault(ifaProtocol)
-  if (fault !== null) throw new WeirError('WEIR_BAD_ARGUMENT', `ifaProtocol: ${fault}`)
+  if (fault !== null) throw new WeirError('WEIR_BAD_ARGUMENT', `${what}: ifaProtocol: ${fault}`)
   return ifaProtocol
 }
 
-function* packetsOf(name: string, reader: CaptureReader, ifaProtocol: number): Generator<Packet, void, void> {
+/** @param open is called with the first packet: a file that nobody reads is not opened */
+function* packetsOf(
+  name: string,
+  open: () => CaptureReader,
+  ifaProtocol: number,
+): Generator<Packet, void, void> {
+  const reader = open()
   try {
     const frame = new Frame(0, Buffer.alloc(PACKET_BYTES_MAX + FRAME_EXTRA_BYTES))
     frame.ifaProtocol = ifaProtocol

@@ -1,4 +1,5 @@
 import { EventEmitter } from 'node:events'
+import { checkInstance } from '../arguments.js'
 import type { Progress, TransferReply } from '../control/messages.js'
 import type { WeirError } from '../errors.js'
 
@@ -39,7 +40,9 @@ export class ClientTransfer extends EventEmitter<TransferEvents> {
       signal: this.#cancelled.signal,
       onProgress: (progress: Progress) => this.#onProgress(progress),
     }
-    this.result = begin(hooks).finally(() => {
+    const begun = begin(hooks)
+    checkInstance('start', 'what begin returns', Promise, begun)
+    this.result = begun.finally(() => {
       this.#hasEnded = true
       this.#wake()
     })

@@ -13,5 +13,5 @@ export function ifaProtocolFault(protocol: number): string | null {
     !IFA_PROTOCOLS_TAKEN.includes(protocol)
   )
     return null
-  return `IP protocol ${protocol} is not IFA's; choose another, such as ${IFA_PROTOCOL}`
+  return `IP protocol ${String(protocol)} is not IFA's; choose another, such as ${IFA_PROTOCOL}`
 }

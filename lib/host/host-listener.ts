@@ -55,7 +55,10 @@ export class HostListener {
     owner: Owner,
   ) {
     if (!Number.isInteger(backlog) || backlog < 1 || backlog > BACKLOG_MAX) {
-      throw new WeirError('WEIR_BAD_ARGUMENT', `listen: backlog is 1 to ${BACKLOG_MAX}, not ${backlog}`)
+      throw new WeirError(
+        'WEIR_BAD_ARGUMENT',
+        `listen: backlog is 1 to ${BACKLOG_MAX}, not ${String(backlog)}`,
+      )
     }
     checkInstance('listen', 'privateData', Uint8Array, privateData)
     if (privateData.length > REPLY_BYTES_MAX) {

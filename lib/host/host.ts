@@ -229,7 +229,7 @@ export class Host {
       return connection
     } catch (error) {
       this.#connections.delete(connection.id)
-      throw error
+      throw withReason(error, signal)
     }
   }
 
@@ -574,6 +574,12 @@ export class Host {
       throw asArgumentError(kind, error)
     }
   }
+}
+
+/** The NIC's thread knows that an attempt was cancelled, and not why. */
+function withReason(error: unknown, signal: AbortSignal | undefined): unknown {
+  const isCancelled = signal?.aborted && error instanceof WeirError && error.code === 'WEIR_CANCELLED'
+  return isCancelled ? new WeirError(error.code, error.message, { cause: signal.reason }) : error
 }
 
 /** Throws WEIR_NO_FILE, WEIR_BAD_ARGUMENT. */

@@ -1,5 +1,6 @@
 /** What the calls of a host read of their options. */
-import { checkObject, knownOptions, optionNames } from '../arguments.js'
+import { checkInstance, checkObject, knownOptions, optionNames } from '../arguments.js'
+import { WeirError } from '../errors.js'
 import type { AddressOptions } from '../nic/paced/address-handle.js'
 import type { ListenOptions } from './host-listener.js'
 import type {
@@ -90,12 +91,16 @@ const OPTION_NAMES = {
 } as const
 
 type Mode = 'cc' | 'int' | 'overlay'
-/** Options that are objects of their own. Those of telemetry and paths are tables, which their readers check. */
+/** Options that are objects of their own. */
 const MODES = {
   cc: optionNames<NonNullable<HostOptions['cc']>>({ name: true, options: true }),
   int: optionNames<NonNullable<HostOptions['int']>>({ format: true, hops: true }),
   overlay: optionNames<NonNullable<HostOptions['overlay']>>({ vni: true, local: true, peer: true }),
 } as const
+
+/** The same, whose names their readers check. */
+const TABLES = ['telemetry', 'paths', 'inof'] as const
+const FLAGS = ['busyPoll', 'anyCc', 'acceptNew', 'patient'] as const
 
 /** The options of a call, with the inherited ones as its own. Throws WEIR_BAD_ARGUMENT for a name that nothing reads. */
 export function checkedOptions<Options extends object>(
@@ -103,12 +108,20 @@ export function checkedOptions<Options extends object>(
   options: Options,
 ): Options {
   const known = knownOptions(what, OPTION_NAMES[what], options)
-  const members = known as Partial<Record<Mode | 'telemetry' | 'paths', object>>
+  const members = known as Partial<Record<Mode | (typeof TABLES)[number], object>>
   for (const mode of Object.keys(MODES) as Mode[])
     if (members[mode] !== undefined)
       members[mode] = knownOptions(`${what}, ${mode}`, MODES[mode], members[mode])
-  for (const mode of ['telemetry', 'paths'] as const)
-    if (members[mode] !== undefined) checkObject(what, mode, members[mode])
+  for (const name of TABLES) if (members[name] !== undefined) checkObject(what, name, members[name])
+  const flags = known as Partial<Record<(typeof FLAGS)[number], unknown>>
+  for (const name of FLAGS)
+    if (flags[name] !== undefined && typeof flags[name] !== 'boolean')
+      throw new WeirError(
+        'WEIR_BAD_ARGUMENT',
+        `${what}: ${name} is true or false, not ${String(flags[name])}`,
+      )
+  const { dscpOfPriority } = known as Partial<HostOptions>
+  if (dscpOfPriority !== undefined) checkInstance(what, 'dscpOfPriority', Array, dscpOfPriority)
   const values = (members.cc as { options?: unknown } | undefined)?.options
   if (values !== undefined) checkObject(what, 'cc.options', values)
   return known

@@ -1,5 +1,4 @@
 /** Streams and messages of other hosts that connect. */
-import { checkInstance } from '../arguments.js'
 import { WeirError } from '../errors.js'
 import type { Host } from '../host/host.js'
 import type { HostConnection } from '../host/host-connection.js'
@@ -132,7 +131,6 @@ async function listenKind<E extends WeirStream | MessageStream>(
   kind: HostStreamKind<E>,
 ): Promise<StreamListener<E>> {
   const { backlog, signal } = options
-  if (signal !== undefined) checkInstance('listen', 'signal', AbortSignal, signal)
   const chosen = await chooseHost(options, kind.shape)
   try {
     checkGoesOn(signal)

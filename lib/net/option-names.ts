@@ -1,8 +1,9 @@
-/** What the calls of streams and messages read of their options. */
-import { knownOptions, optionNames } from '../arguments.js'
+/** What the calls of streams and messages read of their options, and what of it is checked before anything is opened. */
+import { checkInstance, knownOptions, optionNames } from '../arguments.js'
 import { WeirError } from '../errors.js'
 import { Host } from '../host/host.js'
 import { FLOW_OPTIONS } from '../host/option-names.js'
+import type { WeirStreamOptions } from '../stream/weir-stream.js'
 import type {
   MessageConnectOptions,
   MessageListenOptions,
@@ -33,17 +34,29 @@ const NAMES = {
   }),
 } as const
 
+type AllOptions = HostChoice & WeirStreamOptions & { signal?: AbortSignal }
+
 /** The options of a call, with the inherited ones as its own. Throws WEIR_BAD_ARGUMENT for a name that nothing reads. */
 export function checkedOptions<Options extends HostChoice>(
   what: keyof typeof NAMES,
   options: Options,
 ): Options {
   const known = knownOptions(what, NAMES[what], options)
-  const { host, open } = known
+  const { host, open, signal, ...stream }: AllOptions = known
+  if (signal !== undefined) checkInstance(what, 'signal', AbortSignal, signal)
+  checkStream(what, stream)
   if (host !== undefined && !(host instanceof Host)) throw bad(`${what}: host is a Host, from Host.open`)
   if (host !== undefined && open !== undefined)
     throw bad(`${what}: give a host, or the settings of one, and not both`)
   return known
+}
+
+/** Node.js checks them too late: when the stream is made, and a peer has connected. */
+function checkStream(what: string, { allowHalfOpen, highWaterMark }: WeirStreamOptions): void {
+  if (allowHalfOpen !== undefined && typeof allowHalfOpen !== 'boolean')
+    throw bad(`${what}: allowHalfOpen is true or false, not ${String(allowHalfOpen)}`)
+  if (highWaterMark === undefined || (Number.isSafeInteger(highWaterMark) && highWaterMark >= 0)) return
+  throw bad(`${what}: highWaterMark is a whole number of bytes, 0 or more, not ${String(highWaterMark)}`)
 }
 
 function bad(text: string): WeirError {

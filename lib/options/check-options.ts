@@ -97,6 +97,6 @@ function isValue(option: ValueOption, value: unknown): boolean {
 function wrong(topic: string, option: ValueOption, value: unknown): WeirError {
   return new WeirError(
     'WEIR_BAD_ARGUMENT',
-    `${topic}: ${option.name} is ${baseRangeText(option)}, not ${value}`,
+    `${topic}: ${option.name} is ${baseRangeText(option)}, not ${String(value)}`,
   )
 }

@@ -24,9 +24,12 @@ interface SealedReceive {
 
 export class SealedReceives implements ReceiveSource {
   readonly #memory: BounceMemory
-  /** Oldest first: those that messages have taken, then those of the handshake, then the application's. */
-  readonly #posted: SealedReceive[] = []
-  #taken = 0
+  /** By number, in the order in which messages take them. The handshake's have numbers below 0, the application's from 0 on. */
+  readonly #posted = new Map<number, SealedReceive>()
+  /** Numbers of the oldest, of the first that no message has taken, and of the next one that is posted. */
+  #oldest = 0
+  #untaken = 0
+  #next = 0
   #isOpen = false
 
   constructor(memory: BounceMemory) {
@@ -35,19 +38,22 @@ export class SealedReceives implements ReceiveSource {
 
   /** False when there are too many. @param work keeps its fields */
   post(work: ReceiveWork): boolean {
-    if (this.#posted.length === RECEIVES_MAX) return false
-    this.#posted.push({ id: work.id, work, length: work.length + TAG_BYTES, slot: null })
+    if (this.#posted.size >= RECEIVES_MAX) return false
+    this.#posted.set(this.#next++, { id: work.id, work, length: work.length + TAG_BYTES, slot: null })
     return true
   }
 
   /** The handshake's come before all of the application's. From now on messages may take receives. */
   open(handshake: readonly { id: number; length: number }[]): void {
-    this.#posted.unshift(...handshake.map(receive => ({ ...receive, work: null, slot: null })))
+    this.#oldest = -handshake.length
+    this.#untaken = this.#oldest
+    for (const [at, receive] of handshake.entries())
+      this.#posted.set(this.#oldest + at, { ...receive, work: null, slot: null })
     this.#isOpen = true
   }
 
   take(into: ReceiveSlot): boolean {
-    const receive = this.#posted[this.#taken]
+    const receive = this.#posted.get(this.#untaken)
     if (!this.#isOpen || receive === undefined) return false
     const { id, work, length } = receive
     // The queue pair refuses memory that may no longer be written.
@@ -58,21 +64,29 @@ export class SealedReceives implements ReceiveSource {
       if (receive.slot === null) return false
       into.take(id, receive.slot.region, receive.slot.offset, length)
     }
-    this.#taken++
+    this.#untaken++
     return true
   }
 
   /** The oldest has completed. Give its slot back when its bytes have been read. */
   shift(): SealedReceive | undefined {
-    if (this.#taken === 0) return undefined
-    this.#taken--
-    return this.#posted.shift()
+    if (this.#oldest === this.#untaken) return undefined
+    const receive = this.#posted.get(this.#oldest)
+    this.#posted.delete(this.#oldest++)
+    return receive
   }
 
   /** The connection has ended: what the application has posted, and no message has filled. */
   flush(): ReceiveWork[] {
-    this.#taken = 0
-    return this.#posted.splice(0).flatMap(({ work }) => (work === null ? [] : [work]))
+    const left: ReceiveWork[] = []
+    for (let number = this.#oldest; number < this.#next; number++) {
+      const { work } = this.#posted.get(number)!
+      if (work !== null) left.push(work)
+    }
+    this.#posted.clear()
+    this.#oldest = this.#next
+    this.#untaken = this.#next
+    return left
   }
 
   /** Null while the host has no place for more memory: the peer sends the message again. */

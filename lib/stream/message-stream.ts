@@ -1,3 +1,4 @@
+import { checkInstance } from '../arguments.js'
 import { WeirError } from '../errors.js'
 import type { Completion } from '../qp/queues/completion-queue.js'
 import type { StreamMachine } from './stream-machine.js'
@@ -63,10 +64,11 @@ export class MessageStream {
   }
 
   /**
-   * Sends a message. Resolves when it has been copied, so await it: that is the back-pressure. Throws WEIR_BAD_ARGUMENT for one longer than
-   * `sendBytesMax`, WEIR_BAD_STATE after `end`, WEIR_FULL when 1,024 messages wait, and what has ended the stream.
+   * Sends a message. Resolves when it has been copied, so await it: that is the back-pressure. Throws WEIR_BAD_ARGUMENT for what has no bytes and
+   * for one longer than `sendBytesMax`, WEIR_BAD_STATE after `end`, WEIR_FULL when 1,024 messages wait, and what has ended the stream.
    */
   async send(bytes: Uint8Array): Promise<void> {
+    checkInstance('send', 'bytes', Uint8Array, bytes)
     if (this.#failure !== null) throw this.#failure
     if (this.#endAsked) throw new WeirError('WEIR_BAD_STATE', 'send: this end of the messages has ended')
     if (bytes.length > this.sendBytesMax) {

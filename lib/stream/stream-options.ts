@@ -33,5 +33,5 @@ export function shapeOf(options: StreamMemoryOptions): StreamShape {
 
 export function check(name: string, value: number, least: number, most: number): void {
   if (Number.isInteger(value) && value >= least && value <= most) return
-  throw new WeirError('WEIR_BAD_ARGUMENT', `${name} is ${least} to ${most} bytes, not ${value}`)
+  throw new WeirError('WEIR_BAD_ARGUMENT', `${name} is ${least} to ${most} bytes, not ${String(value)}`)
 }

@@ -110,6 +110,7 @@ export class WeirStream extends Duplex {
     // A loop over the stream ends with destroy, and with AbortError where the other direction has not ended. Where all has been read, and all
     // that was written is in the memory of the stream, nothing is to be lost by that: the stream ends in order, as TCP does.
     const isAsked = error === null || (error as NodeJS.ErrnoException).code === 'ABORT_ERR'
+    const onWritten = this.#onWritten
     this.#onWritten = null
     this.#onFinal = null
     this.#chunks = []
@@ -117,6 +118,8 @@ export class WeirStream extends Duplex {
     if (this.#isEnding) this.#finishEnding()
     else this.#disconnect()
     done(error)
+    // Node.js tells those writes alone that wait behind this one.
+    onWritten?.(error ?? new WeirError('WEIR_CANCELLED', 'the stream was destroyed before all was written'))
   }
 
   #take(chunks: readonly Uint8Array[], done: Done): void {

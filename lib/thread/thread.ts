@@ -23,7 +23,9 @@ export class Thread {
   /** @param module the compiled file that the thread runs */
   constructor(module: URL, options: ThreadOptions) {
     this.#options = options
-    this.#worker = new Worker(module, { workerData: options.data })
+    // A program that was given as text (-e) may say of what kind it is. No file may, and the thread runs one.
+    const isText = process.execArgv.some(word => word.startsWith('--input-type'))
+    this.#worker = new Worker(module, { workerData: options.data, ...(isText ? { execArgv: [] } : {}) })
     this.#worker.on('message', message => options.onMessage(message as never))
     this.#worker.on('error', error => {
       this.#cause = error

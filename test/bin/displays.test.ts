@@ -13,12 +13,13 @@ import { summary } from '../../bin/commands/transfer.js'
 import { howItGoes, transferDisplay } from '../../bin/commands/transfer-display.js'
 import type { FileReport } from '../../bin/commands/transfer-item.js'
 import { valuesOf } from '../../bin/commands/value-options.js'
-import { columnsOf, liveLines } from '../../bin/progress/live-lines.js'
+import { liveLines } from '../../bin/progress/live-lines.js'
 import { StatusLine } from '../../bin/progress/status-line.js'
 import { timeLeft } from '../../bin/progress/time-left.js'
 import { waiting } from '../../bin/progress/waiting.js'
 import type { PerfRequest, Progress, TransferInfo } from '../../lib/client/daemon-client.js'
 import type { PortResult } from '../../lib/scenario/result/result.js'
+import { widthOf } from '../../lib/text-width.js'
 import { SECOND } from '../../lib/time/nanos.js'
 import { RETRIES } from '../../lib/transfer/transfer-options.js'
 import type { Diagnosis } from '../../switch-emu/lab/doctor.js'
@@ -119,7 +120,7 @@ t.test('every line fits every width, and leaves out what matters least', async t
     const lines = shown(columns)
     t.equal(lines.length, 11)
     const most = Math.max(20, columns - 2) - 1
-    for (const line of lines) t.ok(columnsOf(line) <= most, `${columns}: ${line}`)
+    for (const line of lines) t.ok(widthOf(line) <= most, `${columns}: ${line}`)
     const [run = '', transfer = ''] = lines
     t.match(run, / 61%/)
     t.match(transfer, / 0%/)
@@ -211,7 +212,7 @@ t.test('the demo: a line for each transfer and one for the queue, which stay', a
     display.show(DEMO_VIEW)
     display.close()
     t.ok(text().endsWith('\n'))
-    for (const line of lines()) t.ok(columnsOf(line) < columns, `${columns}: ${line}`)
+    for (const line of lines()) t.ok(widthOf(line) < columns, `${columns}: ${line}`)
     if (columns < 80) continue
     t.match(lines()[0], /^h1-h3 {2}█+░+ {3}90% {2}89\.66MB of 98\.93MB {2}at 45\.34Mbps$/)
     t.match(lines()[1], /^h2-h3 {2}░+ {2}waits$/)

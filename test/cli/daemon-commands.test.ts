@@ -8,6 +8,7 @@ import { dropWords } from '../../bin/commands/drop-words.js'
 import { statusText, uptime } from '../../bin/commands/status-display.js'
 import { transfersText } from '../../bin/commands/transfers-display.js'
 import { connectDaemon, type StatusReply, type TransferInfo } from '../../lib/client/daemon-client.js'
+import { widthOf } from '../../lib/text-width.js'
 import { CommandLines } from '../support/command-lines.js'
 import { DaemonProcess, Run, scratch, send, untilIdle, untilMoved } from '../support/daemon-process.js'
 import { undocumented } from '../support/documented.js'
@@ -190,6 +191,35 @@ t.test('tables keep within their columns, whatever they hold', async t => {
   t.ok(widest(list) <= 40, list)
   t.match(list, /from 10\.0\.0\.7$/m, 'below the other columns where it does not fit beside them')
   t.equal(transfersText([]), 'no transfers\n')
+})
+
+t.test('transfers: as many as a terminal has rows for, and names of two columns a character', async t => {
+  const progress = { bytes: 1, totalBytes: 3, goodputBps: 1e9, state: 'streaming', retry: 0, retries: 0 }
+  const names = ['文件'.repeat(50), '✅🎉'.repeat(40), 'e\u0301'.repeat(90), 'a\u001b[31m\nb', 'plain.bin']
+  const transfers = Array.from({ length: 200 }, (_, i) => ({
+    transferId: `send-${i}`,
+    direction: 'send',
+    name: names[i % names.length]!,
+    peer: '10.0.0.7',
+    progress,
+  })) as unknown as TransferInfo[]
+  for (const columns of [40, 60, 80, 120])
+    for (const rows of [10, 23, 49]) {
+      const lines = transfersText(transfers, columns, rows).trimEnd().split('\n')
+      const wide = lines.filter(line => widthOf(line) > columns)
+      t.same(wide, [], `${columns} columns`)
+      t.ok(lines.length <= rows && lines.length > rows - 4, `${lines.length} lines for ${rows}`)
+      t.match(lines.at(-1), /^… 1\d\d more transfers$/)
+      t.equal(lines.filter(line => /^send-0 /.test(line)).length, columns < 60 ? 2 : 1, 'in each band')
+      const at = lines.find(line => line.includes('  file'))!.indexOf('file')
+      const shown = lines.filter(line => / to 10\.0\.0\.7$/.test(line))
+      t.ok(
+        shown.length > 0 && shown.every(line => /^ \S$/.test(line.slice(at - 1, at + 1))),
+        'one below the other',
+      )
+    }
+  const few = transfersText(transfers.slice(0, 5), 120, 7)
+  t.equal(few, transfersText(transfers.slice(0, 5), 120), 'all, if they have room')
 })
 
 t.test('status says what packets carry, and why', async t => {

@@ -103,12 +103,14 @@ t.test('the unit is one that systemd takes', { skip: without('systemd-analyze') 
     const unit = join(folder, name)
     writeFileSync(unit, stdout)
     const user = name === 'weir-user.service' ? ['--user'] : []
-    const args = ['verify', '--man=no', ...user, unit]
+    // Manual pages that are named are looked for: none is that is not installed here.
+    const args = ['verify', ...user, unit]
     // That of a user asks for the user's folder.
     const env = { ...process.env, XDG_RUNTIME_DIR: folder }
     const run = () => execFileSync('systemd-analyze', args, { stdio: 'pipe', env })
     t.equal(run().toString(), '', name)
     t.match(stdout, `${process.execPath} ${weirProgram()} daemon`)
+    t.match(stdout, /^Documentation=(man:weir-daemon\(1\) )?file:\/\/\S+\/docs\/service\.md$/m)
   }
   writeFileSync(join(folder, 'wrong.service'), '[Service]\nType=notify\nExecStart=/nowhere/weir\n')
   t.throws(() =>

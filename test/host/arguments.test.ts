@@ -5,10 +5,12 @@ import {
   Access,
   Completion,
   connectDaemon,
+  DaemonClient,
   datagramSource,
   ERROR_CODES,
   Host,
   type SendWork,
+  StreamSocket,
   WeirError,
   WorkOpcode,
 } from '../../lib/index.js'
@@ -99,6 +101,9 @@ t.test('whatever a program hands in, an error has a code', async t => {
     'depth of shared receives': odd =>
       host.createSharedReceiveQueue({ depth: odd }).then(each => each.close()),
     connectDaemon: odd => connectDaemon(odd ?? null),
+    'StreamSocket.connect': odd => StreamSocket.connect(odd, address),
+    'StreamSocket.accept': odd => StreamSocket.accept(odd),
+    'start of a transfer': odd => new DaemonClient(null as never).start(() => odd),
   }
   for (const [name, call] of Object.entries(calls))
     for (const odd of ODD)
@@ -107,6 +112,13 @@ t.test('whatever a program hands in, an error has a code', async t => {
       } catch (error) {
         if (!isCoded(error)) t.fail(`${name}: ${error}`)
       }
+  const kinds = { busyPoll: /true or false/, anyCc: /true or false/, acceptNew: /true or false/ }
+  for (const [name, is] of Object.entries({ ...kinds, dscpOfPriority: /an? Array/, inof: /an object/ }))
+    for (const odd of [null, 1, 'yes'])
+      await t.rejects(Host.open({ address: loopbackAddress(), [name]: odd }), {
+        code: 'WEIR_BAD_ARGUMENT',
+        message: new RegExp(`^Host.open: ${name} is ${is.source}, not `),
+      })
   await t.rejects(connection.next(null as unknown as Completion), { code: 'WEIR_BAD_ARGUMENT' })
   await t.rejects(connection.next(new Completion(), null as never), { code: 'WEIR_BAD_ARGUMENT' })
 })

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Readable, Writable } from 'node:stream'
 import t from 'tap'
+import { parseCapture, readCapture } from '../../lib/capture/index.js'
 import type { ControlClient } from '../../lib/control/client.js'
 import {
   Completion,
@@ -13,6 +14,7 @@ import {
   listen,
   listenMessages,
 } from '../../lib/index.js'
+import { runScenario, scenarioFrom, withLab } from '../../switch-emu/index.js'
 import { repositoryRoot } from '../support/fixtures.js'
 import { loopbackAddress } from '../support/loopback.js'
 import { open, PORT } from './hosts.js'
@@ -32,9 +34,11 @@ const FILES = [
   'client/daemon-client',
   'interop/rsocket/stream-socket',
   'stream/message-stream',
+  'capture/index',
+  '../switch-emu/index',
 ]
 /** The call and the name of each of its parameters that is an object of options. */
-const DECLARED = /(\w+)\((?:[^()]|\([^()]*\))*\)(?=: )/g
+const DECLARED = /(\w+)(?:<\w+>)?\((?:[^()]|\([^()]*\))*\)(?=: )/g
 const OBJECTS = /\b(options|flow|request)\??: /g
 
 function declared(): string[] {
@@ -61,6 +65,7 @@ t.test('names that nothing reads', async t => {
     connecting.then(listener => listener.accept()),
   ])
   const [from, into] = [Readable.from([]), new Writable()]
+  const scenario = scenarioFrom({ hosts: ['h1', 'h2'], switches: ['s1'], links: ['h1..h2--s1'] })
   // biome-ignore lint/suspicious/noExplicitAny: that is what is tested
   const calls: Record<string, (odd: any) => Promise<unknown>> = {
     'host/host: open options': odd =>
@@ -91,6 +96,10 @@ t.test('names that nothing reads', async t => {
     'client/daemon-client: perf options': odd => client.perf({}, odd),
     'client/daemon-client: tunnel request': odd => client.tunnel(odd),
     'client/daemon-client: tunnel options': odd => client.tunnel({}, odd),
+    'capture/index: readCapture options': async odd => readCapture('a.pcap', odd),
+    'capture/index: parseCapture options': async odd => parseCapture(new Uint8Array(), 'a', odd),
+    '../switch-emu/index: runScenario options': odd => runScenario(scenario, odd),
+    '../switch-emu/index: withLab options': odd => withLab(scenario, odd, async () => {}),
   }
   t.same(Object.keys(calls).sort(), declared(), 'all calls that are declared with options')
   for (const [name, call] of Object.entries(calls))
@@ -104,6 +113,7 @@ t.test('what is near, what belongs to another kind, and members', async t => {
   const host = await open(t)
   const { address } = host.about
   const cc = { name: 'cubic', option: {} }
+  const scenario = scenarioFrom({ hosts: ['h1', 'h2'], switches: ['s1'], links: ['h1..h2--s1'] })
   const wrong: [() => Promise<unknown>, RegExp][] = [
     [() => host.connect(address, PORT, { privatData: 1 } as object), /did you mean 'privateData'\?/],
     [() => host.listen(PORT, { backLog: 5 } as object), /did you mean 'backlog'\?/],
@@ -116,6 +126,15 @@ t.test('what is near, what belongs to another kind, and members', async t => {
     [() => connect(address, PORT, { host, open: { address } }), /not both/],
     [() => connect(address, PORT, { host: {} } as never), /host is a Host/],
     [() => new DaemonClient(asked).perf({ duration: 1 } as never), /did you mean 'durationNs'\?|there are/],
+    [
+      () => runScenario(scenario, { captures: { foldr: 'a' } } as never),
+      /runScenario, captures: .*'folder'\?/,
+    ],
+    [() => runScenario(scenario, { on: 'vett' as never }), /on is virtual or overlay or veth, not vett/],
+    [
+      () => withLab(scenario, { on: 'virtual' as never }, async () => {}),
+      /on is overlay or veth, not virtual/,
+    ],
   ]
   for (const [call, message] of wrong) await t.rejects(call(), { code: 'WEIR_BAD_ARGUMENT', message })
 })

@@ -1,7 +1,9 @@
 /** Every operation between two hosts whose NICs are on threads of their own, both ways, byte for byte. */
+import { spawnSync } from 'node:child_process'
 import { randomFillSync } from 'node:crypto'
 import { Access, Host, type SendWork, WorkOpcode } from '../../lib/index.js'
 import { long, usual } from '../support/long.js'
+import { loopbackAddress } from '../support/loopback.js'
 import { ALL, connected, memory, next, open, PORT } from './hosts.js'
 
 const LENGTH = 300_001
@@ -177,4 +179,14 @@ long('memory of another protection domain: not to be used here, not reached from
     await t.rejects(a.connect(b.about.address, PORT, { domain: wrong }), bad)
     await t.rejects(a.listen(PORT, { domain: wrong }), bad)
   }
+})
+
+usual('a host in a program that is no file', async t => {
+  const entry = new URL('../../lib/index.js', import.meta.url).href
+  const open = `await Host.open({ address: '${loopbackAddress()}' })`
+  const program = `import { Host } from '${entry}'; const host = ${open}; await host.close(); console.log('closed')`
+  const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', program], {
+    encoding: 'utf8',
+  })
+  t.equal(stdout, 'closed\n', stderr)
 })

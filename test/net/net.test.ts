@@ -68,6 +68,10 @@ t.test('messages', async t => {
   t.equal(messages.sendBytesMax, 300_000)
   await messages.send(pattern(2, 300_000).fill(7, 0, 1))
   t.same([...(await messages.receive())!], [4, 7])
+  await t.rejects(messages.send('text' as never), {
+    code: 'WEIR_BAD_ARGUMENT',
+    message: /bytes is a Uint8Array/,
+  })
   await messages.send(new Uint8Array(0))
   t.same([...(await messages.receive())!], [0, 0])
   await messages.end()
@@ -82,6 +86,11 @@ t.test('errors', async t => {
   await t.rejects(connect(remote, PORT, { host: here }), { code: 'WEIR_REJECTED' })
   await t.rejects(connect(remote, PORT, {}), { code: 'WEIR_BAD_ARGUMENT', message: /takes a host/ })
   await t.rejects(connect(remote, PORT, { host: here, segmentBytes: 1 }), { code: 'WEIR_BAD_ARGUMENT' })
+  for (const wrong of [{ highWaterMark: -1 }, { highWaterMark: 'x' }, { allowHalfOpen: 1 }] as object[]) {
+    const message = /(highWaterMark|allowHalfOpen) is /
+    await t.rejects(connect(remote, PORT, { host: here, ...wrong }), { code: 'WEIR_BAD_ARGUMENT', message })
+    await t.rejects(listen(PORT, { host: there, ...wrong }), { code: 'WEIR_BAD_ARGUMENT', message })
+  }
   await t.rejects(connect(remote, PORT, { host: here, receiveBytes: 100 << 20 }), {
     code: 'WEIR_BAD_ARGUMENT',
     message: /queues of 1604 places.*have 128/,
@@ -107,6 +116,10 @@ t.test('a signal ends the attempt, and later the stream', async t => {
   await t.rejects(connect(remote, PORT, { host: here, signal: AbortSignal.abort() }), {
     code: 'WEIR_CANCELLED',
   })
+  const soon = new AbortController()
+  const attempt = connect(loopbackAddress(), PORT, { host: here, signal: soon.signal })
+  soon.abort('too slow')
+  await t.rejects(attempt, { code: 'WEIR_CANCELLED', cause: 'too slow' })
   const abort = new AbortController()
   const [stream, peer] = await Promise.all([
     connect(remote, PORT, { host: here, signal: abort.signal }),

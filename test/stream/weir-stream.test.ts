@@ -105,6 +105,16 @@ t.test('destroy resets: the other end learns of it', async t => {
   t.ok(b.destroyed)
 })
 
+t.test('a write that is under way when the stream ends learns of it', async t => {
+  const { a, b, during } = await streamPair()
+  for (const stream of [a, b]) stream.on('error', () => {})
+  const written = (stream: Writable) =>
+    new Promise<unknown>(resolve => stream.write(pattern(1, 200_000), resolve))
+  const [atA, atB] = [written(a), written(b)]
+  a.destroy()
+  t.match(await during(Promise.all([atA, atB])), [{ code: 'WEIR_CANCELLED' }, { code: 'WEIR_STREAM_RESET' }])
+})
+
 t.test('pipeline, an AbortSignal, and an error amid it', async t => {
   const { a, b, during } = await streamPair()
   const abort = new AbortController()

@@ -17,6 +17,7 @@ const LAYERS: readonly (readonly string[])[] = [
     'lib/offer',
     'lib/printable',
     'lib/shown',
+    'lib/text-width',
   ],
   ['lib/arguments', 'lib/make-folder', 'lib/package-file', 'lib/plain-log'],
   ['lib/log', 'lib/thread', 'lib/time', 'lib/units', 'lib/proto'],
@@ -50,7 +51,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ['switch-emu/results'],
   ['switch-emu/real-time'],
   ['switch-emu/virtual', 'switch-emu/overlay', 'switch-emu/veth'],
-  ['switch-emu/lab'],
+  ['switch-emu/lab', 'switch-emu/lab-options'],
   ['switch-emu/index'],
   ['bench', 'bin'],
 ]

@@ -1,6 +1,7 @@
 /** One end of an rsocket stream: what a TCP socket does, over a reliable connection. */
+import { checkInstance } from '../../arguments.js'
 import { WeirError } from '../../errors.js'
-import type { Host, HostRegion } from '../../host/host.js'
+import { Host, type HostRegion } from '../../host/host.js'
 import type { HostConnection } from '../../host/host-connection.js'
 import { Access, type DomainId } from '../../qp/memory/memory.js'
 import { Completion } from '../../qp/queues/completion-queue.js'
@@ -131,6 +132,7 @@ export class StreamSocket {
 
   /** Throws as `Host.connect`, and WEIR_PROTOCOL when the other end is no rsocket. */
   static async connect(host: Host, remote: string, port = RSTREAM_PORT): Promise<StreamSocket> {
+    checkHost('StreamSocket.connect', host)
     const domain = host.newDomain()
     const memory = await StreamMemory.open(host, domain)
     const { words: privateData, receives } = memory
@@ -148,6 +150,8 @@ export class StreamSocket {
    * a client is no rsocket.
    */
   static async accept(host: Host, port = RSTREAM_PORT, onListening = () => {}): Promise<StreamSocket> {
+    checkHost('StreamSocket.accept', host)
+    checkInstance('StreamSocket.accept', 'onListening', Function, onListening)
     const domain = host.newDomain()
     const memory = await StreamMemory.open(host, domain)
     try {
@@ -368,4 +372,9 @@ export class StreamSocket {
 
 function viewOf({ bytes }: HostRegion): DataView {
   return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+}
+
+function checkHost(what: string, host: unknown): void {
+  if (host instanceof Host) return
+  throw new WeirError('WEIR_BAD_ARGUMENT', `${what}: host is a Host, from Host.open`)
 }

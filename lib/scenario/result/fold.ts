@@ -1,3 +1,5 @@
+import { widthOf } from '../../text-width.js'
+
 /** If fewer columns than this remain beside the indent of a line, `fold` drops the indent. */
 const LEAST_BESIDE = 16
 const LEAST_INDENT = 2
@@ -18,11 +20,11 @@ export function fold(text: string, columns: number, hang = 0): string {
 }
 
 function foldLine(line: string, columns: number, indent: string): string {
-  if (line.length <= columns) return line
+  if (widthOf(line) <= columns) return line
   const lines: string[] = []
   let last = ''
   for (const [word] of line.matchAll(/ *[^ ]+/g)) {
-    const fits = last.length + word.length <= columns
+    const fits = widthOf(last) + widthOf(word) <= columns
     if (fits || last.trim() === '') {
       last += word
       continue

@@ -1,5 +1,6 @@
 /** Tables for people. */
 import Table from 'cli-table3'
+import { widthOf } from '../../text-width.js'
 
 const GAP = '  '
 
@@ -41,17 +42,20 @@ export function tableText({ head, rows, leftColumns }: TableData, columns: numbe
  *
  * @param leftColumns number of columns with words, aligned left; the others are figures
  * @param columns of the terminal
+ * @param endsWithWords the last column has words too
  */
 export function table(
   head: readonly string[],
   rows: readonly (readonly string[])[],
   leftColumns: number,
   columns = Number.POSITIVE_INFINITY,
+  endsWithWords = false,
 ): string {
-  const widths = head.map((title, i) => Math.max(title.length, ...rows.map(row => row[i]!.length)))
+  const isLeft = (i: number) => i < leftColumns || (endsWithWords && i === head.length - 1)
+  const widths = head.map((title, i) => Math.max(widthOf(title), ...rows.map(row => widthOf(row[i]!))))
   const rules = widths.map(width => '-'.repeat(width))
   return bands(widths, columns)
-    .map(band => bandText(band, [head, rules, ...rows], leftColumns))
+    .map(band => bandText(band, [head, rules, ...rows], isLeft))
     .join('\n')
 }
 
@@ -78,12 +82,12 @@ export function bands(widths: readonly number[], columns: number): number[][] {
 function bandText(
   band: readonly number[],
   lines: readonly (readonly string[])[],
-  leftColumns: number,
+  isLeft: (column: number) => boolean,
 ): string {
   const [head, ...rest] = lines.map(line => band.map(i => line[i]!))
   const printed = new Table({
     head: head!,
-    colAligns: band.map(i => (i < leftColumns ? 'left' : 'right')),
+    colAligns: band.map(i => (isLeft(i) ? 'left' : 'right')),
     chars: LINES,
     style: { head: [], border: [], 'padding-left': 0, 'padding-right': 0 },
   })

@@ -59,6 +59,7 @@ export class QuickFolder {
   #renamesSafely = true
   /** This folder's files can get their names last. */
   #takesUnnamed = true
+  #linksDescriptors = true
 
   /** @param at a path that leads to the folder by its descriptor, `fd` */
   constructor(fd: number, at: string) {
@@ -85,10 +86,19 @@ export class QuickFolder {
 
   /** Gives such a file its name. Returns false where that cannot be. Throws EXISTS (WEIR_FILE_EXISTS). */
   nameUnnamed(fd: number, name: QuickName): boolean {
+    if (this.#linksDescriptors && this.#linkDescriptor(fd, name)) return true
     const from = zeroEnded(`/proc/self/fd/${fd}`)
     if (this.#libc!.linkat(AT_FDCWD, from, this.#fd, name.bytes, AT_SYMLINK_FOLLOW) === 0) return true
     if (this.#failure('link', name.text).code === 'EEXIST') throw nameTaken()
     this.#takesUnnamed = false
+    return false
+  }
+
+  /** The same without a path for the kernel to follow. Returns false where it does not allow that: mostly it is for root alone. */
+  #linkDescriptor(fd: number, name: QuickName): boolean {
+    if (this.#libc!.linkat(fd, NO_NAME, this.#fd, name.bytes, AT_EMPTY_PATH) === 0) return true
+    if (this.#failure('link', name.text).code === 'EEXIST') throw nameTaken()
+    this.#linksDescriptors = false
     return false
   }
 
