@@ -5,7 +5,7 @@
  */
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
-import { build, type Plugin } from 'esbuild'
+import { build, type OnResolveResult, type Plugin } from 'esbuild'
 import { packageFile } from '../lib/package-file.js'
 import { makeNamesConstant } from './constant-names.js'
 import { isEsbuildHere } from './esbuild-program.js'
@@ -15,10 +15,17 @@ import { wholeProgram } from './program.js'
 import { removeStale } from './stale-files.js'
 import { writeUnbundled } from './unbundled.js'
 
+/** What the program and its engines must have the same of: the class of what they throw, and what is remembered of scenarios that were read. */
+const SHARED: Record<string, string> = {
+  errors: 'lib/errors.ts',
+  'scenario-places': 'lib/scenario/read/places.ts',
+}
+
 /** The program. A command loads only what it uses: the rest is in other files. */
 const PROGRAM = {
   weir: 'bin/weir.ts',
   'command-line': 'bin/command-line.ts',
+  ...SHARED,
 }
 
 /**
@@ -29,6 +36,11 @@ const THREADS = {
   'host-thread': 'lib/daemon/host-thread.ts',
   'verbs-thread': 'lib/host/verbs-thread.ts',
   'veth-worker': 'switch-emu/veth/veth-worker.ts',
+}
+
+/** What moves packets on the main thread: one file too, for the same reason. The program loads it when it needs it. */
+const ENGINES: Record<string, string> = {
+  'virtual-run': 'switch-emu/virtual/virtual-run.ts',
 }
 
 /** Benchmarks of what their own process does: they measure what users run. */
@@ -74,15 +86,44 @@ function loadedLater(outdir: string): Plugin {
   }
 }
 
+/** The program asks for an engine by `import()`. */
+const enginesApart: Plugin = {
+  name: 'engines-apart',
+  setup({ onResolve }) {
+    onResolve({ filter: /^\./ }, ({ kind, path, resolveDir }) =>
+      kind === 'dynamic-import' ? outside(ENGINES, resolveDir, path) : undefined,
+    )
+  },
+}
+
+const sharedOutside: Plugin = {
+  name: 'shared-outside',
+  setup({ onResolve }) {
+    onResolve({ filter: /^\./ }, ({ path, resolveDir }) => outside(SHARED, resolveDir, path))
+  },
+}
+
+/** The file beside the importing one in which a module is, if it is one of `files`. */
+function outside(
+  files: Record<string, string>,
+  resolveDir: string,
+  path: string,
+): OnResolveResult | undefined {
+  const source = relative(root, join(resolveDir, path)).replace(/\.js$/, '.ts')
+  const name = Object.keys(files).find(file => files[file] === source)
+  return name === undefined ? undefined : { path: `./${name}.js`, external: true }
+}
+
 /** CommonJS packages load Node's own modules by `require`, which an ES module does not have. */
 const REQUIRE = `import { createRequire as requireFrom } from 'node:module'
 const require = requireFrom(import.meta.url)`
 
 async function bundle(): Promise<void> {
-  const program = await bundled(folder, PROGRAM, true)
-  const threads = await bundled(folder, THREADS, false)
-  writeFileSync(join(folder, 'licenses.txt'), licenses([...new Set([...program, ...threads])]))
-  await bundled(benchmarks, BENCHMARKS, false)
+  const program = await bundled(folder, PROGRAM, true, [enginesApart])
+  const threads = await bundled(folder, THREADS, false, [loadedLater(folder)])
+  const engines = await bundled(folder, ENGINES, false, [sharedOutside, loadedLater(folder)])
+  writeFileSync(join(folder, 'licenses.txt'), licenses([...new Set([...program, ...threads, ...engines])]))
+  await bundled(benchmarks, BENCHMARKS, false, [loadedLater(benchmarks)])
   for (const written of [folder, benchmarks]) makeNamesConstant(written)
 }
 
@@ -91,6 +132,7 @@ async function bundled(
   outdir: string,
   entryPoints: Record<string, string>,
   splitting: boolean,
+  plugins: Plugin[],
 ): Promise<string[]> {
   const { metafile } = await build({
     entryPoints,
@@ -101,7 +143,7 @@ async function bundled(
     format: 'esm',
     platform: 'node',
     target: 'node20.15',
-    plugins: splitting ? [plainNames] : [plainNames, loadedLater(outdir)],
+    plugins: [plainNames, ...plugins],
     banner: { js: REQUIRE },
     legalComments: 'none',
     sourcemap: 'linked',

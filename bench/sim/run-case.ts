@@ -2,6 +2,7 @@
  * A process of `bench -- sim`: runs a scenario a few times with the engine of one checkout, and prints what each run took.
  * Arguments: folder of the checkout, which is built; scenario file; runs.
  */
+import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 
@@ -25,8 +26,13 @@ interface Loader {
 }
 
 const [checkout, file, runs] = process.argv.slice(2)
-const from = (path: string) => import(pathToFileURL(join(resolve(checkout!), 'dist', path)).href)
-const { VirtualRun } = (await from('switch-emu/virtual/virtual-run.js')) as Engine
+const compiled = (path: string) => join(resolve(checkout!), 'dist', path)
+const from = (path: string) => import(pathToFileURL(compiled(path)).href)
+// The engine is one file, as `weir run` loads it. Without esbuild, and in older checkouts, it is many.
+const bundled = 'weir/virtual-run.js'
+const { VirtualRun } = (await from(
+  existsSync(compiled(bundled)) ? bundled : 'switch-emu/virtual/virtual-run.js',
+)) as Engine
 const { loadScenario } = (await from('lib/scenario/read/load-scenario.js')) as Loader
 
 const taken: SimRun[] = []

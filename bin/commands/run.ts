@@ -18,7 +18,6 @@ import { formatBytes, formatDuration, formatRate } from '../../lib/units/units.j
 import type { CapturePlace } from '../../switch-emu/captures/port-captures.js'
 import type { RealTimeOptions } from '../../switch-emu/real-time/run-traffic.js'
 import type { RunView } from '../../switch-emu/results/run-view.js'
-import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
 import { cancelOnSignal } from '../cancel-on-signal.js'
 import { columnsMost } from './fit.js'
 import { commandOf } from './names.js'
@@ -215,6 +214,7 @@ async function run({ scenario, on }: Task, options: RunOptions): Promise<RunResu
   const removeHandlers = on === 'virtual' ? cancelOnSignal(cancelled) : () => {}
   try {
     if (on === 'virtual') {
+      const { VirtualRun } = await import('../../switch-emu/virtual/virtual-run.js')
       const run = new VirtualRun(scenario, shared)
       return { ...(await run.runAside(cancelled.signal)), ...made(run.startNs) }
     }

@@ -1,3 +1,4 @@
+import { DOUBLE_0, double } from '../double.js'
 import type { Nanos } from '../time/nanos.js'
 import { HopRecords } from '../wire/telemetry/hop-records.js'
 import type { ProbeFindings } from './path-switches.js'
@@ -22,7 +23,7 @@ export const FeedbackSource = {
 export type FeedbackSource = (typeof FeedbackSource)[keyof typeof FeedbackSource]
 
 /** A time, or a difference of times, that is not known. */
-export const UNKNOWN_NS = -1
+export const UNKNOWN_NS = double(-1)
 
 /**
  * What a controller learns from an acknowledgement (or a telemetry response). One object a NIC, reused: keep nothing
@@ -96,14 +97,14 @@ export function roundTripOf({ rttNs, sinceRepeatNs }: AckSample, baseRttNs: Nano
 export function newAckSample(): AckSample {
   return {
     source: FeedbackSource.ACK,
-    seq: 0,
+    seq: DOUBLE_0,
     sndNxt: 0,
     ackedBytes: 0,
     advanced: false,
     inFlightBytes: 0,
-    heardNs: 0,
-    rttNs: 0,
-    sinceRepeatNs: 0,
+    heardNs: DOUBLE_0,
+    rttNs: DOUBLE_0,
+    sinceRepeatNs: DOUBLE_0,
     sentNs: UNKNOWN_NS,
     arrivedNs: UNKNOWN_NS,
     leftNs: UNKNOWN_NS,

@@ -1,3 +1,4 @@
+import { DOUBLE_0 } from '../double.js'
 import type { Nanos } from '../time/nanos.js'
 import type { HostAddress } from '../wire/net/address.js'
 import type { PeerParameters } from './events.js'
@@ -25,7 +26,7 @@ export class CmConnection {
   readonly udpPort: number
   state: State = 'IDLE'
   /** Communication id of the peer. 0 until it is known. */
-  remoteId = 0
+  remoteId = DOUBLE_0
   /** Transaction id of the handshake's messages: the REQ's. */
   transactionId = 0n
   /** Local QPN. 0 until the application sets it. */
@@ -34,7 +35,7 @@ export class CmConnection {
   /** The peer's connections, among which this one is. Null until the peer is known. */
   index: PeerIndex<CmConnection> | null = null
   /** Interval and number of the repetitions of this end's messages. */
-  timeoutNs: Nanos = 0
+  timeoutNs: Nanos = DOUBLE_0
   maxRetries = 0
   /** Exponent for timewait and an MRA's extension: the ACK timeout, about two packet life times. */
   lifeExponent = 0

@@ -1,3 +1,4 @@
+import { DOUBLE_0 } from '../double.js'
 import type { Backing } from './backing.js'
 import { IFA_PROTOCOL } from './ifa-protocol.js'
 
@@ -49,9 +50,9 @@ export class Frame {
    */
   ingressPriority = 0
   /** When the last bit leaves the egress link, set by the node that transmits. */
-  departNs = 0
+  departNs = DOUBLE_0
   /** When the frame entered the queue it is in. */
-  enqueuedNs = 0
+  enqueuedNs = DOUBLE_0
   /**
    * Within a switch: its drop precedence. 0, or 1: queues mark or drop it sooner. A switch that has no use for it leaves it as it is.
    */

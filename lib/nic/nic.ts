@@ -98,8 +98,9 @@ export class Nic implements Node, Verbs, RxEvents {
   readonly #paths: PathSelector
   readonly #failover: Failover
   readonly #peerProcesses = new PeerProcesses()
-  /** Flows with news for their handlers, and, by index, whether a flow is one. */
-  readonly #dirty: Flow[] = []
+  /** Flows with news for their handlers, the first so many, and, by index, whether a flow is one. */
+  readonly #dirty: (Flow | null)[]
+  #dirtyCount = 0
   readonly #isDirty: Uint8Array
   #dispatching = false
   readonly #completion = new Completion()
@@ -124,6 +125,7 @@ export class Nic implements Node, Verbs, RxEvents {
     this.headers = new HostHeaders(this.settings, this.sourcePorts)
     this.memory = new MemoryTable(MEMORY_REGIONS_MAX, config.random)
     this.table = new FlowTable(this.settings.connectionsMax, config.random)
+    this.#dirty = new Array(this.table.capacity).fill(null)
     this.#isDirty = new Uint8Array(this.table.capacity)
     this.#scheduler = new Scheduler(this.table.flows, this.table.capacity)
     this.#tx = new TxPipeline({
@@ -307,7 +309,7 @@ export class Nic implements Node, Verbs, RxEvents {
       this.countDefect(defect)
     }
     this.settings.pool.give(frame)
-    if (this.#dirty.length > 0) this.#dispatch(now)
+    if (this.#dirtyCount > 0) this.#dispatch(now)
   }
 
   onTimeout(now: Nanos): void {
@@ -764,7 +766,7 @@ export class Nic implements Node, Verbs, RxEvents {
   #markDirty(flow: Flow): void {
     if (this.#isDirty[flow.index] === 1) return
     this.#isDirty[flow.index] = 1
-    this.#dirty.push(flow)
+    this.#dirty[this.#dirtyCount++] = flow
   }
 
   #dispatch(now: Nanos): void {
@@ -772,7 +774,9 @@ export class Nic implements Node, Verbs, RxEvents {
     this.#dispatching = true
     try {
       this.#connections.dispatch(now)
-      for (let flow = this.#dirty.pop(); flow !== undefined; flow = this.#dirty.pop()) {
+      while (this.#dirtyCount > 0) {
+        const flow = this.#dirty[--this.#dirtyCount]!
+        this.#dirty[this.#dirtyCount] = null
         this.#isDirty[flow.index] = 0
         this.#deliver(now, flow)
         this.#connections.dispatch(now)

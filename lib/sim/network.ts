@@ -1,3 +1,4 @@
+import { DOUBLE_0 } from '../double.js'
 import { assert, WeirError } from '../errors.js'
 import type { Frame } from '../frame/frame.js'
 import type { FramePool } from '../frame/frame-pool.js'
@@ -25,12 +26,12 @@ export class Network {
   readonly #pool: FramePool
   readonly #stations: Station[] = []
   /** Stations without links: see `runAhead`. */
-  readonly #apart = new Set<Station>()
+  readonly #apart: Station[] = []
   /** When something happens next at each station. */
   readonly #order = new DeadlineHeap()
   /** The shortest delay of a link. */
   #lookaheadNs: Nanos = NEVER
-  #now: Nanos = 0
+  #now: Nanos = DOUBLE_0
   #events = 0
   #unplugged = 0
   /** Nodes may be ahead of others now. */
@@ -75,7 +76,7 @@ export class Network {
     const id = this.#order.add()
     const station = new Station(id, node)
     this.#stations.push(station)
-    this.#apart.add(station)
+    this.#apart.push(station)
     return id
   }
 
@@ -161,13 +162,14 @@ export class Network {
    */
   runAhead(until: Nanos, events: number): void {
     const order = this.#order
+    const apart = this.#apart
     this.#halted = false
     const last = this.#events + events
     while (this.#events < last && !this.#halted) {
       const at = order.firstTime()
       if (at > until || at === NEVER) return
       let end = Math.min(until + 1, at + this.#lookaheadNs)
-      for (const { events: own } of this.#apart) end = Math.min(end, own.firstTime())
+      for (let i = 0; i < apart.length; i++) end = Math.min(end, apart[i]!.events.firstTime())
       if (end <= at) this.#step(at)
       else this.#runStations(end)
     }
@@ -278,7 +280,8 @@ export class Network {
     this.#bound(pipe)
     const to = this.#stations[pipe.toNode]!
     to.plugIn(pipe)
-    this.#apart.delete(to)
+    const at = this.#apart.indexOf(to)
+    if (at >= 0) this.#apart.splice(at, 1)
   }
 
   /** No node may be ahead by as much as a frame takes on this link. */

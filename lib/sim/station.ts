@@ -1,3 +1,4 @@
+import { DOUBLE_0 } from '../double.js'
 import type { Node } from '../frame/node.js'
 import { DeadlineHeap } from '../time/deadline-heap.js'
 import type { Nanos } from '../time/nanos.js'
@@ -21,7 +22,7 @@ export class Station {
   /** By port: what happens to frames that leave by it, null = nothing. */
   readonly faults: (LinkFaults | null)[] = []
   /** Time of the last event here. */
-  nowNs: Nanos = 0
+  nowNs: Nanos = DOUBLE_0
 
   constructor(id: number, node: Node) {
     this.id = id

@@ -1,3 +1,4 @@
+import { double } from '../double.js'
 import { WeirError } from '../errors.js'
 import type { Connection, ConnectionHandler, ConnectOptions, Verbs } from '../nic/types.js'
 import { Access, type DomainId, type MemoryRegion } from '../qp/memory/memory.js'
@@ -35,9 +36,9 @@ export class TrafficFlow implements ConnectionHandler {
   readonly bytes: number
   readonly connection: Connection
   /** Time of `start`, or -1. */
-  startNs = -1
+  startNs = double(-1)
   /** Time of the last completion, or -1. */
-  endNs = -1
+  endNs = double(-1)
   /** Why the flow failed. */
   error: WeirError | null = null
   /** True once `start` may be called. */

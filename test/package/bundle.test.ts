@@ -13,6 +13,16 @@ const texts = files.map(file => readFileSync(join(folder, file), 'utf8'))
 const licenses = join(folder, 'licenses.txt')
 const skip = !existsSync(licenses) && 'the program of esbuild is not installed, so weir is not bundled'
 
+/** The engine refuses it. */
+const HOST_HOP = `hosts: [h0, h1]
+switches: [s1]
+links: [h0--s1, h1--s1]
+telemetry:
+  hostHop: true
+link: { rate: 10Gbps, delay: 1us }
+traffic: [{ from: h0, to: h1, size: 1KB }]
+`
+
 t.test('modules of threads lie beside who starts them', { skip }, async t => {
   const named = texts.flatMap(text =>
     [...text.matchAll(/new URL\("([^"]+)", import\.meta\.url\)/g)].map(match => match[1]!),
@@ -23,6 +33,21 @@ t.test('modules of threads lie beside who starts them', { skip }, async t => {
     [],
   )
 })
+
+t.test(
+  'what an engine throws is an error of the program, and names the place in the scenario',
+  { skip },
+  t => {
+    const file = join(t.testdir({ 'a.yaml': HOST_HOP }), 'a.yaml')
+    const { status, stderr } = spawnSync(process.execPath, [weirProgram(), 'run', file], { encoding: 'utf8' })
+    t.equal(status, 1)
+    t.match(
+      stderr,
+      /^weir: \S*a\.yaml:5\S* .*hostHop has no effect in virtual time.* \(WEIR_BAD_SCENARIO\)\n$/,
+    )
+    t.end()
+  },
+)
 
 t.test('the license of every bundled package is with it', { skip }, async t => {
   const comments = texts.flatMap(text =>

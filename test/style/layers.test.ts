@@ -8,6 +8,7 @@ import { repositoryRoot } from '../support/fixtures.js'
 const LAYERS: readonly (readonly string[])[] = [
   ['lib/byte-text'],
   [
+    'lib/double',
     'lib/errors',
     'lib/end-signals',
     'lib/file-reason',

@@ -3,6 +3,7 @@
  * Only the round trip shows something of those hops: the time beyond T, less the queues that telemetry names, packets have waited
  * elsewhere. A link with a queue is taken to send at its full rate, as after a switch's direct response: u = queue / T + 1.
  */
+import { DOUBLE_0 } from '../../double.js'
 import type { Nanos } from '../../time/nanos.js'
 import type { HopRecords } from '../../wire/telemetry/hop-records.js'
 
@@ -17,10 +18,10 @@ export class HiddenHops {
   /** The least round trip of the last T, and that of the current T: hosts make single ones longer. */
   #before: Nanos = Number.POSITIVE_INFINITY
   #least: Nanos = Number.POSITIVE_INFINITY
-  #endNs: Nanos = 0
+  #endNs: Nanos = DOUBLE_0
   /** Mean of the round trips, 0 = none yet, and their mean deviation: busy hosts make all of them longer at times. */
-  #meanNs: Nanos = 0
-  #deviationNs: Nanos = 0
+  #meanNs: Nanos = DOUBLE_0
+  #deviationNs: Nanos = DOUBLE_0
 
   /** A round trip was measured. @param tNs T */
   onRoundTrip(now: Nanos, rttNs: Nanos, tNs: Nanos): void {

@@ -4,6 +4,7 @@
  *
  * Units: bytes, ns, bit/s. The names are the listing's: U, u, tau, W, Wc, incStage, L.
  */
+import { DOUBLE_0, double } from '../../double.js'
 import type { Nanos } from '../../time/nanos.js'
 import { HopRecords } from '../../wire/telemetry/hop-records.js'
 import { CAREFUL_PACKETS, type CongestionContext } from '../congestion-control.js'
@@ -17,22 +18,22 @@ const HIDDEN_LEAST_PACKETS = 2
 /** U, W, Wc and L of one flow, and the functions that change them. */
 export class HpccCore {
   /** W_init = line rate x T: flows start at line rate. No window grows beyond it. */
-  wInit = 0
+  wInit = DOUBLE_0
   /** T in ns. */
   t: Nanos = 0
   readonly #eta: number
   readonly #maxStage: number
-  #wMin = 0
+  #wMin = DOUBLE_0
   /** The window that flows begin with. */
-  #wBegin = 0
+  #wBegin = DOUBLE_0
   /** W_ai as configured, or by the rule of thumb for the configured number of flows. */
-  #wAiExpected = 0
+  #wAiExpected = DOUBLE_0
   /** True if W_ai follows N as the receiver counts it. */
   readonly #countFlows: boolean
   #wAi: number
   #w: number
   #wc: number
-  #u = 1
+  #u = double(1)
   #incStage = 0
   /** L of the listing: the telemetry that came last. */
   readonly #last = new HopRecords()
@@ -44,7 +45,7 @@ export class HpccCore {
   /** The row of the busiest link, of the telemetry that was measured last; -1: telemetry names no such link. */
   #busiest = 0
   /** u' of the busiest link of the telemetry that was measured last: line 9 has not averaged it. */
-  #busiestU = 0
+  #busiestU = DOUBLE_0
 
   readonly #context: CongestionContext
   readonly #constants: HpccConstants

@@ -1,4 +1,5 @@
 import type { AckSample, CongestionControl } from '../../cc/congestion-control.js'
+import { DOUBLE_0 } from '../../double.js'
 import type { QpCounters } from '../../qp/context/counters.js'
 import type { ConnectionStats } from '../types.js'
 
@@ -12,10 +13,10 @@ export function newConnectionStats(): ConnectionStats {
     feedbackGranted: NO_TEXTS,
     feedbackRefused: NO_TEXTS,
     feedbackGiven: NO_TEXTS,
-    baseRttNs: 0,
-    rttNs: 0,
-    rateBps: 0,
-    windowBytes: 0,
+    baseRttNs: DOUBLE_0,
+    rttNs: DOUBLE_0,
+    rateBps: DOUBLE_0,
+    windowBytes: DOUBLE_0,
     inFlightBytes: 0,
     sentBytes: 0,
     ackedBytes: 0,
@@ -24,7 +25,7 @@ export function newConnectionStats(): ConnectionStats {
     spuriousBytes: 0,
     timeouts: 0,
     pathQueueBytes: 0,
-    pathQueueNs: 0,
+    pathQueueNs: DOUBLE_0,
     pathHops: 0,
     refusedFeedback: 0,
     implausibleTelemetry: 0,

@@ -1,3 +1,4 @@
+import { DOUBLE_0, double } from '../../double.js'
 import type { Nanos } from '../../time/nanos.js'
 
 /** One answer can lower N to this share of itself at most. */
@@ -16,13 +17,13 @@ export class HostShare {
   /** Payload bytes that the peer's receive buffer can take at once; infinite when the peer does not say. */
   budgetBytes = Number.POSITIVE_INFINITY
   /** Flows that send to the same host now. */
-  #flows = 1
-  #onTheWayBytes = 0
+  #flows = double(1)
+  #onTheWayBytes = DOUBLE_0
   /** Acknowledged since then. */
   #ackedBytes = 0
-  #sinceNs: Nanos = 0
+  #sinceNs: Nanos = DOUBLE_0
   /** Acknowledged in the round trip before, per ns. */
-  #lastRate = 0
+  #lastRate = DOUBLE_0
 
   /**
    * The peer has said N; 0 = it has not. N leaves out flows between two messages. If

@@ -44,7 +44,7 @@ export class FlowTable {
     this.#mask = places - 1
     const [first, second] = [random() >>> 0, random() >>> 0]
     this.names = new Names(first, second)
-    this.#lastIndex = FIRST_INDEX + (second % connectionsMax) - 1
+    this.#lastIndex = FIRST_INDEX + ((second % connectionsMax) | 0) - 1
   }
 
   get count(): number {

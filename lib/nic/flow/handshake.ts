@@ -1,3 +1,4 @@
+import { DOUBLE_0 } from '../../double.js'
 import type { Nanos } from '../../time/nanos.js'
 
 const NO_BYTES = new Uint8Array(0)
@@ -8,7 +9,7 @@ export class Handshake {
   readonly active: boolean
   /** T, when it is given; 0 = to be measured. */
   readonly fixedBaseRttNs: Nanos
-  #cmId = 0
+  #cmId = DOUBLE_0
   #receivePsn = 0
   #roundTripNs: Nanos = 0
   #refusedBefore: readonly number[] = []

@@ -1,3 +1,4 @@
+import { DOUBLE_0 } from '../../double.js'
 import type { Nanos } from '../../time/nanos.js'
 
 /**
@@ -13,10 +14,10 @@ export class Pacer {
   readonly #slackNs: Nanos
   readonly #runNs: Nanos
   /** Not a whole number of nanoseconds. */
-  #fromNs = 0
+  #fromNs = DOUBLE_0
   #bytes = 0
   /** When the first packet of the run left, and the packets that may follow it. */
-  #runFromNs = 0
+  #runFromNs = DOUBLE_0
   #runLeft = 0
   #runSent = 0
 

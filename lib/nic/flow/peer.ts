@@ -1,3 +1,4 @@
+import { DOUBLE_0 } from '../../double.js'
 import type { Nanos } from '../../time/nanos.js'
 import { type Need, NeedId, ReverseTelemetry } from '../../wire/weir/needs.js'
 import type { EndProof } from '../keys/end-proof.js'
@@ -60,7 +61,7 @@ export class Peer {
   #guard: FeedbackGuard | null = null
   #switchGuard: SwitchGuard | null = null
   #ends: EndProof | null = null
-  #repeatsNs: Nanos = 0
+  #repeatsNs: Nanos = DOUBLE_0
   #challenged = false
 
   constructor({ udpPort, packetBytes, pathMtu, filledPayload, selectiveRepeat, withoutIcrc }: OwnWays) {

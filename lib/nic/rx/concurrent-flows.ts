@@ -24,7 +24,7 @@ const LOOKS = 8
 export class ConcurrentFlows {
   /** Flows that count, and until when. */
   readonly #flows: Flow[] = []
-  readonly #untilNs: number[] = []
+  readonly #untilNs: Float64Array
   /** Where to look next. */
   #next = 0
   readonly #slackNs: Nanos
@@ -37,6 +37,7 @@ export class ConcurrentFlows {
   /** @param slackNs by which hosts may be late: as long as that a flow counts at least; @param capacity the table's size */
   constructor(slackNs: Nanos, capacity: number) {
     this.#slackNs = slackNs
+    this.#untilNs = new Float64Array(capacity)
     this.#at = new Int32Array(capacity).fill(-1)
     this.#endSeq = new Float64Array(capacity).fill(-1)
     this.#topSeq = new Float64Array(capacity).fill(-1)
@@ -48,7 +49,6 @@ export class ConcurrentFlows {
     if (this.#at[index]! < 0) {
       this.#at[index] = this.#flows.length
       this.#flows.push(flow)
-      this.#untilNs.push(0)
     }
     const isOpen = ofResponse ? !ends : !this.#isWhole(flow, psn, ends)
     this.#untilNs[this.#at[index]!] = now + (isOpen ? OPEN_SILENCE_NS : this.#moreWithinNs(flow))
@@ -67,7 +67,7 @@ export class ConcurrentFlows {
     if (at < 0) return
     this.#at[index] = -1
     const last = this.#flows.pop()!
-    const untilNs = this.#untilNs.pop()!
+    const untilNs = this.#untilNs[this.#flows.length]!
     if (last.index === index) return
     this.#flows[at] = last
     this.#untilNs[at] = untilNs

@@ -27,7 +27,7 @@ export class SourcePorts {
    * The port with that index, modulo `count`: a random index gives a random port. @param number whole, 0 to 2^32 - 1
    */
   at(number: number): number {
-    return this.#ports === null ? FIRST + (number % COUNT) : this.#ports[number % this.#ports.length]!
+    return this.#ports === null ? FIRST + ((number % COUNT) | 0) : this.#ports[number % this.#ports.length]!
   }
 
   /** The source port of a new connection. @param asked undefined: any; @param random 32-bit whole numbers */

@@ -1,3 +1,4 @@
+import { DOUBLE_0 } from '../../double.js'
 import { WeirError } from '../../errors.js'
 import type { MemoryRegion } from '../memory/memory.js'
 import { joined } from '../memory/memory-list.js'
@@ -18,8 +19,8 @@ export class SendSlot {
   region: MemoryRegion | null = null
   offset = 0
   length = 0
-  remoteAddress = 0
-  rkey = 0
+  remoteAddress = DOUBLE_0
+  rkey = DOUBLE_0
   immediate = 0
   invalidateKey = 0
   compareOrAddHigh = 0

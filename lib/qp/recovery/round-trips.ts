@@ -1,3 +1,4 @@
+import { DOUBLE_0 } from '../../double.js'
 import type { Nanos } from '../../time/nanos.js'
 
 const NONE = -1
@@ -16,13 +17,13 @@ export class RoundTrips {
   /** The packet whose answer is timed, or -1. */
   timedSeq = NONE
   /** Smoothed, and how much they vary; 0 until one is measured. */
-  srttNs: Nanos = 0
-  rttvarNs: Nanos = 0
+  srttNs: Nanos = DOUBLE_0
+  rttvarNs: Nanos = DOUBLE_0
   /** The least that was measured, 0 until one is. */
-  leastNs: Nanos = 0
+  leastNs: Nanos = DOUBLE_0
   /** Round trip of the idle path, 0 = not known. */
   expectedNs: Nanos = 0
-  #timedAtNs: Nanos = 0
+  #timedAtNs: Nanos = DOUBLE_0
   /** True once the peer has answered anything. */
   #answered = false
   /**
@@ -30,7 +31,7 @@ export class RoundTrips {
    * packet is answered that left after them.
    */
   #questions = 0
-  #questionNs: Nanos = 0
+  #questionNs: Nanos = DOUBLE_0
   #questionsUntilSeq = NONE
 
   /** The request packet has left. @param isNew for the first time */
@@ -94,7 +95,7 @@ export class RoundTrips {
 
   /** How long the timed packet has waited for its answer. */
   waitedNs(now: Nanos): Nanos {
-    return this.timedSeq === NONE ? 0 : now - this.#timedAtNs
+    return this.timedSeq === NONE ? DOUBLE_0 : now - this.#timedAtNs
   }
 
   /** The least round trip there may be, 0 when nothing is known. */

@@ -1,3 +1,4 @@
+import { DOUBLE_0 } from '../../double.js'
 import { doubled, type Nanos, NEVER } from '../../time/nanos.js'
 import type { RoundTrips } from './round-trips.js'
 
@@ -39,7 +40,7 @@ export class TailProbe {
   readonly #trips: RoundTrips
   readonly #leastNs: Nanos
   /** When the last packet that asked for an answer left. */
-  #askedAtNs: Nanos = 0
+  #askedAtNs: Nanos = DOUBLE_0
   /** Probes since a round trip was last measured. */
   #unanswered = 0
   #deadline: Nanos = NEVER

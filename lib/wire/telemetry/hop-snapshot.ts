@@ -1,3 +1,5 @@
+import { DOUBLE_0 } from '../../double.js'
+
 /**
  * The state of a hop at the moment at which a packet's first bit leaves. One object is reused for every
  * packet. Each encapsulation writes the fields that it has.
@@ -10,15 +12,15 @@ export class HopSnapshot {
   /** Port that it leaves by, u16. */
   egressPort = 0
   /** Rate of the egress link, bit/s. */
-  rateBps = 0
+  rateBps = DOUBLE_0
   /** When the packet had arrived completely, ns. */
-  arrivalNs = 0
+  arrivalNs = DOUBLE_0
   /** When its first bit leaves, ns. */
-  startNs = 0
+  startNs = DOUBLE_0
   /** Bytes that the egress port had sent before this packet. */
-  txBytes = 0
+  txBytes = DOUBLE_0
   /** Bytes that wait behind the packet in the egress port. */
-  qlenBytes = 0
+  qlenBytes = DOUBLE_0
   /** Priority of the queue that it leaves, 0 to 7. */
   priority = 0
   /** ECN field of its IP header as it leaves, 0 to 3. */
