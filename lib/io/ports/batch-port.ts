@@ -51,6 +51,9 @@ const HEADERS_BYTES = 448
 /** Pad and ICRC. */
 const TAIL_BYTES = 8
 
+/** Each so many looks for arrivals look at the socket that the last frame has not come by. */
+const LOOKS_ASIDE = 4
+
 /** How long the port waits before it tries a full socket again, ms. */
 const RETRY_MS = 1
 const SOURCE_PORTS = 16
@@ -91,6 +94,7 @@ export class BatchPort implements Port {
   readonly #gid = new Uint8Array(16)
   /** The socket that is read now. The two sockets share the receive buffers. */
   #current: Receiving
+  #looks = 0
   #isFull = false
   #retry: NodeJS.Timeout | null = null
   #closed = false
@@ -132,7 +136,7 @@ export class BatchPort implements Port {
       const { counters } = this
       const sockets = openEach(sourcePortsFor(rocePort, sourcePorts), port => open(port, true))
       this.#senders = new SenderPool({ pool, counters, rocePort, intPort, sockets })
-      this.waiter = new FdWaiter([roce.fd, int.fd])
+      this.waiter = new FdWaiter([roce.fd, int.fd], undefined, () => this.#look())
     } catch (error) {
       for (const socket of this.#sockets) socket.close()
       throw error
@@ -164,10 +168,25 @@ export class BatchPort implements Port {
         this.#beginRun(from.receiver)
         return frame
       }
-      this.#current = from === this.#int ? this.#roce : this.#int
+      this.#current = this.#other
       empty++
     }
     return null
+  }
+
+  /** The socket that is not read now. */
+  get #other(): Receiving {
+    return this.#current === this.#int ? this.#roce : this.#int
+  }
+
+  /** True if something has come, which has been read then: to ask the kernel whether there is something takes a system call more. */
+  #look(): boolean {
+    this.#skipTaken()
+    if (this.#closed) return false
+    if (this.#current.receiver.look()) return true
+    if (++this.#looks % LOOKS_ASIDE !== 0 || !this.#other.receiver.look()) return false
+    this.#current = this.#other
+    return true
   }
 
   canTransmit(): boolean {
