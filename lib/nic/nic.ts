@@ -415,7 +415,9 @@ export class Nic implements Node, Verbs, RxEvents {
   #acknowledgement(now: Nanos, flow: Flow): Frame | null {
     let frame: Frame | null = null
     try {
-      frame = this.#tx.acknowledgement(now, flow, this.#connections.concurrentFlows)
+      frame = flow.mayCarryAck(now)
+        ? this.#tx.carrier(now, flow)
+        : this.#tx.acknowledgement(now, flow, this.#connections.concurrentFlows)
       if (frame !== null) flow.sentFrames++
       this.#considerSent(now, flow)
       this.#scheduler.update(flow, now)
