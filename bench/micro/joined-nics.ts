@@ -16,7 +16,9 @@ const STEP_NS = 500
 const TICK_STEPS = 1000
 
 /** As a daemon's NIC, but at 1 Tbit/s. */
-const NIC = { lineRateBps: 1e12, pathMtu: 4096, ackEveryPackets: 16, baseRttNs: 20_000 }
+const NIC = { lineRateBps: 1e12, pathMtu: 4096, ackEveryPackets: 16, baseRttNs: 20_000, carriesAcks: true }
+/** With the controller of daemons, which lets an answer carry the acknowledgement of its question. */
+const ANSWERS = { cc: { name: 'auto', options: {} }, start: 'careful' } as const
 
 export class Joined {
   /** Gets every frame on its way. */
@@ -28,11 +30,15 @@ export class Joined {
   #now = 1000
   #steps = 0
 
-  constructor(settings: Pick<PerfSettings, 'op' | 'size'>) {
+  /** @param settings mode: messages in a stream, or one at a time, each with an answer. Default STREAM */
+  constructor(settings: Pick<PerfSettings, 'op' | 'size'> & Partial<Pick<PerfSettings, 'mode'>>) {
+    const { mode = 'STREAM' } = settings
+    const more = mode === 'PING_PONG' ? ANSWERS : {}
     const pool = new FramePool(512)
     this.#nics = ['10.0.0.1', '10.0.0.2'].map((address, i) => {
       const random = new Random(i + 1)
-      return new Nic({ ...NIC, address: HostAddress.parse(address), pool, random: () => random.u32() })
+      const who = { address: HostAddress.parse(address), pool, random: () => random.u32() }
+      return new Nic({ ...NIC, ...more, ...who })
     }) as [Nic, Nic]
     const limits = { queueDepth: this.#nics[0].settings.queueDepth }
     const shared = { limits, cpuUs: () => 0, storage: true }
@@ -44,9 +50,9 @@ export class Joined {
       remote: this.#nics[1].address,
       settings: {
         ...settings,
-        mode: 'STREAM',
+        mode,
         qps: 1,
-        depth: 16,
+        depth: mode === 'PING_PONG' ? 1 : 16,
         iterations: 1e12,
         durationNs: 0,
         warmupNs: 0,

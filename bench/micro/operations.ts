@@ -26,6 +26,7 @@ function joinedNics(Nics: MicroParts['Joined']): Operation[] {
   let write: Joined | null = null
   let read: Joined | null = null
   let send: Joined | null = null
+  let answered: Joined | null = null
   return [
     {
       name: 'two NICs, WRITE of 1 MiB: a packet of 4 KiB, sent and received',
@@ -46,6 +47,13 @@ function joinedNics(Nics: MicroParts['Joined']): Operation[] {
       run: count => {
         send ??= new Nics({ op: 'SEND', size: 64 })
         send.deliver(count)
+      },
+    },
+    {
+      name: 'two NICs, SEND of 64 bytes: a message and its answer, one at a time',
+      run: count => {
+        answered ??= new Nics({ op: 'SEND', size: 64, mode: 'PING_PONG' })
+        answered.deliver(count)
       },
     },
   ]

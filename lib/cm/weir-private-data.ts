@@ -58,6 +58,8 @@ export interface ConnectParameters {
   filledPayload: number
   /** The sender would do without ICRCs. */
   withoutIcrc: boolean
+  /** Packets with payload may carry acknowledgements. */
+  carriesAcks: boolean
   /** 16 bytes, in a REP: both ends have written what the other has read. Empty: there is no key, or the peer is older. */
   wordsProof: Uint8Array
 }
@@ -104,14 +106,15 @@ export function encode(parameters: ConnectParameters): Uint8Array {
       `filledPayload is 0 or a multiple of 4 from 256 to 4096, not ${parameters.filledPayload}`,
     )
   }
-  const { keyWords, needs, ackEvery, filledPayload, withoutIcrc, privateBytes, wordsProof, ...others } =
-    parameters
+  const { keyWords, needs, ackEvery, filledPayload, withoutIcrc, carriesAcks, ...more } = parameters
+  const { privateBytes, wordsProof, ...others } = more
   const message: Partial<ConnectParameters> = others
   if (keyWords.length > 0) message.keyWords = keyWords
   if (needs.length > 0) message.needs = needs
   if (ackEvery > 0) message.ackEvery = ackEvery
   if (filledPayload > 0) message.filledPayload = filledPayload
   if (withoutIcrc) message.withoutIcrc = true
+  if (carriesAcks) message.carriesAcks = true
   if (privateBytes > 0) message.privateBytes = privateBytes
   const words = parametersCodec.encode(message)
   if (wordsProof.length === 0) return framed(words)

@@ -165,6 +165,11 @@ export interface NicConfig {
   gathers?: boolean
   /** The port sends runs whole, see `Port.sendsRuns`. Default false. */
   sendsRuns?: boolean
+  /**
+   * Connections with Weir hosts that say the same acknowledge a message in the answer, where the answer is a short message that leaves
+   * at once: one packet in place of two. With a secret acknowledgements are authenticated, so they leave by themselves. Default false.
+   */
+  carriesAcks?: boolean
   /** The port takes runs of packets, see `Port.takesRuns`; peers learn it if not. Default true. */
   takesRuns?: boolean
   /** The port shows CE marks of packets, and the TTL or hop limit with which they arrive, see `Port`. Default true. */
@@ -269,6 +274,7 @@ export function nicSettings(config: NicConfig): NicSettings {
     onDefect: () => {},
     icrc: 'whole',
     withoutIcrc: false,
+    carriesAcks: false,
     gathers: false,
     sendsRuns: false,
     takesRuns: true,

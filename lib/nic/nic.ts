@@ -20,6 +20,7 @@ import { type NicConfig, type NicSettings, nicSettings } from './config.js'
 import { Connections } from './connect/connections.js'
 import { FlowStart } from './connect/flow-start.js'
 import type { BaseRttProbe } from './feedback/base-rtt-probe.js'
+import { flowBytesOf } from './feedback/host-share.js'
 import { DropTotals } from './flow/drop-totals.js'
 import type { Flow } from './flow/flow.js'
 import { FlowTable } from './flow/flow-table.js'
@@ -135,7 +136,8 @@ export class Nic implements Node, Verbs, RxEvents {
       sendsRuns: this.settings.sendsRuns,
     })
     this.#rx = new RxPipeline(config.address, this.table, this, this.settings)
-    this.readRoom = new ReadRoom(this.settings.receiveBudgetBytes)
+    const { receiveBudgetBytes = Number.POSITIVE_INFINITY } = this.settings
+    this.readRoom = new ReadRoom(flowBytesOf(receiveBudgetBytes))
     this.#connections = new Connections(this)
     this.pfc = new PfcReceiver(this.settings.lineRateBps)
     const concurrentFlows = () => this.#connections.concurrentFlows
@@ -417,7 +419,9 @@ export class Nic implements Node, Verbs, RxEvents {
   #acknowledgement(now: Nanos, flow: Flow): Frame | null {
     let frame: Frame | null = null
     try {
-      frame = this.#tx.acknowledgement(now, flow, this.#connections.concurrentFlows)
+      frame = flow.mayCarryAck(now)
+        ? this.#tx.carrier(now, flow)
+        : this.#tx.acknowledgement(now, flow, this.#connections.concurrentFlows)
       if (frame !== null) flow.sentFrames++
       this.#considerSent(now, flow)
       this.#scheduler.update(flow, now)

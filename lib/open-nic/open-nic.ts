@@ -304,6 +304,15 @@ function checkedPaths({ paths: given, sourcePorts, byFlags = false }: NicOptions
   throw new WeirError('WEIR_BAD_ARGUMENT', text)
 }
 
+/** What a NIC has to know of its port. */
+function waysOf(port: Port) {
+  const { receiveBudgetBytes, gathers, sendsRuns, takesRuns } = port
+  const { seesMarks, seesHops, seesIds, choosesIds } = port
+  const sourcePorts = port.sourcePorts ?? undefined
+  const runs = { receiveBudgetBytes, gathers, sendsRuns, takesRuns }
+  return { sourcePorts, ...runs, seesMarks, seesHops, seesIds, choosesIds }
+}
+
 interface NicParts extends Pick<OpenedNic, 'address' | 'pool' | 'port'>, Pick<OpenedPort, 'link'> {
   intake: Intake | undefined
   onConnecting: ((asked: Connecting) => void) | undefined
@@ -340,6 +349,7 @@ function createNic(
     lineRateBps,
     pathMtu,
     withoutIcrc: options.icrc === 'none',
+    carriesAcks: true,
     packetBytesMax: asked === 'fill' ? port.mtu : 0,
     cc,
     start,
@@ -369,16 +379,8 @@ function createNic(
     failover: options.inof?.failover,
     secret: options.secret,
     ...link,
-    sourcePorts: port.sourcePorts ?? undefined,
-    receiveBudgetBytes: port.receiveBudgetBytes,
+    ...waysOf(port),
     hostIntake: intake,
-    gathers: port.gathers,
-    sendsRuns: port.sendsRuns,
-    takesRuns: port.takesRuns,
-    seesMarks: port.seesMarks,
-    seesHops: port.seesHops,
-    seesIds: port.seesIds,
-    choosesIds: port.choosesIds,
     defects: 'end',
     onDefect: onContained,
     slackNs: SLACK_NS,

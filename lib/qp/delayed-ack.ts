@@ -1,13 +1,14 @@
 /**
  * Acknowledgements in packets of another kind: notifications of HPCC++ carry the delayed ACK
- * (draft-miao-rtgwg-hpccplus, section 3). AETH and PSN mean the same as in an ACK.
+ * (draft-miao-rtgwg-hpccplus, section 3), and packets with payload that of what they answer (`lib/wire/weir/carried-ack.ts`). AETH
+ * and PSN mean the same as in an ACK.
  */
 import type { Frame } from '../frame/frame.js'
 import type { Nanos } from '../time/nanos.js'
 import * as aeth from '../wire/ib/aeth.js'
 import * as bth from '../wire/ib/bth.js'
 import { unwrapPsn } from './queues/psn.js'
-import { onAcknowledge } from './requester/on-acknowledge.js'
+import { onAcknowledge, onCarriedAcknowledge } from './requester/on-acknowledge.js'
 import type { Requester } from './requester/requester.js'
 import type { Inbound } from './responder/inbound.js'
 
@@ -30,8 +31,19 @@ export function writeDelayedAck(inbound: Inbound, frame: Frame, at: number): num
   return seq
 }
 
+/** True if an ACK is owed that says nothing but that all has come in order: a packet with payload may carry it. */
+export function mayCarryAck({ context, kept, table, owed, duplicates, toldDuplicates }: Inbound): boolean {
+  const isBare = kept === null || (kept.count === 0 && duplicates === toldDuplicates)
+  return owed.pending && !owed.isNak && isBare && table.pending === null && context.responds
+}
+
 /** An acknowledgement arrived behind the BTH of another packet. @param psn 24 bits */
 export function onDelayedAck(requester: Requester, now: Nanos, frame: Frame, psn: number): void {
   if (!aeth.isAck(aeth.syndrome(frame.view, frame.bth + bth.BYTES))) return
   onAcknowledge(requester, now, frame, unwrapPsn(psn, requester.outbound.sndUna))
+}
+
+/** A packet with payload carried an ACK. @param syndrome of its AETH; @param psn 24 bits */
+export function onCarriedAck(requester: Requester, now: Nanos, syndrome: number, psn: number): void {
+  onCarriedAcknowledge(requester, now, syndrome, unwrapPsn(psn, requester.outbound.sndUna))
 }

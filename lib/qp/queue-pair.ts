@@ -10,7 +10,7 @@ import { QpContext } from './context/context.js'
 import type { QpCounters } from './context/counters.js'
 import type { QpObserver } from './context/observer.js'
 import { checkTransition, QpState, qpStateName, STATE_TABLE } from './context/states.js'
-import { onDelayedAck, writeDelayedAck } from './delayed-ack.js'
+import { mayCarryAck, onCarriedAck, onDelayedAck, writeDelayedAck } from './delayed-ack.js'
 import { checkDomain } from './memory/memory.js'
 import { checkedReceive } from './queues/receive-queue.js'
 import { checkedSend, type SendSlot } from './queues/send-queue.js'
@@ -24,6 +24,7 @@ import { nextTimeout, onTimeout } from './requester/on-timeout.js'
 import { Requester } from './requester/requester.js'
 import { requestPayloadBytes, transmitRequest } from './requester/transmit-request.js'
 import { middlesNext, transmitRun } from './requester/transmit-run.js'
+import { acknowledgeAgain } from './responder/answers.js'
 import { executeRun, roomForRun } from './responder/execute-run.js'
 import { Responder } from './responder/responder.js'
 import {
@@ -492,6 +493,36 @@ export class QueuePair {
     if (!this.#context.requests) return
     onDelayedAck(this.#requester, now, frame, psn)
     this.#requester.outbound.check()
+  }
+
+  /**
+   * True if the next packet with payload may carry the ACK that is owed, and is a whole message that is sent for the first time.
+   * Once `carryAck` has written it, that packet is next.
+   */
+  get mayCarryAck(): boolean {
+    if (!mayCarryAck(this.#responder.inbound)) return false
+    const requester = this.#requester
+    const slot = requester.nextSlot()
+    if (slot === null || slot.awaitsResponse || slot.lastSeq !== slot.firstSeq) return false
+    return requester.nextSeq >= requester.outbound.sndNxt
+  }
+
+  /** Writes the AETH of the ACK that is owed at `at`, and counts the ACK as sent. Returns the PSN acknowledged. `mayCarryAck` has to be true. */
+  carryAck(frame: Frame, at: number): number {
+    this.counters.acksSent++
+    return writeDelayedAck(this.#responder.inbound, frame, at)
+  }
+
+  /** A packet with payload carried an ACK. @param syndrome of its AETH; @param psn acknowledged, 24 bits */
+  onCarriedAck(now: Nanos, syndrome: number, psn: number): void {
+    if (!this.#context.requests) return
+    onCarriedAck(this.#requester, now, syndrome, psn)
+    this.#requester.outbound.check()
+  }
+
+  /** The packet that was to carry an ACK could not be made. */
+  oweAckAgain(): void {
+    acknowledgeAgain(this.#responder.inbound)
   }
 
   #transmitAck(frame: Frame, at: number): void {

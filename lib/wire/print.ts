@@ -22,6 +22,7 @@ import * as vxlan from './net/vxlan.js'
 import { isShort, parseFrame, WIRE_ERROR_NAMES, WireError } from './parse.js'
 import * as telemetry from './telemetry/telemetry.js'
 import * as arrival from './weir/arrival.js'
+import * as carriedAck from './weir/carried-ack.js'
 import * as delayedAck from './weir/delayed-ack.js'
 import * as fairRate from './weir/fair-rate.js'
 import * as rate from './weir/rate.js'
@@ -123,6 +124,7 @@ function ipLength(frame: Frame): number {
 function printRoce(frame: Frame): string {
   const { view, shim } = frame
   const parts = shim >= 0 ? [telemetry.print(frame)] : []
+  if (carriedAck.isIn(frame)) parts.push(carriedAck.print(frame))
   parts.push(bth.print(view, frame.bth))
   if (frame.payload < 0) return parts.join(', ')
   parts.push(...printExtendedHeaders(view, frame.bth))

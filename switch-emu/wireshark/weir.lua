@@ -13,7 +13,7 @@
 -- 4. Weir's own packets, opcodes 0xc0 to 0xff, which Wireshark calls unknown, and the tags of feedback on connections with a key.
 -- 5. What Weir hosts say in the private data of REQ, REP, REJ and DREQ: features, needs, why a connection ends.
 --
--- Layouts are those of delayed-ack.ts, rate.ts, rate-request.ts, sack.ts, feedback-tag.ts, direct-tag.ts, arrival.ts, needs.ts, int-shim.ts,
+-- Layouts are those of carried-ack.ts, delayed-ack.ts, rate.ts, rate-request.ts, sack.ts, feedback-tag.ts, direct-tag.ts, arrival.ts, needs.ts, int-shim.ts,
 -- int-md.ts, ioam-udp.ts, ioam-trace.ts and ifa.ts in lib/wire, messages those of proto/connect.proto, the units of compact records those of
 -- lib/wire/telemetry/int-units.ts.
 
@@ -21,6 +21,8 @@ local UDP_PORT_ROCE = 4791
 local UDP_PORT_INT = 4792
 local SHIM_BYTES = 8
 local SLOTS_MAX = 16
+-- The first word of a shim that holds an acknowledgement.
+local CARRIED_ACK = 0x11800001
 local WIDE, COMPACT = 0, 1
 local SLOT_BYTES = { [WIDE] = 24, [COMPACT] = 8 }
 
@@ -54,6 +56,8 @@ local f = {
   tx_bytes = ProtoField.uint64("weir.hop.tx_bytes", "Bytes sent before (B)"),
   queue = ProtoField.uint64("weir.hop.queue", "Queue left behind (B)"),
   unused = ProtoField.bytes("weir.int.unused_slots", "Slots without a record"),
+  carried_msn = ProtoField.uint24("weir.int.carried_ack.msn", "Carried ACK, MSN"),
+  carried_psn = ProtoField.uint24("weir.int.carried_ack.psn", "Carried ACK, PSN"),
   md_remaining = ProtoField.uint8("weir.int_md.remaining_hops", "Remaining hop count"),
   md_exceeded = ProtoField.bool("weir.int_md.hops_exceeded", "E: max hop count exceeded", 8, nil, 0x04),
   md_mtu = ProtoField.bool("weir.int_md.mtu_exceeded", "M: MTU exceeded", 8, nil, 0x02),
@@ -286,7 +290,12 @@ function weir.dissector(tvb, pinfo, root)
     hop:set_text(string.format("Hop %d", i + 1))
     if format == COMPACT then compact_hop(slot, hop) else wide_hop(slot, hop) end
   end
-  if records < slots then tree:add(f.unused, tvb(SHIM_BYTES + records * size, (slots - records) * size)) end
+  if tvb(0, 4):uint() == CARRIED_ACK then
+    tree:add(f.carried_msn, tvb(SHIM_BYTES + 1, 3))
+    tree:add(f.carried_psn, tvb(SHIM_BYTES + 5, 3))
+  elseif records < slots then
+    tree:add(f.unused, tvb(SHIM_BYTES + records * size, (slots - records) * size))
+  end
   local echo = tvb(1, 1):bitfield(0, 1) == 1
   tree:append_text(string.format(", %s, %d hop%s of %d%s", format == COMPACT and "compact" or "wide", hops,
     hops == 1 and "" or "s", slots, echo and ", echo" or ""))
@@ -582,6 +591,7 @@ local w = {
   ack_every = ProtoField.uint64("weir.words.ack_every", "Packets for which it grants one ACK at most"),
   filled = ProtoField.uint64("weir.words.filled_payload", "Payload that fills a packet (B)"),
   without_icrc = ProtoField.uint64("weir.words.without_icrc", "Packets have no ICRC"),
+  carries_acks = ProtoField.uint64("weir.words.carries_acks", "Packets with payload carry acknowledgements"),
   private_bytes = ProtoField.uint64("weir.words.private_bytes", "Private data of the application (B)"),
   proof = ProtoField.bytes("weir.words.proof", "Proof of the words of both ends"),
   code = ProtoField.string("weir.words.code", "Code"),
@@ -641,7 +651,7 @@ end
 -- By message and field number: how numbers and how bytes are shown.
 local PARAMETERS = {
   numbers = { [1] = w.version, [3] = w.mtu, [7] = w.budget, [11] = w.ack_every, [13] = w.filled, [14] = w.without_icrc,
-    [15] = w.private_bytes },
+    [15] = w.private_bytes, [16] = w.carries_acks },
   bytes = { [8] = raw(w.data), [9] = raw(w.key), [10] = add_needs, [12] = raw(w.proof) },
 }
 local REJECTION = { numbers = {}, bytes = { [1] = raw(w.code), [2] = raw(w.message), [3] = raw(w.end_proof) } }

@@ -179,6 +179,7 @@ export function request(pair: Pair, tap: Wiretap, port: number, id: number, from
     ackEvery: 0,
     filledPayload: 0,
     withoutIcrc: false,
+    carriesAcks: false,
     privateBytes: 0,
     wordsProof: new Uint8Array(0),
   })

@@ -24,6 +24,7 @@ const PARAMETERS: ConnectParameters = {
   ackEvery: 0,
   filledPayload: 0,
   withoutIcrc: false,
+  carriesAcks: false,
   privateBytes: 0,
   wordsProof: new Uint8Array(0),
 }
@@ -53,6 +54,10 @@ t.test('the bytes are the magic, a length and protobuf, encoded here by hand', a
     Buffer.from(encode({ ...PARAMETERS, needs })).toString('hex'),
     `${expected.replace('5210', '5214')}52020830`, // 10: two bytes
   )
+  t.equal(
+    Buffer.from(encode({ ...PARAMETERS, carriesAcks: true })).toString('hex'),
+    `${expected.replace('5210', '5213')}800101`, // 16: true
+  )
 })
 
 t.test('the largest values fit into a REQ', async t => {
@@ -67,6 +72,7 @@ t.test('the largest values fit into a REQ', async t => {
     ackEvery: 127,
     filledPayload: 0,
     withoutIcrc: false,
+    carriesAcks: false,
     privateBytes: 0,
     wordsProof: NONE,
   }
@@ -105,6 +111,7 @@ t.test('with the words of a key a REQ has room for 16 bytes of an application', 
     ackEvery: 300,
     filledPayload: 1408,
     withoutIcrc: true,
+    carriesAcks: true,
     wordsProof: new Uint8Array(16).fill(5),
   }
   const reply = padded(encode(inRep), 196)
@@ -130,6 +137,7 @@ t.test('what is encoded is decoded, in a REQ and in a REP', async t => {
       filledPayload: fc.constantFrom(0, 256, 1308, 4096),
       withoutIcrc: fc.boolean(),
       privateBytes: fc.constantFrom(0, 1, 56),
+      carriesAcks: fc.boolean(),
     }),
     fc.constantFrom(56, 196),
     (parameters, length) => {

@@ -8,7 +8,7 @@ import { libcFault, loadLibc } from '../../lib/io/linux/libc.js'
 import { CONTROL_BYTES, MessageBatch, NAME_BYTES } from '../../lib/io/linux/message-batch.js'
 import { UdpSocket } from '../../lib/io/linux/udp-socket.js'
 import { HostLoop } from '../../lib/io/loop/host-loop.js'
-import { BatchPort } from '../../lib/io/ports/batch-port.js'
+import { BatchPort, receiveBufferBytes } from '../../lib/io/ports/batch-port.js'
 import { Random } from '../../lib/sim/random.js'
 import { NEVER } from '../../lib/time/nanos.js'
 import { loopbackAddress } from '../support/loopback.js'
@@ -304,4 +304,15 @@ t.test('an idle loop wakes for what comes in', { skip: fault ?? false }, async t
   loop.close()
   await port.close()
   t.equal(pool.inUse, 0)
+})
+
+t.test('the receive buffer that is asked for follows the memory of the machine', async t => {
+  const MB = 2 ** 20
+  for (const [memory, bytes] of [
+    [256 * MB, 8 * MB],
+    [2048 * MB, 16 * MB],
+    [65_536 * MB, 32 * MB],
+  ] as const) {
+    t.equal(receiveBufferBytes(memory), bytes)
+  }
 })

@@ -143,6 +143,7 @@ export const NIC_EFFECTS: Readonly<
   lineRateBps: [{ value: 5e9, seen: less('rateMax') }],
   pathMtu: [256, 512, 2048, 4096].map(value => ({ value, seen: either(is('payloadMax', value), filled) })),
   withoutIcrc: 'of packets that are checked on their way in: test/nic/without-icrc.test.ts',
+  carriesAcks: 'of answers to messages, of which these flows have none: test/nic/carried-acks.test.ts',
   packetBytesMax: [
     { value: 1500, seen: either(more('payloadMax'), (_, absent) => absent.payloadMax > 1500) },
   ],

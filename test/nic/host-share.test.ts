@@ -1,5 +1,5 @@
 import t from 'tap'
-import { HostShare } from '../../lib/nic/feedback/host-share.js'
+import { flowBytesOf, HostShare } from '../../lib/nic/feedback/host-share.js'
 
 t.test('a host that has announced no budget holds nobody', async t => {
   const share = new HostShare()
@@ -26,4 +26,17 @@ t.test('N rises at once, and falls step by step', async t => {
   t.ok(share.bytes < 1e6 / 200, 'one low count changes little')
   for (let answers = 0; answers < 100; answers++) share.onFlows(1)
   t.equal(share.bytes, 1e6, 'many do')
+})
+
+t.test('of a large budget few flows have a part, and many flows have all of it', async t => {
+  const share = new HostShare()
+  share.budgetBytes = 22e6
+  t.equal(share.bytes, flowBytesOf(22e6))
+  t.ok(share.bytes < 6e6)
+  share.onFlows(2)
+  t.equal(share.bytes, flowBytesOf(22e6) / 2)
+  share.onFlows(32)
+  t.equal(share.bytes, 350_000)
+  share.onFlows(128)
+  t.equal(share.bytes, 22e6 / 128)
 })

@@ -183,23 +183,35 @@ function message(attribute: number, offset: number, privateData: Uint8Array): Bu
   return packet
 }
 
-t.test('what a REP says of filled packets and of the ICRC (IBA 12.6.8)', { skip }, async t => {
+t.test('an acknowledgement that a packet with payload carries', { skip }, async t => {
+  const packet = Buffer.alloc(bth.BYTES + icrc.BYTES)
+  const view = new DataView(packet.buffer, packet.byteOffset)
+  bth.write(view, 0, new bth.Bth({ opcode: Opcode.RC_SEND_ONLY, destQpn: 0x12, psn: 7 }))
+  const shim = Buffer.from('1180000100000000' + '1f00000500abcdef', 'hex')
+  const fields = ['weir.int.carried_ack.msn', 'weir.int.carried_ack.psn', 'infiniband.bth.psn']
+  const path = captureOf(t, [datagram(udp.PORT_INT, Buffer.concat([shim, packet]))])
+  t.same(tshark(path, fields), [['5', String(0xabcdef), '7']])
+})
+
+t.test('what a REP says of filled packets, ICRCs and carried ACKs (IBA 12.6.8)', { skip }, async t => {
   const none = new Uint8Array(0)
   const said = {
     ...{ version: 1, features: 0, pathMtu: 1024, receiveBudgetBytes: 0, ackEvery: 0, privateBytes: 0 },
     ...{ applicationData: none, keyWords: none, needs: none, wordsProof: none },
   }
   const replies = [
-    { ...said, filledPayload: 1308, withoutIcrc: true },
-    { ...said, filledPayload: 0, withoutIcrc: false },
+    { ...said, filledPayload: 1308, withoutIcrc: true, carriesAcks: true },
+    { ...said, filledPayload: 0, withoutIcrc: false, carriesAcks: false },
   ]
   const frames = replies.map(words =>
     datagram(udp.PORT_ROCE, message(Attribute.REP, 60, weirData.encode(words))),
   )
-  const fields = ['path_mtu', 'filled_payload', 'without_icrc', 'other'].map(name => `weir.words.${name}`)
+  const fields = ['path_mtu', 'filled_payload', 'without_icrc', 'carries_acks', 'other'].map(
+    name => `weir.words.${name}`,
+  )
   t.same(tshark(captureOf(t, frames), fields), [
-    ['1024', '1308', '1', ''],
-    ['1024', '', '', ''],
+    ['1024', '1308', '1', '1', ''],
+    ['1024', '', '', '', ''],
   ])
 })
 

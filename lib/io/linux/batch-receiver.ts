@@ -92,6 +92,11 @@ export class BatchReceiver {
     return bytes + this.#queue.sample(this.#socket.receiveMemoryBytes())
   }
 
+  /** Reads what has arrived, if nothing is left to be returned. True if there is something. */
+  look(): boolean {
+    return this.busy || this.#read()
+  }
+
   /**
    * Finds the next datagram, and reads more when none is left. Returns false if there is none. The call after
    * that reads again.

@@ -28,6 +28,7 @@ export class FdWaiter implements Waiter {
   readonly #armedTimeout = new Timespec(this.#libc)
   readonly #wakeFd: number
   readonly #onError: () => void
+  readonly #look: () => boolean
   #callback: (() => void) | null = null
   #isArmed = false
   #closed = false
@@ -38,9 +39,15 @@ export class FdWaiter implements Waiter {
    *
    * @param onError called when a descriptor has an error. The error wakes every wait until it is taken.
    * Default: the next receive takes it
+   * @param look as Waiter. Default: by ppoll
    */
-  constructor(fds: readonly number[], onError: () => void = () => {}) {
+  constructor(
+    fds: readonly number[],
+    onError: () => void = () => {},
+    look: () => boolean = () => this.#poll(0),
+  ) {
     this.#onError = onError
+    this.#look = look
     this.#wakeFd = this.#libc.eventfd(0, 0)
     if (this.#wakeFd < 0) {
       throw new WeirError('WEIR_FULL', `eventfd: error ${this.#libc.errno()}; raise the limit of open files`)
@@ -53,7 +60,7 @@ export class FdWaiter implements Waiter {
   }
 
   look(): boolean {
-    return this.#poll(0)
+    return this.#look()
   }
 
   wait(ns: Nanos): boolean {

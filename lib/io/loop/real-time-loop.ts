@@ -63,6 +63,8 @@ const CONTENDED_LOOKS = 2
  * comes by the event loop (files, messages of other threads) may wait as long.
  */
 const LOOKS_NS: Nanos = 30_000
+/** How long the loop goes on in a turn, rounds included, while somebody polls. Promises and ticks wait as long. */
+const POLLING_TURN_NS: Nanos = 100_000
 
 /**
  * Runs rounds in real time on Node's event loop: when woken, after I/O, and at the deadline. An idle loop
@@ -147,8 +149,19 @@ export class RealTimeLoop {
 
   readonly #onImmediate = (): void => {
     this.#immediate = null
-    let deadline = this.#woken ? 0 : this.#driven.nextDeadline()
     let now = this.#clock()
+    const turnEnds = now + POLLING_TURN_NS
+    do {
+      this.#pass(now)
+      now = this.#clock()
+    } while (this.#running && this.#pollers > 0 && this.#waiter !== null && now < turnEnds)
+    this.#wait(now)
+  }
+
+  /** Looks for arrivals, sleeps if it may, and runs a round if one is due. */
+  #pass(begun: Nanos): void {
+    let deadline = this.#woken ? 0 : this.#driven.nextDeadline()
+    let now = begun
     if (!this.#woken && this.#waiter !== null) {
       now = this.#look(this.#waiter, deadline, now)
       if (this.#woken) deadline = 0
@@ -163,9 +176,7 @@ export class RealTimeLoop {
     } catch (error) {
       this.close()
       this.#onError(error)
-      return
     }
-    this.#wait()
   }
 
   /** Looks for arrivals: once, and where the loop does not sleep until the deadline is near. Returns the time. */
@@ -206,13 +217,12 @@ export class RealTimeLoop {
   }
 
   /** Decides how to wait for the next round. */
-  #wait(): void {
+  #wait(now: Nanos): void {
     if (!this.#running) return
     if (this.#woken) {
       this.#schedule()
       return
     }
-    const now = this.#clock()
     const deadline = this.#driven.nextDeadline()
     const isFar = deadline - now >= TIMER_LEAST_NS
     if (isFar && deadline !== NEVER && this.#pollers === 0) this.#arm(deadline)
@@ -264,6 +274,6 @@ export class RealTimeLoop {
   readonly #onTimer = (): void => {
     this.#timer = null
     this.#timerNs = NEVER
-    this.#wait()
+    this.#wait(this.#clock())
   }
 }

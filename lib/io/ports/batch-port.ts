@@ -1,3 +1,4 @@
+import { totalmem } from 'node:os'
 import { Backing } from '../../frame/backing.js'
 import type { Frame } from '../../frame/frame.js'
 import type { FramePool } from '../../frame/frame-pool.js'
@@ -32,7 +33,7 @@ interface BatchPortOptions {
   intPort?: number
   /** Bytes of the largest IP packet. Default: the MTU of the interface that has the address. */
   mtu?: number
-  /** Requested SO_RCVBUF and SO_SNDBUF. Default 8 MiB. */
+  /** Requested SO_RCVBUF and SO_SNDBUF. Default: what `receiveBufferBytes` returns, and 8 MiB. */
   socketBufferBytes?: number
   /** Number of source ports to send from, each with a socket, 1 to 64. Default 16. */
   sourcePorts?: number
@@ -50,6 +51,19 @@ const LEND_FROM_BYTES = 4096
 const HEADERS_BYTES = 448
 /** Pad and ICRC. */
 const TAIL_BYTES = 8
+
+/** Each so many looks for arrivals look at the socket that the last frame has not come by. */
+const LOOKS_ASIDE = 4
+
+/** The receive buffer that is asked for: this share of the machine's memory, within bounds. The kernel uses what waits, and gives less. */
+const MEMORY_SHARE = 1 / 128
+const RECEIVE_BUFFER_MAX = 32 << 20
+
+/** @param memoryBytes of the machine */
+export function receiveBufferBytes(memoryBytes: number): number {
+  const bytes = Math.floor(memoryBytes * MEMORY_SHARE)
+  return Math.min(RECEIVE_BUFFER_MAX, Math.max(SOCKET_BUFFER_BYTES, bytes))
+}
 
 /** How long the port waits before it tries a full socket again, ms. */
 const RETRY_MS = 1
@@ -91,6 +105,7 @@ export class BatchPort implements Port {
   readonly #gid = new Uint8Array(16)
   /** The socket that is read now. The two sockets share the receive buffers. */
   #current: Receiving
+  #looks = 0
   #isFull = false
   #retry: NodeJS.Timeout | null = null
   #closed = false
@@ -110,8 +125,9 @@ export class BatchPort implements Port {
     this.#headers4 = new HeaderWriter4(local.ipv4)
     this.#headers6 = new HeaderWriter6(local.gid)
     this.mtu = options.mtu ?? interfaceMtu(address)
-    const bufferBytes = options.socketBufferBytes ?? SOCKET_BUFFER_BYTES
+    const { socketBufferBytes } = options
     const open = (port: number, shared: boolean) => {
+      const bufferBytes = socketBufferBytes ?? (shared ? SOCKET_BUFFER_BYTES : receiveBufferBytes(totalmem()))
       const socket = new UdpSocket({ address, port, shared, bufferBytes })
       this.#sockets.push(socket)
       return socket
@@ -132,7 +148,7 @@ export class BatchPort implements Port {
       const { counters } = this
       const sockets = openEach(sourcePortsFor(rocePort, sourcePorts), port => open(port, true))
       this.#senders = new SenderPool({ pool, counters, rocePort, intPort, sockets })
-      this.waiter = new FdWaiter([roce.fd, int.fd])
+      this.waiter = new FdWaiter([roce.fd, int.fd], undefined, () => this.#look())
     } catch (error) {
       for (const socket of this.#sockets) socket.close()
       throw error
@@ -164,10 +180,25 @@ export class BatchPort implements Port {
         this.#beginRun(from.receiver)
         return frame
       }
-      this.#current = from === this.#int ? this.#roce : this.#int
+      this.#current = this.#other
       empty++
     }
     return null
+  }
+
+  /** The socket that is not read now. */
+  get #other(): Receiving {
+    return this.#current === this.#int ? this.#roce : this.#int
+  }
+
+  /** True if something has come, which has been read then: to ask the kernel whether there is something takes a system call more. */
+  #look(): boolean {
+    this.#skipTaken()
+    if (this.#closed) return false
+    if (this.#current.receiver.look()) return true
+    if (++this.#looks % LOOKS_ASIDE !== 0 || !this.#other.receiver.look()) return false
+    this.#current = this.#other
+    return true
   }
 
   canTransmit(): boolean {

@@ -22,6 +22,7 @@ import { isLast, isReadResponse } from '../../wire/ib/opcode.js'
 import { checkOneHost, HostAddress } from '../../wire/net/address.js'
 import * as ipv4 from '../../wire/net/ipv4.js'
 import { checkConnectOptions, type NicSettings, priorityOfDscp, timeoutExponent } from '../config.js'
+import { flowBytesOf } from '../feedback/host-share.js'
 import { filledPayload, PAYLOAD_MAX } from '../flow/filled-payload.js'
 import type { Flow } from '../flow/flow.js'
 import { type Beginning, type FlowHost, makeFlow } from '../flow/make-flow.js'
@@ -875,11 +876,11 @@ function asWeirError(error: unknown): WeirError {
 }
 
 /**
- * Packets that the peer may have in flight: data within the budget that this end has advertised, and PSNs of the READs that fit into
- * its own.
+ * Packets that the peer may have in flight: data within what one flow may have of the budget that this end has advertised, and PSNs of the
+ * READs that fit into its own.
  */
 function grantedPackets({ receiveBudgetBytes, packetsInFlightMax }: NicSettings, flow: Flow): number {
-  const bytes =
-    (receiveBudgetBytes ?? Number.POSITIVE_INFINITY) + flow.sender.congestion.hostShare.budgetBytes
+  const { budgetBytes } = flow.sender.congestion.hostShare
+  const bytes = flowBytesOf(receiveBudgetBytes ?? Number.POSITIVE_INFINITY) + flowBytesOf(budgetBytes)
   return Math.min(packetsInFlightMax, Math.max(GRANTED_LEAST, Math.ceil(bytes / flow.peer.payloadMax)))
 }

@@ -44,7 +44,7 @@ const NO_WORDS = new Uint8Array(0)
 const NOT_BY_DGRAM =
   'io dgram reaches Weir hosts only, because it cannot choose the IP identification, which the ICRC of other RoCEv2 hosts covers: use --io batch, raw or packet for those'
 /** Bytes of needs for which a REQ has room beside all other words of Weir's, but for those of a key or an application. */
-const NEEDS_THAT_FIT = 16
+const NEEDS_THAT_FIT = 13
 
 /** What a REQ carries beyond the standard. */
 interface RequestData {
@@ -54,8 +54,8 @@ interface RequestData {
 }
 
 /**
- * This end's words and the application's data, for a REQ. Words that would have room nowhere leave out first that this end fills its packets,
- * then that it does without ICRCs, then how often it acknowledges. Throws WEIR_BAD_ARGUMENT if there is no room for the application's data.
+ * This end's words and the application's data, for a REQ. Words that would have room nowhere leave out first that packets carry
+ * acknowledgements, then that this end fills its packets, that it does without ICRCs, and how often it acknowledges. Throws WEIR_BAD_ARGUMENT if there is no room for the application's data.
  */
 export function requestData(
   settings: NicSettings,
@@ -106,7 +106,13 @@ function wordsThatFit(
   applicationData: Uint8Array,
 ): Uint8Array {
   let words = say()
-  for (const leaveOut of [() => peer.fillsNone(), () => peer.keepsIcrc(), () => handshake.hideAckEvery()]) {
+  const leaveOuts = [
+    () => peer.carriesNone(),
+    () => peer.fillsNone(),
+    () => peer.keepsIcrc(),
+    () => handshake.hideAckEvery(),
+  ]
+  for (const leaveOut of leaveOuts) {
     if (words.length <= REQ_USER_BYTES) break
     leaveOut()
     words = say()
@@ -158,6 +164,7 @@ function saidBy(
     pathMtu: flow.peer.pathMtu,
     filledPayload: flow.peer.filledPayload,
     withoutIcrc: flow.peer.mayOmitIcrc,
+    carriesAcks: flow.peer.mayCarryAcks,
     receiveBudgetBytes: settings.receiveBudgetBytes ?? 0,
     applicationData,
     privateBytes: 0,
@@ -321,7 +328,7 @@ export function heed(settings: NicSettings, flow: Flow, said: PeerSaid, words: P
     flow.receiver.serveAsPlain()
     return
   }
-  const { features, pathMtu, filledPayload, withoutIcrc, receiveBudgetBytes } = words
+  const { features, pathMtu, filledPayload, withoutIcrc, carriesAcks, receiveBudgetBytes } = words
   const granted = termsOf(settings).granted(flow.handshake.hidesAckEvery, features, words.needs)
   flow.receiver.serve(granted.needs)
   flow.stats.feedbackGiven = granted.texts
@@ -334,6 +341,7 @@ export function heed(settings: NicSettings, flow: Flow, said: PeerSaid, words: P
     pathMtu,
     filledPayload,
     withoutIcrc,
+    carriesAcks,
   })
   if (receiveBudgetBytes > 0) flow.sender.congestion.hostShare.budgetBytes = receiveBudgetBytes
 }

@@ -8,9 +8,19 @@ const SHORT_NS: Nanos = 1_000_000
 /** What is on the way may grow by a quarter a round trip. */
 const GROWTH = 1.25
 
+/** All flows together have no more of a large buffer than this, what a socket buffer of 16 MiB takes: more would only make the host's queue longer. */
+const FLOW_BYTES_MAX = 5_592_405
+/** Each flow may have so much as far as the buffer goes: many flows with less have turns so short that these cost more than the packets. */
+const TURN_BYTES = 350_000
+
+/** What one flow may have of a buffer that takes `budgetBytes` at once. */
+export function flowBytesOf(budgetBytes: number): number {
+  return budgetBytes === Number.POSITIVE_INFINITY ? budgetBytes : Math.min(budgetBytes, FLOW_BYTES_MAX)
+}
+
 /**
  * What one of the flows that send to a host may have in flight: its share of the host's receive buffer, the budget advertised at connect
- * divided by N. On a long path it adds what is on the way there, because that does not wait in the buffer: what has been acknowledged in a
+ * divided by N; of a large buffer less, as above. On a long path it adds what is on the way there, because that does not wait in the buffer: what has been acknowledged in a
  * round trip of the idle path. So a buffer that is small beside the path's bandwidth-delay product does not keep the path empty.
  */
 export class HostShare {
@@ -53,6 +63,7 @@ export class HostShare {
   }
 
   get bytes(): number {
-    return this.budgetBytes / this.#flows + this.#onTheWayBytes
+    const turnBytes = Math.min(this.budgetBytes / this.#flows, TURN_BYTES)
+    return Math.max(flowBytesOf(this.budgetBytes) / this.#flows, turnBytes) + this.#onTheWayBytes
   }
 }

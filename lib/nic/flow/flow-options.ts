@@ -45,6 +45,8 @@ export interface FlowOptions {
   selectiveRepeat: boolean
   /** This end would do without ICRCs. */
   withoutIcrc: boolean
+  /** This end would have packets with payload carry acknowledgements. */
+  carriesAcks: boolean
   /** A peer that has been silent for so long, although it was asked, is gone; 0 = none is. */
   keepAliveNs: Nanos
   /** Packets for which one acknowledgement stands, unless the peer asks otherwise; 0 = only those that ask are acknowledged. */

@@ -155,6 +155,14 @@ export class Flow implements QpObserver {
     return this.#qp.peekTransmit(false) === TxKind.ACK
   }
 
+  /** The packet with payload that is next may leave now, and the acknowledgement that is owed with it. */
+  mayCarryAck(now: Nanos): boolean {
+    const { peer, qp, receiver, sender, path, ending } = this
+    if (!peer.carriesAcks || qp.sendPending === 0) return false
+    const mayGo = path.isChosen && ending.phase !== 'left'
+    return mayGo && receiver.acksAreBare && sender.mayCarryAck(now) && qp.mayCarryAck
+  }
+
   /** The flow takes another path, and nothing is in flight. */
   onPathChange(): void {
     this.plausibility.onPathChange()

@@ -102,6 +102,7 @@ export function makeFlow(
     lineRateBps: settings.lineRateBps,
     selectiveRepeat: settings.recovery === 'selective',
     withoutIcrc: settings.withoutIcrc,
+    carriesAcks: settings.carriesAcks && settings.secret === undefined,
     ackEveryPackets: settings.ackEveryPackets,
     keepAliveNs: settings.keepAliveNs,
   })

@@ -29,12 +29,14 @@ interface PeerFeatures {
   filledPayload: number
   /** It would do without ICRCs. */
   withoutIcrc: boolean
+  /** Packets with payload may carry acknowledgements. */
+  carriesAcks: boolean
 }
 
 /** What this end would do. */
 type OwnWays = Pick<
   FlowOptions,
-  'udpPort' | 'packetBytes' | 'pathMtu' | 'filledPayload' | 'selectiveRepeat' | 'withoutIcrc'
+  'udpPort' | 'packetBytes' | 'pathMtu' | 'filledPayload' | 'selectiveRepeat' | 'withoutIcrc' | 'carriesAcks'
 >
 
 /** The other end of a connection: what both ends have agreed on, and by what it is known. */
@@ -58,19 +60,21 @@ export class Peer {
   #pathMtu: number
   #filledPayload: number
   #mayOmitIcrc: boolean
+  #mayCarryAcks: boolean
   #guard: FeedbackGuard | null = null
   #switchGuard: SwitchGuard | null = null
   #ends: EndProof | null = null
   #repeatsNs: Nanos = DOUBLE_0
   #challenged = false
 
-  constructor({ udpPort, packetBytes, pathMtu, filledPayload, selectiveRepeat, withoutIcrc }: OwnWays) {
-    this.udpPort = udpPort
-    this.packetBytes = packetBytes
-    this.#pathMtu = pathMtu
-    this.#filledPayload = filledPayload
-    this.#mayOmitIcrc = withoutIcrc
-    this.#selectiveRepeat = selectiveRepeat
+  constructor(own: OwnWays) {
+    this.udpPort = own.udpPort
+    this.packetBytes = own.packetBytes
+    this.#pathMtu = own.pathMtu
+    this.#filledPayload = own.filledPayload
+    this.#mayOmitIcrc = own.withoutIcrc
+    this.#mayCarryAcks = own.carriesAcks
+    this.#selectiveRepeat = own.selectiveRepeat
   }
 
   /** It understands shims, probes and notifications. */
@@ -168,6 +172,21 @@ export class Peer {
     this.#mayOmitIcrc = false
   }
 
+  /** Packets with payload may carry acknowledgements. Before the handshake this end would have it so, after it both do. */
+  get mayCarryAcks(): boolean {
+    return this.#mayCarryAcks
+  }
+
+  /** Both ends have agreed on that. */
+  get carriesAcks(): boolean {
+    return this.#isWeir && this.#mayCarryAcks
+  }
+
+  /** Acknowledgements leave by themselves. */
+  carriesNone(): void {
+    this.#mayCarryAcks = false
+  }
+
   /** Authenticates feedback, both ways; null without a shared secret. */
   get guard(): FeedbackGuard | null {
     return this.#guard
@@ -217,6 +236,7 @@ export class Peer {
     // 0 where one of both fills none.
     this.#filledPayload = Math.min(this.#filledPayload, said.filledPayload)
     this.#mayOmitIcrc &&= said.withoutIcrc
+    this.#mayCarryAcks &&= said.carriesAcks
   }
 
   /** The peer has said nothing of itself: it has what RoCEv2 has. */
@@ -224,6 +244,7 @@ export class Peer {
     this.#selectiveRepeat = false
     this.fillsNone()
     this.keepsIcrc()
+    this.carriesNone()
   }
 
   /** Both ends have the connection's keys. */

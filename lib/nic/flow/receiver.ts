@@ -99,6 +99,12 @@ export class Receiver {
     return this.#echoesOnAcks && this.#reverse === 'none'
   }
 
+  /** An acknowledgement has nothing to say but that requests have come. */
+  get acksAreBare(): boolean {
+    const echoes = this.#echoesOnAcks && this.echo.bytes > 0
+    return !echoes && !this.#marked && !this.stamps && this.#reverse === 'none'
+  }
+
   /** What acknowledgements collect. Those that collect bring no telemetry back. */
   get reverse(): Reverse {
     return this.#reverse

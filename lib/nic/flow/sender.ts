@@ -210,6 +210,12 @@ export class Sender implements WindowFollower {
     return this.#pacer.nextSendNs(this.congestion.rateBps())
   }
 
+  /** The next packet may leave now, as far as window and pacing go, with an empty shim, in whose place an acknowledgement may stand. */
+  mayCarryAck(now: Nanos): boolean {
+    const { telemetry } = this
+    return this.windowOpen && telemetry.nextSlots === 0 && !telemetry.subscribes && this.nextSendNs() <= now
+  }
+
   /** True if only the missing T keeps the flow from sending. */
   needsBaseRtt(): boolean {
     return !this.congestion.begun && this.#qp.hasWork && this.#qp.peekTransmit(true) >= TxKind.RESPONSE

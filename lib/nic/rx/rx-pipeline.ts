@@ -9,6 +9,7 @@ import { type Frame, UNKNOWN_ARRIVAL } from '../../frame/frame.js'
 import type { ReceivedRun } from '../../frame/received-run.js'
 import type { Nanos } from '../../time/nanos.js'
 import { WireError } from '../../wire/bytes/wire-error.js'
+import * as aeth from '../../wire/ib/aeth.js'
 import * as bth from '../../wire/ib/bth.js'
 import * as deth from '../../wire/ib/deth.js'
 import * as icrc from '../../wire/ib/icrc.js'
@@ -24,6 +25,7 @@ import { parseFrame } from '../../wire/parse.js'
 import * as telemetry from '../../wire/telemetry/telemetry.js'
 import * as telemetryHop from '../../wire/telemetry/telemetry-hop.js'
 import * as arrival from '../../wire/weir/arrival.js'
+import * as carriedAck from '../../wire/weir/carried-ack.js'
 import * as feedbackTag from '../../wire/weir/feedback-tag.js'
 import { NeedId } from '../../wire/weir/needs.js'
 import type { NicSettings } from '../config.js'
@@ -260,6 +262,7 @@ export class RxPipeline {
     if (isAcknowledgement(opcode)) flow.sender.promises.onAcknowledgement()
     if (forQp) {
       const { sndUna } = flow.qp
+      if (carriedAck.isIn(frame)) this.#takeCarried(now, frame, flow, opcode)
       flow.qp.onPacket(now, frame)
       const packets = 1 + (run === null ? 0 : this.#takeRun(now, frame, run, flow, opcode))
       if (flow.path.keptPort === 0 && (flow.qp.took || flow.qp.sndUna > sndUna))
@@ -278,6 +281,12 @@ export class RxPipeline {
     } else if (!this.#events.onVendor(now, flow, frame, opcode, this.sample)) {
       this.counters.unknownOpcode++
     }
+  }
+
+  /** The packet may acknowledge what it answers. */
+  #takeCarried(now: Nanos, frame: Frame, { peer, qp }: Flow, opcode: number): void {
+    if (!peer.carriesAcks || !isRequest(opcode)) return
+    qp.onCarriedAck(now, aeth.syndrome(frame.view, carriedAck.aethAt(frame)), carriedAck.psn(frame))
   }
 
   /**

@@ -15,6 +15,7 @@ import * as reth from '../../wire/ib/reth.js'
 import * as udp from '../../wire/net/udp.js'
 import * as intShim from '../../wire/telemetry/int-shim.js'
 import * as telemetry from '../../wire/telemetry/telemetry.js'
+import * as carriedAck from '../../wire/weir/carried-ack.js'
 import * as delayedAck from '../../wire/weir/delayed-ack.js'
 import * as rate from '../../wire/weir/rate.js'
 import * as rateRequest from '../../wire/weir/rate-request.js'
@@ -299,8 +300,32 @@ export class TxPipeline {
     if (frame === null) return null
     const at = this.#beginTelemetry(frame, sender.telemetry)
     const telemetryBytes = at - frame.payload
-    const kind = flow.qp.pollTransmit(now, frame, at, sender.windowOpen)
+    const kind = this.#writeData(now, flow, frame, at, telemetryBytes)
     if (kind === TxKind.NONE) return this.#abandon(frame)
+    if (mayRun) this.#writeRun(now, flow, kind, frame, telemetryBytes)
+    return frame
+  }
+
+  /**
+   * The flow's next packet with payload, with the acknowledgement that is owed, or null; also moves the flow's pacing clock. Both have to be
+   * allowed (`Flow.mayCarryAck`).
+   */
+  carrier(now: Nanos, flow: Flow): Frame | null {
+    const frame = this.#begin(flow)
+    if (frame === null) return null
+    const at = carriedAck.begin(frame)
+    const telemetryBytes = at - frame.payload
+    carriedAck.setPsn(frame, flow.qp.carryAck(frame, carriedAck.aethAt(frame)))
+    if (this.#writeData(now, flow, frame, at, telemetryBytes) !== TxKind.NONE) return frame
+    flow.qp.oweAckAgain()
+    return this.#abandon(frame)
+  }
+
+  /** A packet with payload from its BTH at `at` on; NONE: there is none. */
+  #writeData(now: Nanos, flow: Flow, frame: Frame, at: number, telemetryBytes: number): TxKind {
+    const { sender } = flow
+    const kind = flow.qp.pollTransmit(now, frame, at, sender.windowOpen)
+    if (kind === TxKind.NONE) return kind
     if (kind === TxKind.REQUEST) sender.requestSent(now, frame.payloadLength)
     else if (sender.responseSent(now, frame.payloadLength)) bth.setAckRequest(frame.view, frame.bth, true)
     bth.setWindowNumber(frame.view, frame.bth, flow.windows.inForce)
@@ -310,8 +335,7 @@ export class TxPipeline {
     this.counters.dataBytes += frame.wireLength
     this.counters.telemetryBytes += telemetryBytes
     this.written = 1
-    if (mayRun) this.#writeRun(now, flow, kind, frame, telemetryBytes)
-    return frame
+    return kind
   }
 
   /** The next packet of the run that has not left whole, or null: there is none, or no frame for it. */

@@ -25,6 +25,17 @@ export function onAcknowledge(requester: Requester, now: Nanos, frame: Frame, se
   else onNak(requester, now, seq, syndrome)
 }
 
+/** The same for an ACK that a packet with payload has carried. It does not count packets that have arrived twice. */
+export function onCarriedAcknowledge(requester: Requester, now: Nanos, syndrome: number, seq: number): void {
+  const { context, outbound } = requester
+  if (seq >= outbound.sndNxt || !aeth.isAck(syndrome)) {
+    context.counters.droppedGhost++
+    return
+  }
+  context.counters.acks++
+  onAck(requester, now, seq)
+}
+
 function onAck(requester: Requester, now: Nanos, seq: number): void {
   if (seq < requester.outbound.sndUna) {
     requester.context.counters.duplicateAcks++
