@@ -68,6 +68,6 @@ function endOf(text: string, columns: number): string {
 }
 
 function columnsOf(character: string): number {
-  if (WIDE.test(character)) return 2
-  return NARROW.test(character) ? 0 : 1
+  if (NARROW.test(character)) return 0
+  return WIDE.test(character) ? 2 : 1
 }

@@ -51,7 +51,7 @@ export function parseScenario(text: string, fileName: string): Scenario {
 
 /**
  * Makes a scenario from an object with the keys of a scenario file: `{ hosts: ['h1', 'h2'], links: ['h1--s1',
- * …], … }`. Throws WEIR_BAD_SCENARIO as `parseScenario` does, and WEIR_BAD_ARGUMENT for what is no plain object.
+ * …], … }`. Throws WEIR_BAD_SCENARIO as `parseScenario` does, and WEIR_BAD_ARGUMENT for what is no object.
  *
  * @param name file name in messages. Their lines are those of the object as YAML
  */

@@ -19,10 +19,19 @@ export function statusText(
   columns: number = columnsOf(process.stdout),
   rows = Number.POSITIVE_INFINITY,
 ): string {
-  for (let most = status.connections.length; ; most = Math.floor(most / 2)) {
-    const text = textWith(status, columns, most)
-    if (most <= 1 || text.trimEnd().split('\n').length <= rows) return text
+  const all = textWith(status, columns, status.connections.length)
+  if (linesOf(all) <= rows) return all
+  let [fits, tooMany] = [1, status.connections.length]
+  while (tooMany - fits > 1) {
+    const most = (fits + tooMany) >> 1
+    if (linesOf(textWith(status, columns, most)) <= rows) fits = most
+    else tooMany = most
   }
+  return textWith(status, columns, fits)
+}
+
+function linesOf(text: string): number {
+  return text.trimEnd().split('\n').length
 }
 
 /** @param most connections that are listed one by one */
@@ -138,7 +147,7 @@ function connectionsText(
     refusalsText(connections, columns) +
     icrcText(connections, columns) +
     movesText(connections, columns)
-  return more > 0 ? `${text}and ${more} more connections\n` : text
+  return more > 0 ? `${text}and ${more} more ${more === 1 ? 'connection' : 'connections'}\n` : text
 }
 
 /** Formats the TCP connections that the daemon carries. '' = none. */

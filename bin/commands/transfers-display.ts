@@ -31,7 +31,9 @@ export function transfersText(
   // A table that is folded has several bands, each with all of the transfers, and an empty line between two of them.
   const bands = Math.round((lines + 1) / (transfers.length + HEAD_ROWS + 1))
   const most = Math.max(1, Math.floor(rows / bands) - HEAD_ROWS - 1)
-  return `${tableOf(transfers.slice(0, most), columns)}… ${transfers.length - most} more transfers\n`
+  const left = transfers.length - most
+  const listed = tableOf(transfers.slice(0, most), columns)
+  return left <= 0 ? listed : `${listed}… ${left} more ${left === 1 ? 'transfer' : 'transfers'}\n`
 }
 
 function tableOf(transfers: readonly TransferInfo[], columns: number): string {

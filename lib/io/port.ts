@@ -51,7 +51,7 @@ export interface Port {
   readonly waiter: Waiter | null
   /**
    * Returns the next frame that arrived, or null. The caller owns the frame. A payload outside its slot
-   * belongs to the port until the next call: a caller that keeps the frame longer copies the payload in
+   * belongs to the port until the next call, or the next `look` of its waiter: a caller that keeps the frame longer copies the payload in
    * before that (`Frame.bringIn`). Such a frame has been parsed already.
    */
   receive(): Frame | null

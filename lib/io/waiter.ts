@@ -2,7 +2,7 @@ import type { Nanos } from '../time/nanos.js'
 
 /** Reports arrivals on a port that Node's event loop does not watch, because system calls opened it. */
 export interface Waiter {
-  /** Returns true if something has arrived. Does not yield the core. */
+  /** Returns true if something has arrived, and may read it (`Port.receive` returns it). Does not yield the core. */
   look(): boolean
   /**
    * Waits until something has arrived, at most `ns`, and returns true if it has. Blocks the thread. With 0 it

@@ -78,11 +78,7 @@ export class SealedReceives implements ReceiveSource {
 
   /** The connection has ended: what the application has posted, and no message has filled. */
   flush(): ReceiveWork[] {
-    const left: ReceiveWork[] = []
-    for (let number = this.#oldest; number < this.#next; number++) {
-      const { work } = this.#posted.get(number)!
-      if (work !== null) left.push(work)
-    }
+    const left = [...this.#posted.values()].flatMap(({ work }) => (work === null ? [] : [work]))
     this.#posted.clear()
     this.#oldest = this.#next
     this.#untaken = this.#next

@@ -64,8 +64,8 @@ export class MessageStream {
   }
 
   /**
-   * Sends a message. Resolves when it has been copied, so await it: that is the back-pressure. Throws WEIR_BAD_ARGUMENT for what has no bytes and
-   * for one longer than `sendBytesMax`, WEIR_BAD_STATE after `end`, WEIR_FULL when 1,024 messages wait, and what has ended the stream.
+   * Sends a message. Resolves when it has been copied, so await it: that is the back-pressure. Throws WEIR_BAD_ARGUMENT for what has no
+   * bytes and for one longer than `sendBytesMax`, WEIR_BAD_STATE after `end`, WEIR_FULL when 1,024 messages wait, and what has ended the stream.
    */
   async send(bytes: Uint8Array): Promise<void> {
     checkInstance('send', 'bytes', Uint8Array, bytes)

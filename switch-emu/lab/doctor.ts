@@ -5,8 +5,8 @@ import { dirname } from 'node:path'
 import { WeirError } from '../../lib/errors.js'
 import { libcFault } from '../../lib/io/linux/libc.js'
 import { PacketSocket } from '../../lib/io/linux/packet-socket.js'
-import { SOCKET_BUFFER_BYTES } from '../../lib/io/ports/datagram-socket.js'
 import { rawFault } from '../../lib/io/ports/raw-port.js'
+import { receiveBufferBytes, SOCKET_BUFFER_BYTES } from '../../lib/io/ports/socket-buffers.js'
 import { automaticIo } from '../../lib/open-nic/open-port.js'
 import { formatBytes } from '../../lib/units/units.js'
 import * as crc32 from '../../lib/wire/bytes/crc32.js'
@@ -172,13 +172,17 @@ async function checkPorts(): Promise<Check[]> {
 
 function checkBuffers(): Check[] {
   if (process.platform !== 'linux') return []
-  return ['rmem_max', 'wmem_max'].map((name): Check => {
+  const wanted = [
+    ['rmem_max', receiveBufferBytes()],
+    ['wmem_max', SOCKET_BUFFER_BYTES],
+  ] as const
+  return wanted.map(([name, asked]): Check => {
     const bytes = sysctl(`net/core/${name}`)
     const check = { name, affects: 'speed and losses of --io dgram and batch' }
     if (bytes === null) return { ...check, status: 'ok', found: 'not shown here' }
     // The kernel doubles the requested size, and counts its own overhead.
-    if (bytes * 2 >= SOCKET_BUFFER_BYTES) return { ...check, status: 'ok', found: formatBytes(bytes) }
-    const fix = `sudo sysctl net.core.${name}=${SOCKET_BUFFER_BYTES}`
+    if (bytes * 2 >= asked) return { ...check, status: 'ok', found: formatBytes(bytes) }
+    const fix = `sudo sysctl net.core.${name}=${asked}`
     return { ...check, status: 'warn', found: formatBytes(bytes), fix }
   })
 }

@@ -13,8 +13,8 @@
 -- 4. Weir's own packets, opcodes 0xc0 to 0xff, which Wireshark calls unknown, and the tags of feedback on connections with a key.
 -- 5. What Weir hosts say in the private data of REQ, REP, REJ and DREQ: features, needs, why a connection ends.
 --
--- Layouts are those of carried-ack.ts, delayed-ack.ts, rate.ts, rate-request.ts, sack.ts, feedback-tag.ts, direct-tag.ts, arrival.ts, needs.ts, int-shim.ts,
--- int-md.ts, ioam-udp.ts, ioam-trace.ts and ifa.ts in lib/wire, messages those of proto/connect.proto, the units of compact records those of
+-- Layouts are those of carried-ack.ts, delayed-ack.ts, rate.ts, rate-request.ts, sack.ts, feedback-tag.ts, direct-tag.ts, arrival.ts, needs.ts,
+-- int-shim.ts, int-md.ts, ioam-udp.ts, ioam-trace.ts and ifa.ts in lib/wire, messages those of proto/connect.proto, the units of compact records those of
 -- lib/wire/telemetry/int-units.ts.
 
 local UDP_PORT_ROCE = 4791

@@ -168,6 +168,12 @@ t.test('tables keep within their columns, whatever they hold', async t => {
     .split('does not give telemetry, windows by rx-hpcc: hpcc goes on without')
   t.equal(refusals.length, 2, 'once for all connections alike')
   t.match(text, /^hpcc: as configured \(2 connections\)$/m, 'which controller is in force, and why')
+  const many = { ...status, inbox: '', share: '', connectionCount: 60 }
+  many.connections = Array(60).fill(status.connections[0]!)
+  const linesFor = (rows: number) => statusText(many, 200, rows).trimEnd().split('\n').length
+  const all = linesFor(Number.POSITIVE_INFINITY)
+  t.equal(linesFor(all), all)
+  t.equal(linesFor(all - 20), all - 20, 'as many connections as there are rows for')
   const narrow = statusText({ ...status, inbox: '', share: '' }, 60)
   t.ok(widest(narrow) <= 60, narrow)
   t.match(narrow, long)
@@ -191,6 +197,16 @@ t.test('tables keep within their columns, whatever they hold', async t => {
   t.ok(widest(list) <= 40, list)
   t.match(list, /from 10\.0\.0\.7$/m, 'below the other columns where it does not fit beside them')
   t.equal(transfersText([]), 'no transfers\n')
+})
+
+t.test('transfers: what is left out is counted, and nothing is said of nothing', async t => {
+  const progress = { bytes: 1, totalBytes: 3, goodputBps: 1e9, state: 'streaming', retry: 0, retries: 0 }
+  const one = { transferId: 'send-1', direction: 'send', name: 'a', peer: '10.0.0.7', progress }
+  const list = (count: number, rows: number) =>
+    transfersText(Array<unknown>(count).fill(one) as TransferInfo[], 120, rows)
+  t.notMatch(list(1, 1), '…')
+  t.match(list(2, 3), /^… 1 more transfer$/m)
+  t.match(list(3, 3), /^… 2 more transfers$/m)
 })
 
 t.test('transfers: as many as a terminal has rows for, and names of two columns a character', async t => {

@@ -1,6 +1,6 @@
 /**
- * `pipeline(createReadStream(f), stream)` over 1 % loss and 5 ms, in virtual time: a program without the test's framework, whose memory is that of
- * both hosts and of the network between them. Arguments: the file, and a seed. Prints JSON.
+ * `pipeline(createReadStream(f), stream)` over 1 % loss and 5 ms, in virtual time: a program without the test's framework, whose memory is
+ * that of both hosts and of the network between them. Arguments: the file, and a seed. Prints JSON.
  */
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'

@@ -73,8 +73,8 @@ for (const [flows, off, test] of [
 }
 
 /**
- * No case of the paper: a buffer that holds all that 100 flows send until the first F reaches them. The queue is above Q_max until that has left,
- * so algorithm 1 itself keeps F at F_min, with which the link still gets 10 of 40 Gbit/s.
+ * No case of the paper: a buffer that holds all that 100 flows send until the first F reaches them. The queue is above Q_max until that has
+ * left, so algorithm 1 itself keeps F at F_min, with which the link still gets 10 of 40 Gbit/s.
  */
 long('100 flows and a buffer for their burst: F comes back when the calculation says', async t => {
   const model = { ...MODEL, flows: 100, bufferBytes: 64e6 }

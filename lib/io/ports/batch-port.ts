@@ -1,4 +1,3 @@
-import { totalmem } from 'node:os'
 import { Backing } from '../../frame/backing.js'
 import type { Frame } from '../../frame/frame.js'
 import type { FramePool } from '../../frame/frame-pool.js'
@@ -16,9 +15,10 @@ import { UdpSocket } from '../linux/udp-socket.js'
 import { type Port, PortCounters, type PortDropReason } from '../port.js'
 import { openEach, sourcePortsFor } from '../source-port.js'
 import type { Waiter } from '../waiter.js'
-import { KERNEL_OVERHEAD, SOCKET_BUFFER_BYTES } from './datagram-socket.js'
+import { KERNEL_OVERHEAD } from './datagram-socket.js'
 import { HEADER_BYTES_V4, HEADER_BYTES_V6, HeaderWriter4, HeaderWriter6 } from './dgram-headers.js'
 import { frameFault } from './frame-fault.js'
+import { receiveBufferBytes, SOCKET_BUFFER_BYTES } from './socket-buffers.js'
 
 interface BatchPortOptions {
   /** A pool with RECEIVER_ROOM_BYTES of room. */
@@ -54,16 +54,6 @@ const TAIL_BYTES = 8
 
 /** Each so many looks for arrivals look at the socket that the last frame has not come by. */
 const LOOKS_ASIDE = 4
-
-/** The receive buffer that is asked for: this share of the machine's memory, within bounds. The kernel uses what waits, and gives less. */
-const MEMORY_SHARE = 1 / 128
-const RECEIVE_BUFFER_MAX = 32 << 20
-
-/** @param memoryBytes of the machine */
-export function receiveBufferBytes(memoryBytes: number): number {
-  const bytes = Math.floor(memoryBytes * MEMORY_SHARE)
-  return Math.min(RECEIVE_BUFFER_MAX, Math.max(SOCKET_BUFFER_BYTES, bytes))
-}
 
 /** How long the port waits before it tries a full socket again, ms. */
 const RETRY_MS = 1
@@ -127,7 +117,7 @@ export class BatchPort implements Port {
     this.mtu = options.mtu ?? interfaceMtu(address)
     const { socketBufferBytes } = options
     const open = (port: number, shared: boolean) => {
-      const bufferBytes = socketBufferBytes ?? (shared ? SOCKET_BUFFER_BYTES : receiveBufferBytes(totalmem()))
+      const bufferBytes = socketBufferBytes ?? (shared ? SOCKET_BUFFER_BYTES : receiveBufferBytes())
       const socket = new UdpSocket({ address, port, shared, bufferBytes })
       this.#sockets.push(socket)
       return socket

@@ -5,6 +5,7 @@ import { WeirError } from '../../errors.js'
 import type { Frame } from '../../frame/frame.js'
 import type { FramePool } from '../../frame/frame-pool.js'
 import type { PortCounters } from '../port.js'
+import { SOCKET_BUFFER_BYTES } from './socket-buffers.js'
 
 /**
  * One node:dgram socket that sends pooled frames. It avoids three costs of plain use: a name lookup and a
@@ -195,8 +196,6 @@ export class DatagramSocket {
   }
 }
 
-/** Requested buffer size by default. */
-export const SOCKET_BUFFER_BYTES = 8 << 20
 export const IN_FLIGHT_MAX = 256
 
 export const NO_BYTES = Buffer.alloc(0)

@@ -7,11 +7,12 @@ import { AddressCache } from '../interfaces/address-cache.js'
 import { interfaceMtu } from '../interfaces/interface.js'
 import { type Port, PortCounters } from '../port.js'
 import { SourcePortIndex, sourcePortsFor } from '../source-port.js'
-import { DatagramSocket, IN_FLIGHT_MAX, SOCKET_BUFFER_BYTES } from './datagram-socket.js'
+import { DatagramSocket, IN_FLIGHT_MAX } from './datagram-socket.js'
 import { HEADER_BYTES_V4, HEADER_BYTES_V6, HeaderWriter4, HeaderWriter6 } from './dgram-headers.js'
 import { frameFault } from './frame-fault.js'
 import { FrameRing } from './frame-ring.js'
 import { PeerSockets } from './peer-sockets.js'
+import { SOCKET_BUFFER_BYTES } from './socket-buffers.js'
 
 export interface DgramPortOptions {
   pool: FramePool

@@ -40,7 +40,10 @@ export interface Scenario {
   telemetry: TelemetrySettings
   /** Path selection and admission. lib/cc/path-settings.ts has names, ranges and defaults. */
   paths: PathSettings
-  /** One base RTT (T) for all flows. 'measured': each connection measures its own, with idle probes, or by its first round trips where it begins carefully. */
+  /**
+   * One base RTT (T) for all flows. 'measured': each connection measures its own, with idle probes, or by its first round trips where it
+   * begins carefully.
+   */
   baseRttNs: Nanos | 'measured'
   /** The flows that the file lists, with incasts and repetitions expanded. See `expandTraffic`. */
   flows: ScenarioFlow[]
