@@ -314,9 +314,12 @@ export class TxPipeline {
     const frame = this.#begin(flow)
     if (frame === null) return null
     const at = carriedAck.begin(frame)
-    const telemetryBytes = at - frame.payload
-    carriedAck.setPsn(frame, flow.qp.carryAck(frame, carriedAck.aethAt(frame)))
-    if (this.#writeData(now, flow, frame, at, telemetryBytes) !== TxKind.NONE) return frame
+    flow.qp.carryAck(frame)
+    // Of its bytes the empty shim alone counts as telemetry.
+    if (this.#writeData(now, flow, frame, at, intShim.BYTES) !== TxKind.NONE) {
+      flow.qp.carriesAck()
+      return frame
+    }
     flow.qp.oweAckAgain()
     return this.#abandon(frame)
   }
