@@ -431,7 +431,9 @@ export class RxPipeline {
     if (telemetry.isEcho(frame)) {
       telemetry.read(frame, sample.hops)
       const isDirect = opcode === Opcode.DIRECT_NOTIFY
-      if (!isDirect && !ofPaths) flow.sender.promises.onGiven(NeedId.TELEMETRY)
+      // The empty shim of a data packet returns nothing, nor does one that holds an acknowledgement.
+      const returns = sample.hops.count > 0 || !isData(opcode)
+      if (returns && !isDirect && !ofPaths) flow.sender.promises.onGiven(NeedId.TELEMETRY)
       if (!ofPaths && !flow.plausibility.believes(now, sample.hops, isDirect, this.counters))
         sample.hops.count = 0
       else if (sample.hops.overflow && !isDirect && !ofPaths) this.#onOverflow(flow)
