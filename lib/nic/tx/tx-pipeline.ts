@@ -307,8 +307,8 @@ export class TxPipeline {
   }
 
   /**
-   * The flow's next packet with payload, with the acknowledgement that is owed, or null; also moves the flow's pacing clock. Both have to be
-   * allowed (`Flow.mayCarryAck`).
+   * The flow's next packet with payload, with the acknowledgement that is owed, or null; also moves the flow's pacing clock. Only when
+   * `Flow.mayCarryAck` is true.
    */
   carrier(now: Nanos, flow: Flow): Frame | null {
     const frame = this.#begin(flow)

@@ -7,7 +7,8 @@
  *     8   AETH (4 bytes)
  *    12   packets that have arrived twice (8 bits)   PSN acknowledged (24 bits)
  *
- * AETH, PSN and the number of duplicates, modulo 2^7, mean the same as in an ACK. Two Weir hosts agree on it at connect (`carries_acks` of proto/connect.proto).
+ * AETH, PSN and the number of duplicates, modulo 2^7, mean the same as in an ACK. Two Weir hosts agree on it at connect (`carries_acks` of
+ * proto/connect.proto).
  */
 import type { Frame } from '../../frame/frame.js'
 import * as aeth from '../ib/aeth.js'
@@ -18,7 +19,10 @@ import * as telemetry from '../telemetry/telemetry.js'
 const HEAD = 0x11_80_00_01
 const DUPLICATES_PSN = intShim.BYTES + aeth.BYTES
 
-/** Begins a packet that is to carry one, as `telemetry.begin` does. AETH, PSN and duplicates are still to be written. Returns the offset of the BTH. */
+/**
+ * Begins a packet that is to carry one, as `telemetry.begin` does. AETH, PSN and duplicates are still to be written. Returns the offset of
+ * the BTH.
+ */
 export function begin(frame: Frame): number {
   return telemetry.begin(frame, intShim.FORMAT_COMPACT, 1, intShim.FLAG_ECHO)
 }
