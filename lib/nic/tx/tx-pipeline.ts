@@ -315,7 +315,7 @@ export class TxPipeline {
     if (frame === null) return null
     const at = carriedAck.begin(frame)
     flow.qp.carryAck(frame)
-    // Of its bytes the empty shim alone counts as telemetry.
+    // The shim counts as telemetry, as an empty one does, and the acknowledgement does not.
     if (this.#writeData(now, flow, frame, at, intShim.BYTES) !== TxKind.NONE) {
       flow.qp.carriesAck()
       return frame

@@ -42,7 +42,7 @@ export function psn({ view, shim }: Frame): number {
   return view.getUint32(shim + DUPLICATES_PSN) & 0xffffff
 }
 
-/** Packets that have arrived twice, modulo 2^7; 0 where their number is not told. */
+/** Packets that have arrived twice, modulo 2^7; 0 from a host that does not count them. */
 export function duplicates({ view, shim }: Frame): number {
   return view.getUint8(shim + DUPLICATES_PSN) & 0x7f
 }
