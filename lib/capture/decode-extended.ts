@@ -48,11 +48,7 @@ const DECODERS: readonly Decoder[] = [
   {
     has: opcodes.hasAeth,
     bytes: aeth.BYTES,
-    decode: (view, at) => {
-      const syndrome = aeth.syndrome(view, at)
-      const kind = ACK_KINDS[aeth.kind(syndrome)]!
-      return { aeth: { kind, value: aeth.value(syndrome), msn: aeth.msn(view, at) } }
-    },
+    decode: (view, at) => ({ aeth: decodeAeth(view, at) }),
   },
   {
     has: opcodes.hasAtomicAckEth,
@@ -102,6 +98,11 @@ export function decodeExtended(view: DataView, at: number): ExtendedHeaders {
     next += bytes
   }
   return headers
+}
+
+export function decodeAeth(view: DataView, at: number): NonNullable<ExtendedHeaders['aeth']> {
+  const syndrome = aeth.syndrome(view, at)
+  return { kind: ACK_KINDS[aeth.kind(syndrome)]!, value: aeth.value(syndrome), msn: aeth.msn(view, at) }
 }
 
 function decodeAtomic(view: DataView, at: number): ExtendedHeaders {

@@ -16,10 +16,12 @@ import { printFrame } from '../wire/print.js'
 import { HopRecords } from '../wire/telemetry/hop-records.js'
 import * as intShim from '../wire/telemetry/int-shim.js'
 import * as telemetry from '../wire/telemetry/telemetry.js'
+import * as carriedAck from '../wire/weir/carried-ack.js'
 import type { CapturedPacket } from './captured-packet.js'
-import { decodeExtended } from './decode-extended.js'
+import { decodeAeth, decodeExtended } from './decode-extended.js'
 import type {
   BaseTransportHeader,
+  CarriedAck,
   EthernetHeader,
   IcrcVerdict,
   IpHeader,
@@ -55,7 +57,8 @@ export function decodePacket(captured: CapturedPacket, frame: Frame, number: num
     ip: frame.l3 < 0 ? null : decodeIp(frame),
     udp: frame.l4 < 0 ? null : decodeUdp(frame),
     vxlan: decodeVxlan(captured, frame, { number, depth }),
-    telemetry: frame.shim < 0 || frame.bth < 0 ? null : decodeTelemetry(frame),
+    telemetry: frame.shim < 0 || frame.bth < 0 || carriedAck.isIn(frame) ? null : decodeTelemetry(frame),
+    carriedAck: frame.bth >= 0 && carriedAck.isIn(frame) ? decodeCarriedAck(frame) : null,
     bth: frame.bth < 0 ? null : decodeBth(frame),
     extended: frame.payload < 0 ? {} : decodeExtended(frame.view, frame.bth),
     payloadBytes: frame.payloadLength,
@@ -157,6 +160,14 @@ function decodeBth({ view, bth: at }: Frame): BaseTransportHeader {
     solicited: bth.solicited(view, at),
     fecn: bth.fecn(view, at),
     becn: bth.becn(view, at),
+  }
+}
+
+function decodeCarriedAck(frame: Frame): CarriedAck {
+  return {
+    psn: carriedAck.psn(frame),
+    aeth: decodeAeth(frame.view, carriedAck.aethAt(frame)),
+    duplicates: carriedAck.duplicates(frame),
   }
 }
 

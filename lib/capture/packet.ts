@@ -32,6 +32,8 @@ export interface Packet {
   vxlan: { vni: number; inner: Packet } | null
   /** Telemetry, stamped by switches or echoed by the receiver. */
   telemetry: Telemetry | null
+  /** The acknowledgement of what the packet answers, which a Weir host has put into the shim. Such a packet has no telemetry. */
+  carriedAck: CarriedAck | null
   /** RoCEv2: the base transport header. */
   bth: BaseTransportHeader | null
   /** The headers after the BTH. `{}` when there are none. */
@@ -116,6 +118,15 @@ export interface ExtendedHeaders {
   delayedAck?: { of: 'probe' | 'request' | 'response' | 'unknown'; psn: number | null }
   rate?: { flows: number; windowBytes: number }
   rateRequest?: { baseRttNs: number; lineRateBps: number; mtuBytes: number }
+}
+
+/** It means the same as an ACK: PSN, and AETH as in `extended` of a packet. */
+export interface CarriedAck {
+  /** 24 bits. */
+  psn: number
+  aeth: NonNullable<ExtendedHeaders['aeth']>
+  /** Packets that have arrived twice, modulo 128. */
+  duplicates: number
 }
 
 /** Telemetry of a path. */

@@ -419,12 +419,14 @@ export class Nic implements Node, Verbs, RxEvents {
   #acknowledgement(now: Nanos, flow: Flow): Frame | null {
     let frame: Frame | null = null
     try {
-      frame = flow.mayCarryAck(now)
+      const carries = flow.mayCarryAck(now)
+      frame = carries
         ? this.#tx.carrier(now, flow)
         : this.#tx.acknowledgement(now, flow, this.#connections.concurrentFlows)
       if (frame !== null) flow.sentFrames++
       this.#considerSent(now, flow)
-      this.#scheduler.update(flow, now)
+      if (carries) this.#scheduler.carried(flow, now)
+      else this.#scheduler.update(flow, now)
       this.#afterSend(now, flow)
     } catch (defect) {
       this.onDefect(now, flow, defect)

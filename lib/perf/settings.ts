@@ -1,5 +1,6 @@
 /** The settings of a run. The same bounds hold at both ends. */
 import { WeirError } from '../errors.js'
+import { flowBytesOf } from '../nic/feedback/host-share.js'
 import { checkValue } from '../options/check-options.js'
 import type { ValueOption } from '../options/option.js'
 import type { Mode, Op } from './messages.js'
@@ -41,7 +42,8 @@ const READS_MAX = 16
 
 /**
  * Returns the messages in flight on each connection: those asked for, as far as there is room. READ responses
- * are not limited by a window, so all outstanding READs together must fit into the receive buffer.
+ * are not limited by a window, so all outstanding READs together must fit into as much of the receive buffer as
+ * this host asks for at a time (`ReadRoom`).
  */
 export function depthWithin(
   settings: Pick<PerfSettings, 'op' | 'depth' | 'size' | 'qps'>,
@@ -50,7 +52,7 @@ export function depthWithin(
   const { op, depth, size, qps } = settings
   const room = Math.min(depth, limits.queueDepth)
   if (op !== 'READ') return room
-  const budget = limits.receiveBudgetBytes ?? Number.POSITIVE_INFINITY
+  const budget = flowBytesOf(limits.receiveBudgetBytes ?? Number.POSITIVE_INFINITY)
   return Math.max(1, Math.min(room, READS_MAX, Math.floor(budget / qps / size)))
 }
 

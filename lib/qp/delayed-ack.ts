@@ -7,6 +7,7 @@ import type { Frame } from '../frame/frame.js'
 import type { Nanos } from '../time/nanos.js'
 import * as aeth from '../wire/ib/aeth.js'
 import * as bth from '../wire/ib/bth.js'
+import * as carriedAck from '../wire/weir/carried-ack.js'
 import { unwrapPsn } from './queues/psn.js'
 import { onAcknowledge, onCarriedAcknowledge } from './requester/on-acknowledge.js'
 import type { Requester } from './requester/requester.js'
@@ -31,10 +32,21 @@ export function writeDelayedAck(inbound: Inbound, frame: Frame, at: number): num
   return seq
 }
 
-/** True if an ACK is owed that says nothing but that all has come in order: a packet with payload may carry it. */
-export function mayCarryAck({ context, kept, table, owed, duplicates, toldDuplicates }: Inbound): boolean {
-  const isBare = kept === null || (kept.count === 0 && duplicates === toldDuplicates)
-  return owed.pending && !owed.isNak && isBare && table.pending === null && context.responds
+/**
+ * True if an ACK is owed of something that has come, and says nothing but that all has come in order, and what came twice: a packet with
+ * payload may carry it.
+ */
+export function mayCarryAck({ context, expectedSeq, kept, table, owed }: Inbound): boolean {
+  const isBare = kept === null || kept.count === 0
+  return (
+    owed.pending && !owed.isNak && isBare && expectedSeq > 0 && table.pending === null && context.responds
+  )
+}
+
+/** Writes that ACK into the frame, which `carriedAck.begin` has begun; it is owed no more. */
+export function writeCarriedAck(inbound: Inbound, frame: Frame): void {
+  const seq = writeDelayedAck(inbound, frame, carriedAck.aethAt(frame))
+  carriedAck.setPsn(frame, seq, inbound.kept === null ? 0 : inbound.duplicates)
 }
 
 /** An acknowledgement arrived behind the BTH of another packet. @param psn 24 bits */
@@ -43,7 +55,8 @@ export function onDelayedAck(requester: Requester, now: Nanos, frame: Frame, psn
   onAcknowledge(requester, now, frame, unwrapPsn(psn, requester.outbound.sndUna))
 }
 
-/** A packet with payload carried an ACK. @param syndrome of its AETH; @param psn 24 bits */
-export function onCarriedAck(requester: Requester, now: Nanos, syndrome: number, psn: number): void {
-  onCarriedAcknowledge(requester, now, syndrome, unwrapPsn(psn, requester.outbound.sndUna))
+/** A packet with payload carried an ACK. */
+export function onCarriedAck(requester: Requester, now: Nanos, frame: Frame): void {
+  const seq = unwrapPsn(carriedAck.psn(frame), requester.outbound.sndUna)
+  onCarriedAcknowledge(requester, now, frame, seq)
 }

@@ -10,7 +10,7 @@ import { QpContext } from './context/context.js'
 import type { QpCounters } from './context/counters.js'
 import type { QpObserver } from './context/observer.js'
 import { checkTransition, QpState, qpStateName, STATE_TABLE } from './context/states.js'
-import { mayCarryAck, onCarriedAck, onDelayedAck, writeDelayedAck } from './delayed-ack.js'
+import { mayCarryAck, onCarriedAck, onDelayedAck, writeCarriedAck, writeDelayedAck } from './delayed-ack.js'
 import { checkDomain } from './memory/memory.js'
 import { checkedReceive } from './queues/receive-queue.js'
 import { checkedSend, type SendSlot } from './queues/send-queue.js'
@@ -507,16 +507,20 @@ export class QueuePair {
     return requester.nextSeq >= requester.outbound.sndNxt
   }
 
-  /** Writes the AETH of the ACK that is owed at `at`, and counts the ACK as sent. Returns the PSN acknowledged. `mayCarryAck` has to be true. */
-  carryAck(frame: Frame, at: number): number {
-    this.counters.acksSent++
-    return writeDelayedAck(this.#responder.inbound, frame, at)
+  /** Writes the ACK that is owed into a frame that `carriedAck.begin` has begun. `mayCarryAck` has to be true. */
+  carryAck(frame: Frame): void {
+    writeCarriedAck(this.#responder.inbound, frame)
   }
 
-  /** A packet with payload carried an ACK. @param syndrome of its AETH; @param psn acknowledged, 24 bits */
-  onCarriedAck(now: Nanos, syndrome: number, psn: number): void {
+  /** The packet that carries an ACK is made. */
+  carriesAck(): void {
+    this.counters.acksSent++
+  }
+
+  /** A packet with payload carried an ACK. */
+  onCarriedAck(now: Nanos, frame: Frame): void {
     if (!this.#context.requests) return
-    onCarriedAck(this.#requester, now, syndrome, psn)
+    onCarriedAck(this.#requester, now, frame)
     this.#requester.outbound.check()
   }
 

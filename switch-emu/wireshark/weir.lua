@@ -57,6 +57,7 @@ local f = {
   queue = ProtoField.uint64("weir.hop.queue", "Queue left behind (B)"),
   unused = ProtoField.bytes("weir.int.unused_slots", "Slots without a record"),
   carried_msn = ProtoField.uint24("weir.int.carried_ack.msn", "Carried ACK, MSN"),
+  carried_duplicates = ProtoField.uint8("weir.int.carried_ack.duplicates", "Carried ACK, packets that arrived twice", base.DEC, nil, 0x7f),
   carried_psn = ProtoField.uint24("weir.int.carried_ack.psn", "Carried ACK, PSN"),
   md_remaining = ProtoField.uint8("weir.int_md.remaining_hops", "Remaining hop count"),
   md_exceeded = ProtoField.bool("weir.int_md.hops_exceeded", "E: max hop count exceeded", 8, nil, 0x04),
@@ -292,6 +293,7 @@ function weir.dissector(tvb, pinfo, root)
   end
   if tvb(0, 4):uint() == CARRIED_ACK then
     tree:add(f.carried_msn, tvb(SHIM_BYTES + 1, 3))
+    tree:add(f.carried_duplicates, tvb(SHIM_BYTES + 4, 1))
     tree:add(f.carried_psn, tvb(SHIM_BYTES + 5, 3))
   elseif records < slots then
     tree:add(f.unused, tvb(SHIM_BYTES + records * size, (slots - records) * size))

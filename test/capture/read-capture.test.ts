@@ -3,9 +3,17 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { type Packet, parseCapture, readCapture } from '../../lib/capture/index.js'
+import * as aeth from '../../lib/wire/ib/aeth.js'
+import * as icrc from '../../lib/wire/ib/icrc.js'
+import { Opcode } from '../../lib/wire/ib/opcode.js'
+import { parseFrame } from '../../lib/wire/parse.js'
+import * as intShim from '../../lib/wire/telemetry/int-shim.js'
+import * as carriedAck from '../../lib/wire/weir/carried-ack.js'
 import { runScenario, scenarioFrom } from '../../switch-emu/index.js'
 import { fixturePath, roceCaptures } from '../support/fixtures.js'
 import { fc, property } from '../support/property.js'
+import { buildRoce, PLAIN } from '../wire/helpers.js'
+import { pcapFile } from './build.js'
 
 t.test("Linux's packets: every field has its place, every ICRC is right", async t => {
   const all = roceCaptures().flatMap(file => [...readCapture(file)])
@@ -107,6 +115,32 @@ t.test('virtual packets: telemetry, pauses; cut ones have no ICRC', async t => {
   const paused = [...readCapture(join(folder, 's1--s2.pcapng'))].filter(({ pfcQuanta }) => pfcQuanta !== null)
   t.ok(paused.length > 0, 's2 has paused s1')
   t.match(paused[0]!.pfcQuanta, [null, null, null, 65535, null, null, null, null])
+})
+
+t.test('a message that carries an acknowledgement has no telemetry', async t => {
+  const frame = buildRoce({
+    ...PLAIN,
+    opcode: Opcode.RC_SEND_ONLY,
+    payloadBytes: 64,
+    format: intShim.FORMAT_COMPACT,
+    slots: 1,
+    flags: intShim.FLAG_ECHO,
+  })
+  parseFrame(frame)
+  aeth.write(frame.view, carriedAck.aethAt(frame), aeth.ACK_UNLIMITED, 7)
+  carriedAck.setPsn(frame, 0xabcdef, 3)
+  icrc.write(frame)
+  const hex = frame.bytes.toString('hex', 0, frame.length)
+  const [packet] = [...parseCapture(pcapFile('LE', 0xa1b2c3d4, [[0, 0, hex, frame.length]]))]
+  t.same(packet!.carriedAck, { psn: 0xabcdef, aeth: { kind: 'ack', value: 31, msn: 7 }, duplicates: 3 })
+  t.equal(packet!.telemetry, null)
+  t.match(packet, {
+    bth: { opcodeName: 'RC_SEND_ONLY' },
+    extended: {},
+    payloadBytes: 64,
+    icrc: 'right',
+    fault: null,
+  })
 })
 
 t.test('errors', async t => {

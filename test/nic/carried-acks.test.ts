@@ -123,12 +123,23 @@ t.test('what is lost is retransmitted and acknowledged', async t => {
   }
 })
 
+t.test('it tells how many packets came twice, so that the number is not lost with an ACK', async t => {
+  const random = new Random(1)
+  const ab = new LinkFaults({ duplication: 0.2 }, () => random.next())
+  const told: number[] = []
+  const result = pingPong({ a: CARRIES, b: CARRIES, faults: { ab } }, frame => {
+    if (carriedAck.isIn(frame)) told.push(carriedAck.duplicates(frame))
+  })
+  expectAll(t, result)
+  t.ok(new Set(told).size > 5, `${Math.max(...told)} of them`)
+})
+
 t.test('one of what was not sent is counted, and does nothing', async t => {
   let forged = 0
   const result = pingPong({ a: CARRIES, b: CARRIES }, frame => {
     if (!carriedAck.isIn(frame) || forged === 3) return
     forged++
-    carriedAck.setPsn(frame, carriedAck.psn(frame) + 1000)
+    carriedAck.setPsn(frame, carriedAck.psn(frame) + 1000, 0)
     icrc.write(frame)
   })
   expectAll(t, result)

@@ -103,6 +103,20 @@ t.test('who may send more at once does so in its turn, and no longer', async t =
   t.same(order, [...first, ...turn(0), ...turn(1)].slice(0, order.length))
 })
 
+t.test('a ready flow whose packet has left with an acknowledgement waits for its pace again', async t => {
+  const { stubs, scheduler } = build([1000])
+  const stub = stubs[0]!
+  scheduler.update(asFlow(stub), 0)
+  stub.acks = 1
+  scheduler.update(asFlow(stub), 0)
+  t.equal(scheduler.nextAck()?.index, 0)
+  stub.acks = 0
+  stub.send(0)
+  scheduler.carried(asFlow(stub), 0)
+  t.equal(scheduler.nextReady(999), null)
+  t.equal(scheduler.nextReady(1000)?.index, 0)
+})
+
 t.test('nobody sends before its time', async t => {
   const built = build([700, 1300, 90_000, 6_000_000])
   for (const stub of built.stubs) built.scheduler.update(asFlow(stub), 0)

@@ -187,10 +187,10 @@ t.test('an acknowledgement that a packet with payload carries', { skip }, async 
   const packet = Buffer.alloc(bth.BYTES + icrc.BYTES)
   const view = new DataView(packet.buffer, packet.byteOffset)
   bth.write(view, 0, new bth.Bth({ opcode: Opcode.RC_SEND_ONLY, destQpn: 0x12, psn: 7 }))
-  const shim = Buffer.from('1180000100000000' + '1f00000500abcdef', 'hex')
-  const fields = ['weir.int.carried_ack.msn', 'weir.int.carried_ack.psn', 'infiniband.bth.psn']
+  const shim = Buffer.from('1180000100000000' + '1f00000503abcdef', 'hex')
+  const names = ['msn', 'duplicates', 'psn'].map(name => `weir.int.carried_ack.${name}`)
   const path = captureOf(t, [datagram(udp.PORT_INT, Buffer.concat([shim, packet]))])
-  t.same(tshark(path, fields), [['5', String(0xabcdef), '7']])
+  t.same(tshark(path, [...names, 'infiniband.bth.psn']), [['5', '3', String(0xabcdef), '7']])
 })
 
 t.test('what a REP says of filled packets, ICRCs and carried ACKs (IBA 12.6.8)', { skip }, async t => {

@@ -19,16 +19,17 @@ t.test('bytes', async t => {
   frame.payload = shim
   t.equal(carriedAck.begin(frame), bth)
   aeth.write(frame.view, carriedAck.aethAt(frame), aeth.ACK_UNLIMITED, 0x010203)
-  carriedAck.setPsn(frame, 0x1_abcdef)
-  t.equal(frame.bytes.toString('hex', shim, bth), '1180000100000000' + '1f010203' + '00abcdef')
+  carriedAck.setPsn(frame, 0x1_abcdef, 0x85)
+  t.equal(frame.bytes.toString('hex', shim, bth), '1180000100000000' + '1f010203' + '05abcdef')
   t.equal(parseFrame(frame), WireError.OK)
   t.ok(carriedAck.isIn(frame))
   t.ok(telemetry.isEcho(frame), 'hops write nothing into it')
   t.notOk(telemetry.hasRecords(frame))
   t.equal(carriedAck.psn(frame), 0xabcdef)
+  t.equal(carriedAck.duplicates(frame), 5)
   t.match(
     printFrame(frame),
-    /INT compact hops 0\/1 .* echo, carries acks 11259375, ack msn 66051, RC_SEND_ONLY/,
+    /INT compact hops 0\/1 .* echo, carries acks 11259375, ack msn 66051 duplicates 5, RC_SEND_ONLY/,
   )
 })
 

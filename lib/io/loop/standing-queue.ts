@@ -12,7 +12,7 @@ const ROUND_BYTES = 64 * 4096
  * rounds that empty a full queue. A queue from a burst, or from a moment in which the process did not run,
  * disappears by itself, and a smaller window of the sender would only have left the host idle. A queue that
  * remains means that too much is in flight (RFC 8289, section 3.2: "good queue" and "bad queue"). A queue
- * that exceeds what peers may have in flight counts in full, because it is about to overflow.
+ * that has reached what all peers together may have in flight counts in full, because it is about to overflow.
  */
 export class StandingQueue {
   readonly #budgetBytes: number
@@ -22,7 +22,7 @@ export class StandingQueue {
   #samples = 0
   #beganNs: Nanos = 0
 
-  /** @param budgetBytes that peers may have in flight (Port.receiveBudgetBytes) */
+  /** @param budgetBytes that can wait before the kernel drops (Port.receiveBudgetBytes); all peers together may have so much in flight */
   constructor(budgetBytes: number) {
     this.#budgetBytes = budgetBytes
     const rounds = Math.ceil(budgetBytes / ROUND_BYTES)

@@ -54,8 +54,9 @@ interface RequestData {
 }
 
 /**
- * This end's words and the application's data, for a REQ. Words that would have room nowhere leave out first that packets carry
- * acknowledgements, then that this end fills its packets, that it does without ICRCs, and how often it acknowledges. Throws WEIR_BAD_ARGUMENT if there is no room for the application's data.
+ * This end's words and the application's data, for a REQ. Where the words have no room, some are left out, in this order: that packets
+ * carry acknowledgements, that this end fills its packets, that it does without ICRCs, how often it acknowledges. Throws
+ * WEIR_BAD_ARGUMENT if there is no room for the application's data.
  */
 export function requestData(
   settings: NicSettings,

@@ -8,9 +8,14 @@ const SHORT_NS: Nanos = 1_000_000
 /** What is on the way may grow by a quarter a round trip. */
 const GROWTH = 1.25
 
-/** All flows together have no more of a large buffer than this, what a socket buffer of 16 MiB takes: more would only make the host's queue longer. */
+/**
+ * A few flows together have no more of a large buffer than this, what a socket buffer of 16 MiB takes: more would only make the host's queue
+ * longer.
+ */
 const FLOW_BYTES_MAX = 5_592_405
-/** Each flow may have so much as far as the buffer goes: many flows with less have turns so short that these cost more than the packets. */
+/**
+ * Each of many flows may have this, as far as the buffer goes. With less, its turns would be so short that they cost more than the packets.
+ */
 const TURN_BYTES = 350_000
 
 /** What one flow may have of a buffer that takes `budgetBytes` at once. */
@@ -19,9 +24,10 @@ export function flowBytesOf(budgetBytes: number): number {
 }
 
 /**
- * What one of the flows that send to a host may have in flight: its share of the host's receive buffer, the budget advertised at connect
- * divided by N; of a large buffer less, as above. On a long path it adds what is on the way there, because that does not wait in the buffer: what has been acknowledged in a
- * round trip of the idle path. So a buffer that is small beside the path's bandwidth-delay product does not keep the path empty.
+ * What one of N flows that send to a host may have in flight: its share of the budget, the receive buffer that the host has advertised at
+ * connect. The share is an N-th, of a large budget less, as above. On a long path the flow adds what is on the way, because that does not
+ * wait in the buffer: what has been acknowledged in a round trip of the idle path. So a buffer that is small beside the path's
+ * bandwidth-delay product does not keep the path empty.
  */
 export class HostShare {
   /** Payload bytes that the peer's receive buffer can take at once; infinite when the peer does not say. */

@@ -9,7 +9,6 @@ import { type Frame, UNKNOWN_ARRIVAL } from '../../frame/frame.js'
 import type { ReceivedRun } from '../../frame/received-run.js'
 import type { Nanos } from '../../time/nanos.js'
 import { WireError } from '../../wire/bytes/wire-error.js'
-import * as aeth from '../../wire/ib/aeth.js'
 import * as bth from '../../wire/ib/bth.js'
 import * as deth from '../../wire/ib/deth.js'
 import * as icrc from '../../wire/ib/icrc.js'
@@ -283,10 +282,12 @@ export class RxPipeline {
     }
   }
 
-  /** The packet may acknowledge what it answers. */
+  /**
+   * The packet may acknowledge what it answers. That is taken before the queue pair judges the packet itself: whoever forges one has to
+   * guess the same as for an ACK alone.
+   */
   #takeCarried(now: Nanos, frame: Frame, { peer, qp }: Flow, opcode: number): void {
-    if (!peer.carriesAcks || !isRequest(opcode)) return
-    qp.onCarriedAck(now, aeth.syndrome(frame.view, carriedAck.aethAt(frame)), carriedAck.psn(frame))
+    if (peer.carriesAcks && isRequest(opcode)) qp.onCarriedAck(now, frame)
   }
 
   /**
@@ -430,7 +431,9 @@ export class RxPipeline {
     if (telemetry.isEcho(frame)) {
       telemetry.read(frame, sample.hops)
       const isDirect = opcode === Opcode.DIRECT_NOTIFY
-      if (!isDirect && !ofPaths) flow.sender.promises.onGiven(NeedId.TELEMETRY)
+      // The empty shim of a data packet returns nothing, nor does one that holds an acknowledgement.
+      const returns = sample.hops.count > 0 || !isData(opcode)
+      if (returns && !isDirect && !ofPaths) flow.sender.promises.onGiven(NeedId.TELEMETRY)
       if (!ofPaths && !flow.plausibility.believes(now, sample.hops, isDirect, this.counters))
         sample.hops.count = 0
       else if (sample.hops.overflow && !isDirect && !ofPaths) this.#onOverflow(flow)

@@ -12,7 +12,8 @@ const NONE = -1
  *
  * A flow is in one of three places: nowhere (nothing to send, or its window is full), in the timing wheel (it may
  * send later), or in the ready ring (it may send now). Acknowledgements have a ring of their own, and are never
- * paced. Each ring holds a flow at most once, so the number of flows bounds them.
+ * paced. A packet with payload that carries one leaves by that ring, when its pace allows it. Each ring holds a flow at
+ * most once, so the number of flows bounds them.
  *
  * When its turn comes, a flow whose priority the switch has paused is set aside in a similar ring, and goes back to
  * the one it came from once its priority may send again.
@@ -73,6 +74,15 @@ export class Scheduler {
     }
     this.#turn = NONE
     this.#place(flow, due, now)
+  }
+
+  /**
+   * A packet with payload has left with the acknowledgement that was owed. If the flow was ready, its pace may not allow the next one
+   * yet.
+   */
+  carried(flow: Flow, now: Nanos): void {
+    if (this.#ready.has(flow.index) && flow.sender.nextSendNs() > now) this.#ready.drop(flow.index)
+    this.update(flow, now)
   }
 
   #pushAck(flow: Flow): void {

@@ -307,16 +307,19 @@ export class TxPipeline {
   }
 
   /**
-   * The flow's next packet with payload, with the acknowledgement that is owed, or null; also moves the flow's pacing clock. Both have to be
-   * allowed (`Flow.mayCarryAck`).
+   * The flow's next packet with payload, with the acknowledgement that is owed, or null; also moves the flow's pacing clock. Only when
+   * `Flow.mayCarryAck` is true.
    */
   carrier(now: Nanos, flow: Flow): Frame | null {
     const frame = this.#begin(flow)
     if (frame === null) return null
     const at = carriedAck.begin(frame)
-    const telemetryBytes = at - frame.payload
-    carriedAck.setPsn(frame, flow.qp.carryAck(frame, carriedAck.aethAt(frame)))
-    if (this.#writeData(now, flow, frame, at, telemetryBytes) !== TxKind.NONE) return frame
+    flow.qp.carryAck(frame)
+    // The shim counts as telemetry, as an empty one does, and the acknowledgement does not.
+    if (this.#writeData(now, flow, frame, at, intShim.BYTES) !== TxKind.NONE) {
+      flow.qp.carriesAck()
+      return frame
+    }
     flow.qp.oweAckAgain()
     return this.#abandon(frame)
   }

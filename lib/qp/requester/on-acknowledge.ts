@@ -2,6 +2,7 @@ import type { Frame } from '../../frame/frame.js'
 import type { Nanos } from '../../time/nanos.js'
 import * as aeth from '../../wire/ib/aeth.js'
 import * as bth from '../../wire/ib/bth.js'
+import * as carriedAck from '../../wire/weir/carried-ack.js'
 import { WorkStatus } from '../queues/work-status.js'
 import type { SelectiveRepeat } from '../recovery/selective-repeat.js'
 import type { Requester } from './requester.js'
@@ -25,14 +26,16 @@ export function onAcknowledge(requester: Requester, now: Nanos, frame: Frame, se
   else onNak(requester, now, seq, syndrome)
 }
 
-/** The same for an ACK that a packet with payload has carried. It does not count packets that have arrived twice. */
-export function onCarriedAcknowledge(requester: Requester, now: Nanos, syndrome: number, seq: number): void {
+/** The same for an ACK that a packet with payload has carried. */
+export function onCarriedAcknowledge(requester: Requester, now: Nanos, frame: Frame, seq: number): void {
   const { context, outbound } = requester
+  const syndrome = aeth.syndrome(frame.view, carriedAck.aethAt(frame))
   if (seq >= outbound.sndNxt || !aeth.isAck(syndrome)) {
     context.counters.droppedGhost++
     return
   }
   context.counters.acks++
+  requester.onDuplicateCount(now, carriedAck.duplicates(frame))
   onAck(requester, now, seq)
 }
 

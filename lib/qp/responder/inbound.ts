@@ -31,8 +31,6 @@ export class Inbound {
   readonly owed = new Owed()
   /** Requests that came out of order; null: go-back-N. */
   kept: ReorderBuffer | null = null
-  /** `duplicates` when the last ACK or NAK left, which contained it. */
-  toldDuplicates = 0
   /** The PSN that came next when `check` looked last. */
   #checkedSeq = 0
   /** Duplicates of the connections before. */

@@ -50,9 +50,7 @@ export function transmitAck(inbound: Inbound, frame: Frame, at: number): void {
     0,
     leads ? owed.seq - 1 : owed.seq,
   )
-  if (kept === null) return
-  inbound.toldDuplicates = inbound.duplicates
-  bth.setDuplicates(frame.view, at, inbound.toldDuplicates)
+  if (kept !== null) bth.setDuplicates(frame.view, at, inbound.duplicates)
 }
 
 /**

@@ -5,9 +5,10 @@
  *
  *     0   shim (8 bytes)
  *     8   AETH (4 bytes)
- *    12   0 (8 bits)   PSN acknowledged (24 bits)
+ *    12   packets that have arrived twice (8 bits)   PSN acknowledged (24 bits)
  *
- * AETH and PSN mean the same as in an ACK. Two Weir hosts agree on it at connect (`carries_acks` of proto/connect.proto).
+ * AETH, PSN and the number of duplicates, modulo 2^7, mean the same as in an ACK. Two Weir hosts agree on it at connect (`carries_acks` of
+ * proto/connect.proto).
  */
 import type { Frame } from '../../frame/frame.js'
 import * as aeth from '../ib/aeth.js'
@@ -16,9 +17,12 @@ import * as telemetry from '../telemetry/telemetry.js'
 
 /** Version and format, flags, hop count, slots. */
 const HEAD = 0x11_80_00_01
-const PSN = intShim.BYTES + aeth.BYTES
+const DUPLICATES_PSN = intShim.BYTES + aeth.BYTES
 
-/** Begins a packet that is to carry one, as `telemetry.begin` does. `AETH` and PSN are still to be written. Returns the offset of the BTH. */
+/**
+ * Begins a packet that is to carry one, as `telemetry.begin` does. AETH, PSN and duplicates are still to be written. Returns the offset of
+ * the BTH.
+ */
 export function begin(frame: Frame): number {
   return telemetry.begin(frame, intShim.FORMAT_COMPACT, 1, intShim.FLAG_ECHO)
 }
@@ -35,14 +39,20 @@ export function aethAt({ shim }: Frame): number {
 
 /** 24 bits. */
 export function psn({ view, shim }: Frame): number {
-  return view.getUint32(shim + PSN) & 0xffffff
+  return view.getUint32(shim + DUPLICATES_PSN) & 0xffffff
 }
 
-/** Sets the PSN, modulo 2^24. */
-export function setPsn({ view, shim }: Frame, value: number): void {
-  view.setUint32(shim + PSN, value & 0xffffff)
+/** Packets that have arrived twice, modulo 2^7; 0 from a host that does not count them. */
+export function duplicates({ view, shim }: Frame): number {
+  return view.getUint8(shim + DUPLICATES_PSN) & 0x7f
+}
+
+/** Sets the PSN, modulo 2^24, and the number of packets that have arrived twice, modulo 2^7. */
+export function setPsn({ view, shim }: Frame, value: number, duplicates: number): void {
+  view.setUint32(shim + DUPLICATES_PSN, ((duplicates & 0x7f) << 24) | (value & 0xffffff))
 }
 
 export function print(frame: Frame): string {
-  return `carries acks ${psn(frame)}, ${aeth.print(frame.view, aethAt(frame))}`
+  const twice = duplicates(frame)
+  return `carries acks ${psn(frame)}, ${aeth.print(frame.view, aethAt(frame))}${twice > 0 ? ` duplicates ${twice}` : ''}`
 }
