@@ -5,6 +5,7 @@
  * The buffer decides about 100 flows: all that they send until the first fair rate reaches them has to leave it before the rate rises.
  */
 import { parseArgs } from 'node:util'
+import { WeirError } from '../lib/errors.js'
 import { parseScenario } from '../lib/scenario/read/load-scenario.js'
 import { jainIndex } from '../lib/scenario/result/fairness.js'
 import { VirtualRun } from '../switch-emu/virtual/virtual-run.js'
@@ -27,7 +28,7 @@ interface RoccFigures {
   drops: number
 }
 
-/** Arguments: a number of flows, default all; `--buffer SIZE` of the switch, default that of the authors' simulation. */
+/** Arguments: a number of flows, default all; `--buffer SIZE` of the switch, default that of the authors' simulation. Throws WEIR_BAD_ARGUMENT. */
 export function run(args: string[]): { benchmark: 'rocc'; figures: RoccFigures[] } {
   const { values, positionals } = parseArgs({
     args,
@@ -36,6 +37,8 @@ export function run(args: string[]): { benchmark: 'rocc'; figures: RoccFigures[]
   })
   const [only] = positionals
   const chosen = FLOWS.filter(flows => only === undefined || String(flows) === only)
+  if (chosen.length === 0)
+    throw new WeirError('WEIR_BAD_ARGUMENT', `rocc: FLOWS is ${FLOWS.join(', ')}, not "${only}"`)
   const figures = chosen.flatMap(flows => RATES_GBPS.map(gbps => figuresOf(flows, gbps, values.buffer)))
   if (!values.json) process.stdout.write(printed(figures))
   return { benchmark: 'rocc', figures }
