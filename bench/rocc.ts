@@ -38,7 +38,7 @@ export function run(args: string[]): { benchmark: 'rocc'; figures: RoccFigures[]
   const [only] = positionals
   const chosen = FLOWS.filter(flows => only === undefined || String(flows) === only)
   if (chosen.length === 0)
-    throw new WeirError('WEIR_BAD_ARGUMENT', `rocc: FLOWS is ${FLOWS.join(', ')}, not "${only}"`)
+    throw new WeirError('WEIR_BAD_ARGUMENT', `FLOWS is ${FLOWS.join(', ')}, not "${only}"`)
   const figures = chosen.flatMap(flows => RATES_GBPS.map(gbps => figuresOf(flows, gbps, values.buffer)))
   if (!values.json) process.stdout.write(printed(figures))
   return { benchmark: 'rocc', figures }
