@@ -116,9 +116,9 @@ function wordsThatFit(
 ): Uint8Array {
   let words = say()
   const leaveOuts = [
-    () => peer.carriesNone(),
-    () => peer.fillsNone(),
-    () => peer.keepsIcrc(),
+    () => peer.carriesAcks.drop(),
+    () => peer.filledPayload.drop(),
+    () => peer.withoutIcrc.drop(),
     () => handshake.hideAckEvery(),
   ]
   for (const leaveOut of leaveOuts) {
@@ -171,9 +171,9 @@ function saidBy(
     version: VERSION,
     features: ownFeatures(settings, flow, offer),
     pathMtu: flow.peer.pathMtu,
-    filledPayload: flow.peer.filledPayload,
-    withoutIcrc: flow.peer.mayOmitIcrc,
-    carriesAcks: flow.peer.mayCarryAcks,
+    filledPayload: flow.peer.filledPayload.offered,
+    withoutIcrc: flow.peer.withoutIcrc.offered,
+    carriesAcks: flow.peer.carriesAcks.offered,
     ...budgetWords(settings.receiveBudgetBytes ?? 0),
     applicationData,
     privateBytes: 0,
