@@ -185,12 +185,15 @@ export class RxPipeline {
     return flow === null ? this.#events.hasUnacknowledged(qpn) : !flow.peer.isWeir
   }
 
-  /** Its ICRC is 0, and both ends of its connection have agreed on that. One that has ended is not known any more. */
+  /**
+   * Its ICRC is 0, and both ends of its connection have agreed on that. One that has ended is not known any more. The senders of a queue pair
+   * that is no connection have agreed on nothing.
+   */
   #hasNone(frame: Frame): boolean {
     const qpn = bth.destQpn(frame.view, frame.bth)
     if (qpn === deth.QPN_GSI || !icrc.isZero(frame)) return false
     const flow = this.#findFlow(frame, qpn)
-    return flow === null || flow.peer.withoutIcrc.agreed
+    return flow === null ? !this.#events.hasUnacknowledged(qpn) : flow.peer.withoutIcrc.agreed
   }
 
   #management(now: Nanos, frame: Frame): void {
