@@ -14,6 +14,7 @@ import { formatDuration, formatRate } from '../lib/units/units.js'
 import { bandwidthPeers, type Peer } from './peers/bandwidth.js'
 import { latencyPeers, NODE_DGRAM, SYSTEM_CALLS } from './peers/latency.js'
 import { type Checkout, checkouts, nameIn } from './support/checkouts.js'
+import { oneOf } from './support/one-of.js'
 import { type Candidate, type Figure, inRounds, type Measured, type Rounds } from './support/rounds.js'
 import { isInstalled } from './support/run-program.js'
 import { makeTwoHosts, type TwoHosts } from './support/two-hosts.js'
@@ -58,7 +59,7 @@ interface NetworkResult {
 interface Plan {
   rounds: number
   seconds: number
-  only: string | undefined
+  only: 'bandwidth' | 'latency' | undefined
   /** Numbers of queue pairs, of which 1 is measured with each operation. */
   qps: readonly number[]
   /** More options of `weir daemon`. */
@@ -90,13 +91,15 @@ export async function run(args: string[]): Promise<TransportResult> {
   const plan: Plan = {
     rounds: wholeNumber('--rounds', values.rounds),
     seconds: wholeNumber('--seconds', values.seconds),
-    only: values.only,
+    only: oneOf('--only', values.only, 'bandwidth', 'latency'),
     qps: values.qps.split(',').map(text => wholeNumber('--qps', text, QPS.min, QPS.max)),
     daemon: values.daemon.split(' ').filter(word => word !== ''),
     both: checkouts(values.against),
     pin: values.pin,
   }
   const mtus = values.mtu.split(',').map(text => wholeNumber('--mtu', text, MTU_LEAST, MTU_MOST))
+  // A message of 64 bytes takes as long whatever the MTU is.
+  if (plan.only === 'latency') mtus.splice(1)
   const networks: NetworkResult[] = []
   let skipped: TransportResult['skipped'] = []
   for (const mtu of mtus) {

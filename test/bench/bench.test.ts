@@ -7,6 +7,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import t from 'tap'
 import { run as runCc } from '../../bench/cc.js'
+import { run as runFiles } from '../../bench/files.js'
 import { type HeapCase, run as runHeap } from '../../bench/heap.js'
 import { operationsIn, timeBeside } from '../../bench/micro/beside.js'
 import type { OperationTime } from '../../bench/micro/time-operations.js'
@@ -16,6 +17,7 @@ import { compareRuns, isCompared, runIn } from '../../bench/support/against.js'
 import { checkouts } from '../../bench/support/checkouts.js'
 import { inRounds } from '../../bench/support/rounds.js'
 import { makeTwoHosts } from '../../bench/support/two-hosts.js'
+import { run as runTransport } from '../../bench/transport.js'
 import { ccNames } from '../../lib/cc/catalogue.js'
 import { libcFault } from '../../lib/io/linux/libc.js'
 import { packageFile } from '../../lib/package-file.js'
@@ -66,6 +68,12 @@ t.test('another checkout: ratios round by round, of values and of CPU time', asy
     figures.every(({ ratio }) => Number.isNaN(ratio)),
     'there is no such baseline',
   )
+})
+
+t.test('--only refuses what is not measured', async t => {
+  const refused = { code: 'WEIR_BAD_ARGUMENT', message: /--only takes .*, not "speed"/ }
+  await t.rejects(runTransport(['--only', 'speed']), refused)
+  await t.rejects(runFiles(['--only', 'speed']), refused)
 })
 
 t.test("--against: the options of the comparison are not the benchmark's", async t => {
