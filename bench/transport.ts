@@ -55,6 +55,9 @@ interface NetworkResult {
   latency: Rounds & { baseline: string; messageBytes: number }
 }
 
+/** Numbers of queue pairs. */
+const USUAL_QPS = '1,64'
+
 /** What is measured on each network. */
 interface Plan {
   rounds: number
@@ -70,7 +73,7 @@ interface Plan {
 
 /**
  * Arguments: `--rounds 5`, `--seconds 3` of each candidate in each, `--only bandwidth|latency`, `--mtu 1500,9000` of the veth
- * pairs, `--qps 1,64`, `--daemon "OPTIONS"`, `--against DIR`. `--pin`: runs host a on core 0 and host b on core 1, because two
+ * pairs, `--qps 1,64` of the bandwidth, `--daemon "OPTIONS"`, `--against DIR`. `--pin`: runs host a on core 0 and host b on core 1, because two
  * ends that spin on one core wait for each other's time slices.
  */
 export async function run(args: string[]): Promise<TransportResult> {
@@ -81,18 +84,24 @@ export async function run(args: string[]): Promise<TransportResult> {
       seconds: { type: 'string', default: '3' },
       only: { type: 'string' },
       mtu: { type: 'string', default: '1500,9000' },
-      qps: { type: 'string', default: '1,64' },
+      qps: { type: 'string' },
       daemon: { type: 'string', default: '' },
       against: { type: 'string' },
       pin: { type: 'boolean', default: false },
       json: { type: 'boolean', default: false },
     },
   })
+  if (values.only === 'latency' && values.qps !== undefined)
+    throw new WeirError(
+      'WEIR_BAD_ARGUMENT',
+      '--qps has no effect with --only latency: it takes one queue pair',
+    )
+  const { qps = USUAL_QPS } = values
   const plan: Plan = {
     rounds: wholeNumber('--rounds', values.rounds),
     seconds: wholeNumber('--seconds', values.seconds),
     only: oneOf('--only', values.only, 'bandwidth', 'latency'),
-    qps: values.qps.split(',').map(text => wholeNumber('--qps', text, QPS.min, QPS.max)),
+    qps: qps.split(',').map(text => wholeNumber('--qps', text, QPS.min, QPS.max)),
     daemon: values.daemon.split(' ').filter(word => word !== ''),
     both: checkouts(values.against),
     pin: values.pin,
