@@ -25,6 +25,7 @@ import { blast } from './dgram-blast.js'
 import { RSYNC_MISSING, RsyncDaemon } from './peers/rsync.js'
 import { Ballast } from './support/ballast.js'
 import { type Checkout, checkouts, nameIn } from './support/checkouts.js'
+import { oneOf } from './support/one-of.js'
 import { type Candidate, type Figure, inRounds, type Measured, type Rounds } from './support/rounds.js'
 import { makeTwoHosts, oneNamespace, type TwoHosts } from './support/two-hosts.js'
 import { WeirDaemon } from './support/weir-daemon.js'
@@ -92,6 +93,7 @@ export async function run(args: string[]): Promise<FilesResult> {
   })
   const sizes = values.size.split(',').map(text => parseBytes(text))
   const rounds = wholeNumber('--pairs', values.pairs)
+  const only = oneOf('--only', values.only, 'send')
   const both = checkouts(values.against)
   const more = values.daemon.split(' ').filter(word => word !== '')
   const hosts = values.veth ? makeTwoHosts() : oneNamespace()
@@ -115,7 +117,7 @@ export async function run(args: string[]): Promise<FilesResult> {
     if (rsync !== null) stops.push(() => rsync.stop())
     const bench = new FilesBench(folder, hosts, pairs, rsync && { daemon: rsync, folder: rsyncFolder })
     const figures: SizeFigures[] = []
-    for (const bytes of sizes) figures.push(await bench.measure(bytes, rounds, values.only !== 'send'))
+    for (const bytes of sizes) figures.push(await bench.measure(bytes, rounds, only === undefined))
     const skipped = RSYNC_MISSING === null ? [] : [{ name: RSYNC, why: RSYNC_MISSING }]
     const result: FilesResult = { benchmark: 'files', place: hosts.note, sizes: figures, skipped }
     if (!values.json) process.stdout.write(printed(result))

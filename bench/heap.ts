@@ -82,8 +82,12 @@ export async function run(args: string[]): Promise<HeapResult> {
   const fault = libcFault()
   if (fault !== null) throw new WeirError('WEIR_UNSUPPORTED', `heap: ${fault}`)
   const cases: HeapCase[] = []
-  for (const [name, settings] of Object.entries(CASES)) {
-    if (!positionals.every(part => name.includes(part))) continue
+  const chosen = Object.entries(CASES).filter(([name]) => positionals.every(part => name.includes(part)))
+  if (chosen.length === 0) {
+    const names = Object.keys(CASES).join('; ')
+    throw new WeirError('WEIR_BAD_ARGUMENT', `no case has "${positionals.join(' ')}" in its name: ${names}`)
+  }
+  for (const [name, settings] of chosen) {
     const done = await measure(name, { ...STREAM, ...settings }, packets)
     if (!values.json) process.stdout.write(printed(done))
     cases.push(done)

@@ -17,6 +17,7 @@ import { TRAFFIC_PORT } from '../lib/traffic/traffic-sink.js'
 import { HostAddress } from '../lib/wire/net/address.js'
 import { loopbackAddress } from '../test/support/loopback.js'
 import { type Checkout, checkouts, nameIn } from './support/checkouts.js'
+import { oneOf } from './support/one-of.js'
 import { WeirDaemon } from './support/weir-daemon.js'
 import { wholeNumber } from './support/whole-number.js'
 
@@ -84,7 +85,8 @@ export async function run(args: string[]): Promise<IdleResult> {
     ['dgram', null],
     ['raw', rawFault()],
   ]
-  const faults = all.filter(([io]) => io === (values.io ?? io))
+  const only = oneOf('--io', values.io, ...all.map(([io]) => io))
+  const faults = all.filter(([io]) => io === (only ?? io))
   const folder = mkdtempSync(join(tmpdir(), 'weir-idle-'))
   const idle: IdleDaemon[] = []
   let connector: OpenedNic | null = null

@@ -9,6 +9,7 @@ import { jainIndex } from '../lib/scenario/result/fairness.js'
 import type { RunResult, Series } from '../lib/scenario/result/result.js'
 import type { IpccReport } from '../switch-emu/core/ipcc/ipcc.js'
 import { VirtualRun } from '../switch-emu/virtual/virtual-run.js'
+import { oneOf } from './support/one-of.js'
 
 const JOINING = [1, 3, 15]
 const JOIN_NS = 500_000
@@ -52,7 +53,8 @@ export function run(args: string[]): { benchmark: 'ipcc'; figures: IpccFigures[]
     allowPositionals: true,
     options: { json: { type: 'boolean' } },
   })
-  const networks = (Object.keys(NETWORKS) as NetworkName[]).filter(name => name === (positionals[0] ?? name))
+  const all = Object.keys(NETWORKS) as NetworkName[]
+  const networks = positionals.length === 0 ? all : positionals.map(name => oneOf('NETWORK', name, ...all)!)
   const settings = Object.keys(SETTINGS) as SettingName[]
   const figures = networks.flatMap(network =>
     JOINING.flatMap(joining => settings.map(setting => figuresOf(network, joining, setting))),

@@ -55,7 +55,7 @@ export async function run(args: string[]): Promise<SimComparison[]> {
       json: { type: 'boolean' },
     },
   })
-  const rounds = wholeNumber('rounds', values.rounds, 1, 100)
+  const rounds = wholeNumber('--rounds', values.rounds, 1, 100)
   const both = checkouts(values.against)
   const folder = mkdtempSync(join(tmpdir(), 'weir-bench-sim-'))
   try {

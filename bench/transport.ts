@@ -14,6 +14,7 @@ import { formatDuration, formatRate } from '../lib/units/units.js'
 import { bandwidthPeers, type Peer } from './peers/bandwidth.js'
 import { latencyPeers, NODE_DGRAM, SYSTEM_CALLS } from './peers/latency.js'
 import { type Checkout, checkouts, nameIn } from './support/checkouts.js'
+import { oneOf } from './support/one-of.js'
 import { type Candidate, type Figure, inRounds, type Measured, type Rounds } from './support/rounds.js'
 import { isInstalled } from './support/run-program.js'
 import { makeTwoHosts, type TwoHosts } from './support/two-hosts.js'
@@ -54,11 +55,14 @@ interface NetworkResult {
   latency: Rounds & { baseline: string; messageBytes: number }
 }
 
+/** Numbers of queue pairs. */
+const USUAL_QPS = '1,64'
+
 /** What is measured on each network. */
 interface Plan {
   rounds: number
   seconds: number
-  only: string | undefined
+  only: 'bandwidth' | 'latency' | undefined
   /** Numbers of queue pairs, of which 1 is measured with each operation. */
   qps: readonly number[]
   /** More options of `weir daemon`. */
@@ -69,7 +73,7 @@ interface Plan {
 
 /**
  * Arguments: `--rounds 5`, `--seconds 3` of each candidate in each, `--only bandwidth|latency`, `--mtu 1500,9000` of the veth
- * pairs, `--qps 1,64`, `--daemon "OPTIONS"`, `--against DIR`. `--pin`: runs host a on core 0 and host b on core 1, because two
+ * pairs, `--qps 1,64` of the bandwidth, `--daemon "OPTIONS"`, `--against DIR`. `--pin`: runs host a on core 0 and host b on core 1, because two
  * ends that spin on one core wait for each other's time slices.
  */
 export async function run(args: string[]): Promise<TransportResult> {
@@ -80,23 +84,31 @@ export async function run(args: string[]): Promise<TransportResult> {
       seconds: { type: 'string', default: '3' },
       only: { type: 'string' },
       mtu: { type: 'string', default: '1500,9000' },
-      qps: { type: 'string', default: '1,64' },
+      qps: { type: 'string' },
       daemon: { type: 'string', default: '' },
       against: { type: 'string' },
       pin: { type: 'boolean', default: false },
       json: { type: 'boolean', default: false },
     },
   })
+  if (values.only === 'latency' && values.qps !== undefined)
+    throw new WeirError(
+      'WEIR_BAD_ARGUMENT',
+      '--qps has no effect with --only latency: it takes one queue pair',
+    )
+  const { qps = USUAL_QPS } = values
   const plan: Plan = {
     rounds: wholeNumber('--rounds', values.rounds),
     seconds: wholeNumber('--seconds', values.seconds),
-    only: values.only,
-    qps: values.qps.split(',').map(text => wholeNumber('--qps', text, QPS.min, QPS.max)),
+    only: oneOf('--only', values.only, 'bandwidth', 'latency'),
+    qps: qps.split(',').map(text => wholeNumber('--qps', text, QPS.min, QPS.max)),
     daemon: values.daemon.split(' ').filter(word => word !== ''),
     both: checkouts(values.against),
     pin: values.pin,
   }
   const mtus = values.mtu.split(',').map(text => wholeNumber('--mtu', text, MTU_LEAST, MTU_MOST))
+  // A message of 64 bytes takes as long whatever the MTU is.
+  if (plan.only === 'latency') mtus.splice(1)
   const networks: NetworkResult[] = []
   let skipped: TransportResult['skipped'] = []
   for (const mtu of mtus) {

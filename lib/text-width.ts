@@ -1,22 +1,17 @@
-/** Columns that texts take on a terminal. */
+/** Texts for so many columns of a terminal. */
+import { eastAsianWidth } from 'get-east-asian-width'
 
 /** Characters of one column each, as nearly all texts have them. */
 const PLAIN = /^[\x20-\x7e]*$/
-/**
- * Ranges of characters with two columns (Unicode, East Asian Width: W and F), as far as names and figures contain them. Emoji that are shown as
- * pictures are W, but for the letters of flags: two make one.
- */
-const WIDE =
-  /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97c\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1faff}\u{20000}-\u{3fffd}]|(?![\u{1f1e6}-\u{1f1ff}])\p{Emoji_Presentation}/u
-/** Characters with no column. */
-const NARROW = /[\p{Mn}\p{Me}\p{Cf}]/u
+/** Characters with no column: marks, controls of format, and the vowels and finals of Korean syllables that are taken apart, as macOS does. */
+const NARROW = /[\p{Mn}\p{Me}\p{Cf}\u1160-\u11ff\ud7b0-\ud7fb]/u
+/** What comes behind it makes one picture with what is before it. */
+const JOINER = '\u200d'
 
 /** @param text without what steers a terminal */
 export function widthOf(text: string): number {
   if (PLAIN.test(text)) return text.length
-  let columns = 0
-  for (const character of text) columns += columnsOf(character)
-  return columns
+  return columnsOf([...text]).reduce((sum, columns) => sum + columns, 0)
 }
 
 /** Returns the text, cut with an ellipsis if it has more columns. */
@@ -39,35 +34,33 @@ export function padded(text: string, columns: number): string {
 
 /** As much of the text as has at most so many columns. */
 function beginningOf(text: string, columns: number): string {
+  const characters = [...text]
+  const widths = columnsOf(characters)
   let left = columns
-  let kept = ''
-  for (const character of text) {
-    left -= columnsOf(character)
-    if (left < 0) break
-    kept += character
-  }
-  return kept
+  const end = widths.findIndex(width => {
+    left -= width
+    return left < 0
+  })
+  return end < 0 ? text : characters.slice(0, end).join('')
 }
 
 /** The same from the end. What has no column belongs to the character before it. */
 function endOf(text: string, columns: number): string {
+  const characters = [...text]
+  const widths = columnsOf(characters)
+  let begin = characters.length
   let left = columns
-  let kept = ''
-  let marks = ''
-  for (const character of [...text].reverse()) {
-    const width = columnsOf(character)
-    left -= width
+  for (let i = characters.length - 1; i >= 0; i--) {
+    left -= widths[i]!
     if (left < 0) break
-    if (width === 0) marks = character + marks
-    else {
-      kept = character + marks + kept
-      marks = ''
-    }
+    if (widths[i]! > 0) begin = i
   }
-  return kept
+  return characters.slice(begin).join('')
 }
 
-function columnsOf(character: string): number {
-  if (NARROW.test(character)) return 0
-  return WIDE.test(character) ? 2 : 1
+/** Columns of each of the characters. */
+function columnsOf(characters: readonly string[]): number[] {
+  return characters.map((character, i) =>
+    NARROW.test(character) || characters[i - 1] === JOINER ? 0 : eastAsianWidth(character.codePointAt(0)!),
+  )
 }

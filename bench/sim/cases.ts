@@ -1,5 +1,5 @@
 /** What `bench -- sim` runs: scenarios that other simulators are measured by too, at 100 Gbit/s. */
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { WeirError } from '../../lib/errors.js'
 import { packageFile } from '../../lib/package-file.js'
 
@@ -32,13 +32,15 @@ export function simCases(names: readonly string[]): SimCase[] {
     const known = [...CASES, ...LARGE_CASES].map(one => one.name).join(', ')
     throw new WeirError(
       'WEIR_BAD_ARGUMENT',
-      `bench sim: no case is called ${name}; there are ${known}, and files .yaml`,
+      `no case, and no file .yaml, is called ${name}; there are ${known}`,
     )
   })
 }
 
 function fromFile(name: string): SimCase | null {
-  return name.endsWith('.yaml') ? { name, text: readFileSync(name, 'utf8'), runs: RUNS } : null
+  return name.endsWith('.yaml') && existsSync(name)
+    ? { name, text: readFileSync(name, 'utf8'), runs: RUNS }
+    : null
 }
 
 function bundled(name: string): SimCase {

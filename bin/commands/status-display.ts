@@ -1,276 +1,141 @@
 /** Output of `weir status` for people. */
-import type { ConnectionInfo, StatusReply } from '../../lib/client/daemon-client.js'
-import { hostPort } from '../../lib/host-port.js'
-import { printable } from '../../lib/printable.js'
-import { fold } from '../../lib/scenario/result/fold.js'
+import type { StatusReply } from '../../lib/client/daemon-client.js'
 import { table } from '../../lib/scenario/result/table.js'
 import { fit } from '../../lib/text-width.js'
-import { formatBytes, formatDuration, formatRate } from '../../lib/units/units.js'
-import { dropWords } from './drop-words.js'
+import { formatBytes } from '../../lib/units/units.js'
 import { columnsOf } from './fit.js'
+import {
+  CONNECTION_HEAD,
+  connectionsText,
+  dropsText,
+  figuresOf,
+  GAP_COLUMNS,
+  headText,
+  moreConnections,
+  moreTunnels,
+  notesText,
+  peerOf,
+  seenDrops,
+  TUNNEL_HEAD,
+  tunnelRow,
+  tunnelsText,
+  uptime,
+} from './status-parts.js'
 
-const GAP_COLUMNS = 2
-/** Columns of the names before the daemon's own figures. */
-const NAME_COLUMNS = 11
+/** Columns that make room for others where a terminal is narrow, in this order. */
+const LEAST_WANTED = ['base', 'window', 'RTT', 'up', 'received', 'retrans', 'rate', 'sent']
+/** Figures of which all say nothing take no column. */
+const NOTHING = ['-', '0B']
+/** Of a longer last column the rest is cut rather than that another column gives way. */
+const LAST_COLUMNS = 40
+/** The head of a table, and the line below it. */
+const HEAD_ROWS = 2
+/** What the first lines of a brief status say. */
+const SAID_ABOVE = ['daemon', 'transfers']
 
-/** @param rows of the terminal: some of the connections stand for all where these would take more */
+/** @param rows of the terminal: where all would take more, what changes comes first, and some stand for all */
 export function statusText(
   status: StatusReply,
   columns: number = columnsOf(process.stdout),
   rows = Number.POSITIVE_INFINITY,
 ): string {
-  const all = textWith(status, columns, status.connections.length)
-  if (linesOf(all) <= rows) return all
-  let [fits, tooMany] = [1, status.connections.length]
-  while (tooMany - fits > 1) {
-    const most = (fits + tooMany) >> 1
-    if (linesOf(textWith(status, columns, most)) <= rows) fits = most
-    else tooMany = most
+  const parts = [headText(status, columns), connectionsText(status, columns), tunnelsText(status, columns)]
+  const all = [...parts.filter(text => text !== ''), dropsText(status, columns)].join('\n')
+  return linesOf(all).length <= rows ? all : `${briefLines(status, columns, rows).join('\n')}\n`
+}
+
+function linesOf(text: string): string[] {
+  return text.trimEnd().split('\n')
+}
+
+/** What goes on, within these rows; then what the daemon is, as far as there is room. */
+function briefLines(status: StatusReply, columns: number, rows: number): string[] {
+  const { connections, connectionCount, tunnels, tunnelCount, port } = status
+  const drops = seenDrops(status).map(([reason, count]) => `${reason} ${count}`)
+  const above = [titleOf(status), transfersOf(status)].map(line => fit(line, columns))
+  const below = drops.length === 0 ? [] : [fit(`dropped or ignored: ${drops.join(', ')}`, columns)]
+  if (connectionCount === 0) above.push('no connections')
+  const connectionList = {
+    head: CONNECTION_HEAD,
+    rows: connections.map(connection => [...figuresOf(connection), peerOf(connection, port)]),
+    more: (listed: number) => moreConnections(connectionCount - listed),
   }
-  return textWith(status, columns, fits)
-}
-
-function linesOf(text: string): number {
-  return text.trimEnd().split('\n').length
-}
-
-/** @param most connections that are listed one by one */
-function textWith(status: StatusReply, columns: number, most: number): string {
-  const parts = [
-    headText(status, columns),
-    connectionsText(status, columns, most),
-    tunnelsText(status, columns),
-  ]
-  return [...parts.filter(text => text !== ''), dropsText(status, columns)].join('\n')
-}
-
-function headText(status: StatusReply, columns: number): string {
-  const {
-    version,
-    pid,
-    uptimeSeconds,
-    residentBytes,
-    address,
-    port,
-    intPort,
-    io,
-    share,
-    inbox,
-    allowTunnel,
-  } = status
-  const { congestionControl, lineRateBps, transfers, sentBytes, receivedBytes, damagedChunks } = status
-  const lines: [string, string][] = [
-    [
-      'daemon',
-      `weir ${version}, pid ${pid}, up ${uptime(uptimeSeconds)}, ${formatBytes(residentBytes)} in memory`,
-    ],
-    ['address', `${address}, UDP ports ${port} (RoCEv2) and ${intPort} (telemetry)`],
-    [
-      'io',
-      `${io}, ${packetsText(status)}, controller ${congestionControl}, up to ${formatRate(lineRateBps)}`,
-    ],
-    ['sealed', sealedText(status)],
-    ['inbox', printable(inbox)],
-    ...(allowTunnel.length === 0
-      ? []
-      : [['dials', allowTunnel.map(printable).join(', ')] as [string, string]]),
-    ...(status.perftestPort > 0 ? [['perftest', perftestText(status)] as [string, string]] : []),
-    ...inofLines(status),
-    ['share', share === '' ? 'nothing' : printable(share)],
-    [
-      'transfers',
-      `${transfers} under way; since the start ${formatBytes(sentBytes)} sent, ${formatBytes(receivedBytes)} received${damagedChunks > 0 ? `, ${damagedChunks} damaged chunks moved again` : ''}`,
-    ],
-  ]
-  return lines
-    .map(([name, text]) => `${fold(name.padEnd(NAME_COLUMNS) + text, columns, NAME_COLUMNS)}\n`)
-    .join('')
-}
-
-/** Formats what iNOF has reported: `3 peers known; since the start 1 notices of failed links, 2 flows moved`. */
-function inofLines({ inof }: StatusReply): [string, string][] {
-  if (inof === null) return []
-  const { peers, linkFailures, moves } = inof
-  return [
-    [
-      'inof',
-      `${peers.length} peers known; since the start ${linkFailures} notices of failed links, ${moves} flows moved`,
-    ],
-  ]
-}
-
-/** Formats what it does for perftest: `port 18515, 1 client here; since the start 3 served, 0 left early, 0 turned away`. */
-function perftestText({
-  perftestPort,
-  perftestClients,
-  perftestServed,
-  perftestLeftEarly,
-  perftestTurnedAway,
-}: StatusReply): string {
-  const here = `${perftestClients} ${perftestClients === 1 ? 'client' : 'clients'} here`
-  return `port ${perftestPort}, ${here}; since the start ${perftestServed} served, ${perftestLeftEarly} left early, ${perftestTurnedAway} turned away`
-}
-
-/** Formats how connections are sealed: `by key x25519:…; 3 connections, 1 handshake refused`. */
-function sealedText({ sealsBy, publicKey, sealedConnections, refusedHandshakes }: StatusReply): string {
-  if (sealsBy === '') return 'no: connections are in the clear'
-  const by = `by ${sealsBy}${publicKey === '' ? '' : `, this host's is ${publicKey}`}`
-  return `${by}; since the start ${sealedConnections} connections, ${refusedHandshakes} handshakes refused`
-}
-
-/** Formats the length of packets and where it comes from: `MTU 1500: packets of 1308 bytes, 1024 to others than Weir hosts`. */
-function packetsText({ mtu, pathMtu, filledPayload, icrc }: StatusReply): string {
-  const packets =
-    filledPayload > 0 ? `${filledPayload} bytes, ${pathMtu} to others than Weir hosts` : `${pathMtu} bytes`
-  return `MTU ${mtu}: packets of ${packets}${icrc === 'none' ? ', without ICRC to Weir hosts that agree' : ''}`
-}
-
-function connectionsText(
-  { connections, connectionCount, port }: StatusReply,
-  columns: number,
-  most: number,
-): string {
-  if (connectionCount === 0) return 'no connections\n'
-  const head = ['control', 'RTT', 'base', 'window', 'rate', 'retrans', 'peer']
-  const listed = connections.slice(0, most)
-  const figures = listed.map(figuresOf)
-  const widths = head.map((title, i) => Math.max(title.length, ...figures.map(row => row[i]?.length ?? 0)))
-  const used = widths.slice(0, -1).reduce((sum, width) => sum + width + GAP_COLUMNS, 0)
-  const peers = listed.map(connection => peerOf(connection, port))
-  const isBeside = peers.every(peer => used + peer.length <= columns)
-  const left = columns - (isBeside ? used : widths[0]! + GAP_COLUMNS)
-  const rows = figures.map((row, i) => [...row, fit(peers[i]!, left)])
-  const more = connectionCount - listed.length
-  const text =
-    connectionTable(head, rows, columns) +
-    reasonsText(connections, columns) +
-    refusalsText(connections, columns) +
-    icrcText(connections, columns) +
-    movesText(connections, columns)
-  return more > 0 ? `${text}and ${more} more ${more === 1 ? 'connection' : 'connections'}\n` : text
-}
-
-/** Formats the TCP connections that the daemon carries. '' = none. */
-function tunnelsText({ tunnels, tunnelCount }: StatusReply, columns: number): string {
-  if (tunnelCount === 0) return ''
-  const head = ['tunnel', 'up', 'sent', 'received', 'target']
-  const rows = tunnels.map(({ direction, seconds, sentBytes, receivedBytes, target, client, peer }) => [
-    direction,
-    uptime(seconds),
-    formatBytes(sentBytes),
-    formatBytes(receivedBytes),
-    direction === 'out' ? `${target}, by ${peer}, for ${client}` : `${target}, for ${peer}`,
-  ])
-  const used = head.slice(0, -1).map((title, i) => Math.max(title.length, ...rows.map(row => row[i]!.length)))
-  const left = columns - used.reduce((sum, width) => sum + width + GAP_COLUMNS, 0)
-  const fitted = rows.map(row => [...row.slice(0, -1), fit(printable(row.at(-1)!), Math.max(left, 10))])
-  const more = tunnelCount - tunnels.length
-  const text = connectionTable(head, fitted, columns)
-  return more > 0 ? `${text}and ${more} more TCP connections\n` : text
-}
-
-/** Formats a line for each controller in force and the reason: `cubic: no switch on the path has written telemetry (3 connections)`. */
-function reasonsText(connections: readonly ConnectionInfo[], columns: number): string {
-  const alike = new Map<string, number>()
-  for (const { congestionControl: control, controllerReason: reason } of connections) {
-    if (control === '' || reason === '') continue
-    const why = `${control}: ${reason}`
-    alike.set(why, (alike.get(why) ?? 0) + 1)
+  const tunnelList = {
+    head: TUNNEL_HEAD,
+    rows: tunnels.map(tunnelRow),
+    more: (listed: number) => moreTunnels(tunnelCount - listed),
   }
-  return [...alike]
-    .map(([why, count]) => (count === 1 ? why : `${why} (${count} connections)`))
-    .map(line => `${fold(line, columns, GAP_COLUMNS)}\n`)
-    .join('')
+  const left = rows - above.length - below.length
+  // TCP connections have half of the rows, or what the others leave.
+  const tunnelRows = Math.min(rowsOf(tunnelList), Math.max(left >> 1, left - rowsOf(connectionList)))
+  const lines = [
+    ...above,
+    ...listLines(connectionList, columns, left - tunnelRows),
+    ...listLines(tunnelList, columns, tunnelRows),
+    ...below,
+  ]
+  const rest = notesText(status, columns) + headText(status, columns, SAID_ABOVE)
+  return [...lines, ...linesOf(rest).slice(0, Math.max(0, rows - lines.length))]
 }
 
-/** Formats a line for each peer and controller with the needs that the peer refuses. */
-function refusalsText(connections: readonly ConnectionInfo[], columns: number): string {
-  const lines = connections.flatMap(({ peer, feedbackRefused: refused, congestionControl: control }) =>
-    refused.length === 0
-      ? []
-      : [`${peer} does not give ${refused.join(', ')}: ${control || 'no controller'} goes on without`],
+/** `weir 0.1.0 at 10.0.0.1, up 3min 2s, 95MB in memory`. */
+function titleOf({ version, address, uptimeSeconds, residentBytes }: StatusReply): string {
+  return `weir ${version} at ${address}, up ${uptime(uptimeSeconds)}, ${formatBytes(residentBytes)} in memory`
+}
+
+/** `2 transfers under way; since the start 1GB sent, 3 damaged chunks moved again`. */
+function transfersOf({ transfers, sentBytes, receivedBytes, damagedChunks }: StatusReply): string {
+  const done = [
+    ...(sentBytes > 0 ? [`${formatBytes(sentBytes)} sent`] : []),
+    ...(receivedBytes > 0 ? [`${formatBytes(receivedBytes)} received`] : []),
+    ...(damagedChunks > 0 ? [`${damagedChunks} damaged chunks moved again`] : []),
+  ]
+  const now = `${transfers === 0 ? 'no' : transfers} ${transfers === 1 ? 'transfer' : 'transfers'} under way`
+  return done.length === 0 ? now : `${now}; since the start ${done.join(', ')}`
+}
+
+/** Connections of one kind. */
+interface List {
+  head: readonly string[]
+  rows: readonly (readonly string[])[]
+  /** What is said of those that are not listed, '' = none. */
+  more: (listed: number) => string
+}
+
+/** Lines that the whole list takes. */
+function rowsOf({ rows, more }: List): number {
+  return rows.length === 0 ? 0 : HEAD_ROWS + rows.length + (more(rows.length) === '' ? 0 : 1)
+}
+
+/** A line for each connection, as many as have room. */
+function listLines(list: List, columns: number, rowsMost: number): string[] {
+  const { head, rows, more } = list
+  if (rows.length === 0 || rowsMost < 1) return []
+  const most = rowsOf(list) <= rowsMost ? rows.length : rowsMost - HEAD_ROWS - 1
+  if (most < 1) return [more(0)]
+  const said = more(most)
+  return [...linesOf(narrowTable(head, rows.slice(0, most), columns)), ...(said === '' ? [] : [said])]
+}
+
+/** A table without columns that say nothing, nor, where there is no room, those that are wanted least. The last one is cut. */
+function narrowTable(head: readonly string[], rows: readonly (readonly string[])[], columns: number): string {
+  const widths = head.map((title, i) => Math.max(title.length, ...rows.map(row => row[i]!.length)))
+  const last = head.length - 1
+  const kept = new Set(head.keys())
+  for (const i of kept) if (i > 0 && i < last && rows.every(row => NOTHING.includes(row[i]!))) kept.delete(i)
+  const beside = () => [...kept].reduce((sum, i) => sum + (i === last ? 0 : widths[i]! + GAP_COLUMNS), 0)
+  for (const name of LEAST_WANTED) {
+    if (beside() + Math.min(widths[last]!, LAST_COLUMNS) <= columns) break
+    kept.delete(head.indexOf(name))
+  }
+  const left = Math.max(1, columns - beside())
+  const chosen = [...kept]
+  const cells = rows.map(row => chosen.map(i => (i === last ? fit(row[i]!, left) : row[i]!)))
+  return table(
+    chosen.map(i => head[i]!),
+    cells,
+    1,
+    columns,
+    true,
   )
-  return [...new Set(lines)].map(line => `${fold(line, columns, GAP_COLUMNS)}\n`).join('')
-}
-
-/** Formats a line for each peer with a connection without ICRC. */
-function icrcText(connections: readonly ConnectionInfo[], columns: number): string {
-  const without = connections.filter(({ withoutIcrc }) => withoutIcrc).map(({ peer }) => peer)
-  return [...new Set(without)]
-    .map(peer => `${fold(`${peer}: packets have no ICRC, as both hosts say`, columns, GAP_COLUMNS)}\n`)
-    .join('')
-}
-
-/** Formats a line for each connection that has taken other paths. */
-function movesText(connections: readonly ConnectionInfo[], columns: number): string {
-  return connections
-    .filter(({ pathMoves }) => pathMoves > 0)
-    .map(({ peer, pathMoves, sourcePort }) => {
-      const moves = `moved to another path ${pathMoves === 1 ? 'once' : `${pathMoves} times`}`
-      return `${fold(`${peer}: ${moves}, now by source port ${sourcePort}`, columns, GAP_COLUMNS)}\n`
-    })
-    .join('')
-}
-
-/**
- * The column of peers is the last one, where a long name disturbs no other. If it does not fit, peers are
- * below the rows.
- */
-function connectionTable(head: string[], rows: string[][], columns: number): string {
-  return table(head, rows, 1, columns, true)
-}
-
-function figuresOf(connection: ConnectionInfo): string[] {
-  const { congestionControl, state, rttNs, baseRttNs, windowBytes, rateBps, retransmittedBytes } = connection
-  return [
-    state === 'established' ? congestionControl || '-' : state,
-    time(rttNs),
-    time(baseRttNs),
-    windowBytes > 0 ? formatBytes(Math.round(windowBytes)) : '-',
-    rateBps > 0 ? formatRate(Math.round(rateBps)) : '-',
-    formatBytes(retransmittedBytes),
-  ]
-}
-
-/** Formats the peer, with its UDP port if that is not the daemon's own. */
-function peerOf({ peer, port }: ConnectionInfo, ownPort: number): string {
-  if (port === ownPort) return peer
-  return hostPort(peer, port)
-}
-
-function time(ns: number): string {
-  return ns > 0 ? formatDuration(Math.round(ns)) : '-'
-}
-
-/** Formats the counts that are not 0. An idle host prints none. */
-function dropsText({ drops }: StatusReply, columns: number): string {
-  const seen = Object.entries(drops).filter(([, count]) => count > 0)
-  if (seen.length === 0) return 'nothing was dropped\n'
-  const rows = seen.map(([reason, count]) => ({ reason, count: String(count), words: dropWords(reason) }))
-  const reasonColumns = Math.max(...rows.map(({ reason }) => reason.length))
-  const countColumns = Math.max(...rows.map(({ count }) => count.length))
-  const used = reasonColumns + countColumns + 2 * GAP_COLUMNS
-  const lines = rows.map(({ reason, count, words }) => {
-    const counted = `${reason.padEnd(reasonColumns)}  ${count.padStart(countColumns)}`
-    return fold(`${counted}  ${words}`.trimEnd(), columns, used)
-  })
-  return `dropped or ignored since the start:\n${lines.join('\n')}\n`
-}
-
-/** Formats `3d 4h`, `2h 5min`, `12min 3s`, `7s`. */
-export function uptime(seconds: number): string {
-  const whole = Math.floor(seconds)
-  const parts: [number, string][] = [
-    [Math.floor(whole / 86_400), 'd'],
-    [Math.floor(whole / 3600) % 24, 'h'],
-    [Math.floor(whole / 60) % 60, 'min'],
-    [whole % 60, 's'],
-  ]
-  const first = parts.findIndex(([count]) => count > 0)
-  if (first < 0) return '0s'
-  return parts
-    .slice(first, first + 2)
-    .filter(([count], i) => i === 0 || count > 0)
-    .map(([count, unit]) => `${count}${unit}`)
-    .join(' ')
 }

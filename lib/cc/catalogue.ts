@@ -6,10 +6,11 @@ import type { Need } from '../wire/weir/needs.js'
 import type { About } from './about.js'
 import { AUTO_OPTIONS, Auto } from './auto/auto.js'
 import { AUTO_ABOUT } from './auto/auto-about.js'
+import { type Bounds, checkBounds, WINDOW_BOUNDS } from './bounds.js'
 import type { CongestionContext, CongestionControl, ReceiverControl } from './congestion-control.js'
 import { Cubic } from './cubic/cubic.js'
 import { CUBIC_ABOUT } from './cubic/cubic-about.js'
-import { CUBIC_OPTIONS } from './cubic/cubic-options.js'
+import { CUBIC_BOUNDS, CUBIC_OPTIONS } from './cubic/cubic-options.js'
 import { Dcqcn } from './dcqcn/dcqcn.js'
 import { DCQCN_ABOUT } from './dcqcn/dcqcn-about.js'
 import { CNP_INTERVAL_DEFAULT_NS, cnpIntervalNs, DCQCN_OPTIONS } from './dcqcn/dcqcn-options.js'
@@ -44,10 +45,10 @@ import { RxHpccReceiver } from './rx-hpcc/rx-hpcc-receiver.js'
 import { RxListing } from './rx-hpcc/rx-listing.js'
 import { Swift } from './swift/swift.js'
 import { SWIFT_ABOUT } from './swift/swift-about.js'
-import { SWIFT_OPTIONS } from './swift/swift-options.js'
+import { SWIFT_BOUNDS, SWIFT_OPTIONS } from './swift/swift-options.js'
 import { Timely } from './timely/timely.js'
 import { TIMELY_ABOUT } from './timely/timely-about.js'
-import { TIMELY_OPTIONS } from './timely/timely-options.js'
+import { TIMELY_BOUNDS, TIMELY_OPTIONS } from './timely/timely-options.js'
 
 /** A controller that windows are worked out for at the receiver. */
 interface ReceivingPart {
@@ -65,6 +66,8 @@ interface ReceivingPart {
 export interface ControllerEntry {
   name: string
   options: readonly OptionSpec[]
+  /** Those of them that bound the same value. Default: none does. */
+  bounds?: readonly Bounds[]
   /** What it needs of its peer and the path. */
   needs: Needs
   /** Those of them that follow from its options. Default: none does. */
@@ -144,6 +147,7 @@ const CATALOGUE: ControllerEntry[] = [
   {
     name: 'cubic',
     options: CUBIC_OPTIONS,
+    bounds: CUBIC_BOUNDS,
     about: CUBIC_ABOUT,
     // Its telemetry carries N, holds flows to the receiver's budget, and is the only answer to READ responses. HyStart++ judges a round
     // by eight round trips (RFC 9406, section 4.3: N_RTT_SAMPLE).
@@ -162,6 +166,7 @@ const CATALOGUE: ControllerEntry[] = [
   {
     name: 'dctcp',
     options: DCTCP_OPTIONS,
+    bounds: WINDOW_BOUNDS,
     about: DCTCP_ABOUT,
     needs: { marks: true, ackShare: 1 / 8 },
     otherwise: 'cubic',
@@ -170,6 +175,7 @@ const CATALOGUE: ControllerEntry[] = [
   {
     name: 'timely',
     options: TIMELY_OPTIONS,
+    bounds: TIMELY_BOUNDS,
     about: TIMELY_ABOUT,
     // Without the peer's time stamps round trips contain the time that it takes to answer.
     needs: { timeStamps: true, ackShare: 1 / 8 },
@@ -178,6 +184,7 @@ const CATALOGUE: ControllerEntry[] = [
   {
     name: 'swift',
     options: SWIFT_OPTIONS,
+    bounds: SWIFT_BOUNDS,
     about: SWIFT_ABOUT,
     // Without time stamps the delay of the receiving host counts as that of the network, without hop counts targets do not follow the path.
     needs: { timeStamps: true, hopCount: true, ackShare: 1 / 8 },
@@ -201,6 +208,7 @@ const CATALOGUE: ControllerEntry[] = [
   {
     name: 'auto',
     options: AUTO_OPTIONS,
+    bounds: CUBIC_BOUNDS,
     about: AUTO_ABOUT,
     needs: { telemetry: 'some', marks: true, directResponses: true, ackShare: 1 / 8 },
     create: (context, options) => new Auto(context, options),
@@ -235,6 +243,11 @@ export function ccNames(): string[] {
 /** Descriptions of a controller's options. Throws WEIR_BAD_ARGUMENT for an unknown name. */
 export function ccOptions(name: string): readonly OptionSpec[] {
   return entry(name).options
+}
+
+/** Pairs of its options that bound the same value. Throws WEIR_BAD_ARGUMENT for an unknown name. */
+export function ccBounds(name: string): readonly Bounds[] {
+  return entry(name).bounds ?? []
 }
 
 export function ccWantsTelemetry(name: string): boolean {
@@ -393,7 +406,8 @@ export function createReceiverControl(
 
 /**
  * A new controller. Throws WEIR_BAD_ARGUMENT for an unknown name or option, a value out of range, or an option that has no effect
- * beside the others.
+ * beside the others or contradicts one. Bounds in packets are not compared with bounds in bytes: `checkController` does so before there are
+ * connections, whose packets may be longer.
  */
 export function createCongestionControl(
   name: string,
@@ -404,6 +418,7 @@ export function createCongestionControl(
   if (CHECKED.get(options) !== name) {
     checkOptions(name, found.options, options)
     checkIdleOptions(name, found.options, options)
+    checkBounds(name, found.bounds ?? [], found.options, options, 0)
     CHECKED.set(options, name)
   }
   return found.create(context, options)

@@ -386,6 +386,11 @@ export class DaemonClient {
   close(): void {
     this.#control.close()
   }
+
+  /** So that `using` ends it. */
+  [Symbol.dispose](): void {
+    this.close()
+  }
 }
 
 function checkedTransfer<Options extends TransferOptions>(

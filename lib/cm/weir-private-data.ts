@@ -23,7 +23,7 @@ export const REPLY_BYTES_MAX = 80
 const KEY_WORDS_MAX = 16
 /**
  * Most bytes of needs. In the private data a REQ has room for 2, which those of Weir's own controllers take, beside 16 bytes of an application
- * and the words of a key, where the receive budget is below 256 MiB. A REQ without room for `ackEvery` leaves it out.
+ * and the words of a key. A REQ without room for `ackEvery` leaves it out.
  */
 const NEEDS_MAX = 40
 /** Length of the proof of a REP's words. */
@@ -33,6 +33,10 @@ const WORDS_PROOF_TAG = [(12 << 3) | 2, WORDS_PROOF_BYTES]
 const END_PROOF_MAX = 16
 const VERSION_MAX = 127
 const RECEIVE_BUDGET_MAX = Number.MAX_SAFE_INTEGER
+/** Bytes that a unit of `hostBudgetUnits` stands for. */
+export const HOST_BUDGET_UNIT = 1 << 18
+/** What two bytes say: 4 GiB. */
+export const HOST_BUDGET_UNITS_MAX = 0x3fff
 const NOTHING = new Uint8Array(0)
 
 export interface ConnectParameters {
@@ -42,8 +46,10 @@ export interface ConnectParameters {
   features: number
   /** 256, 512, 1024, 2048 or 4096 bytes. */
   pathMtu: number
-  /** Below 2^53. 0 = unknown. */
+  /** What the host takes of one connection at a time, below 2^53. 0 = unknown. */
   receiveBudgetBytes: number
+  /** What it takes of all together, in units of 256 KiB, at most 16,383 of them. 0 = no more, or the peer is older. */
+  hostBudgetUnits: number
   /** At most 80 bytes in a REP; in a REQ as many as fit. */
   applicationData: Uint8Array
   /** Length of the private data of a REQ, where that is the application's alone, at most 56 bytes. */
@@ -86,6 +92,7 @@ export function encode(parameters: ConnectParameters): Uint8Array {
   within('version', parameters.version, 1, VERSION_MAX)
   within('features', parameters.features, 0, 0xffffffff)
   within('receiveBudgetBytes', parameters.receiveBudgetBytes, 0, RECEIVE_BUDGET_MAX)
+  within('hostBudgetUnits', parameters.hostBudgetUnits, 0, HOST_BUDGET_UNITS_MAX)
   within('applicationData.length', parameters.applicationData.length, 0, REPLY_BYTES_MAX)
   within('privateBytes', parameters.privateBytes, 0, REQ_USER_BYTES)
   within('keyWords.length', parameters.keyWords.length, 0, KEY_WORDS_MAX)
@@ -107,7 +114,7 @@ export function encode(parameters: ConnectParameters): Uint8Array {
     )
   }
   const { keyWords, needs, ackEvery, filledPayload, withoutIcrc, carriesAcks, ...more } = parameters
-  const { privateBytes, wordsProof, ...others } = more
+  const { hostBudgetUnits, privateBytes, wordsProof, ...others } = more
   const message: Partial<ConnectParameters> = others
   if (keyWords.length > 0) message.keyWords = keyWords
   if (needs.length > 0) message.needs = needs
@@ -116,6 +123,7 @@ export function encode(parameters: ConnectParameters): Uint8Array {
   if (withoutIcrc) message.withoutIcrc = true
   if (carriesAcks) message.carriesAcks = true
   if (privateBytes > 0) message.privateBytes = privateBytes
+  if (hostBudgetUnits > 0) message.hostBudgetUnits = hostBudgetUnits
   const words = parametersCodec.encode(message)
   if (wordsProof.length === 0) return framed(words)
   return framed(Uint8Array.from([...words, ...WORDS_PROOF_TAG, ...wordsProof]))

@@ -114,7 +114,7 @@ function connectionInfo(flow: Flow, ownPort: number): ConnectionInfo {
     refusedFeedback: stats.refusedFeedback,
     implausibleTelemetry: stats.implausibleTelemetry,
     pathMtu: peer.payloadMax,
-    withoutIcrc: peer.withoutIcrc,
+    withoutIcrc: peer.withoutIcrc.agreed,
     pathMoves: stats.pathMoves,
   }
 }

@@ -50,6 +50,11 @@ export class HostConnection extends HostEnd {
     await this.closed
   }
 
+  /** So that `await using` ends it. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.disconnect()
+  }
+
   /**
    * Current figures: rate, window, round-trip time, retransmissions. Throws WEIR_BAD_STATE when the
    * connection has ended.

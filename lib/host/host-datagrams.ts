@@ -45,6 +45,11 @@ export class HostDatagrams extends HostEnd {
     await this.closed
   }
 
+  /** So that `await using` ends it. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close()
+  }
+
   /** Its host calls this. */
   onMade(about: MadeDatagramPair): void {
     this.#about = about

@@ -105,6 +105,11 @@ export class HostListener {
     await this.#owner.closed()
   }
 
+  /** So that `await using` ends it. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close()
+  }
+
   /** Its host calls this. */
   onIncoming(connection: HostConnection): void {
     const waiting = this.#waiting.shift()

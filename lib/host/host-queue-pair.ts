@@ -53,4 +53,9 @@ export class HostQueuePair<End extends HostConnection | HostUnreliable = HostCon
   async close(): Promise<void> {
     await this.#host.close()
   }
+
+  /** So that `await using` ends it. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close()
+  }
 }

@@ -63,6 +63,11 @@ export class HostSharedReceiveQueue {
     this.#isClosed = true
   }
 
+  /** So that `await using` ends it. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close()
+  }
+
   /** What console.log and JSON.stringify show. */
   toJSON(): object {
     return { id: this.id, depth: this.ring.ring.depth, domain: this.domain, isClosed: this.#isClosed }

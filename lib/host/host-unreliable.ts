@@ -43,6 +43,11 @@ export class HostUnreliable extends HostEnd {
     await this.closed
   }
 
+  /** So that `await using` ends it. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.disconnect()
+  }
+
   /** Its host calls this. */
   onMade(about: MadeUnreliable): void {
     this.#about = about

@@ -490,6 +490,11 @@ export class Host {
     await this.#closed
   }
 
+  /** So that `await using` ends it. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close()
+  }
+
   /** What console.log and JSON.stringify show. */
   toJSON(): object {
     return { ...this.about, isClosed: this.#closed !== null }

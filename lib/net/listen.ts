@@ -100,6 +100,11 @@ export class StreamListener<E extends WeirStream | MessageStream> {
     if (this.#ownsHost) await Promise.all(this.#live)
     await this.#release()
   }
+
+  /** So that `await using` ends it. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close()
+  }
 }
 
 /**

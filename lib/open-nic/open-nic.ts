@@ -1,5 +1,6 @@
 /** Opens a NIC on a port and drives it in real time. Every host has one. */
 
+import { checkController } from '../cc/check-controller.js'
 import { checkModes, checkTelemetryModes } from '../cc/conflicts.js'
 import type { OptionValues } from '../cc/options.js'
 import { type PathSettings, pathSettings } from '../cc/path-settings.js'
@@ -24,7 +25,6 @@ import { MILLISECOND, type Nanos } from '../time/nanos.js'
 import { HostAddress } from '../wire/net/address.js'
 import type { IntFormat } from '../wire/telemetry/telemetry.js'
 import { announceHost, checkInof, type InofAnnouncement } from './announce-host.js'
-import { checkController } from './check-controller.js'
 import { checkTelemetry } from './check-telemetry.js'
 import { hopsFor, type OpenedPort, type OverlayLink, openPort, PORT_ROOM_BYTES } from './open-port.js'
 import { systemRandom } from './random.js'

@@ -23,9 +23,10 @@ export class Thread {
   /** @param module the compiled file that the thread runs */
   constructor(module: URL, options: ThreadOptions) {
     this.#options = options
-    // A program that was given as text (-e) may say of what kind it is. No file may, and the thread runs one.
-    const isText = process.execArgv.some(word => word.startsWith('--input-type'))
-    this.#worker = new Worker(module, { workerData: options.data, ...(isText ? { execArgv: [] } : {}) })
+    const workerData = options.data
+    this.#worker = saysKindOfText()
+      ? new Worker(`import(${JSON.stringify(module.href)})`, { eval: true, workerData })
+      : new Worker(module, { workerData })
     this.#worker.on('message', message => options.onMessage(message as never))
     this.#worker.on('error', error => {
       this.#cause = error
@@ -61,4 +62,12 @@ export class Thread {
     const why = cause === undefined ? `exit code ${code}` : cause instanceof Error ? cause.message : cause
     onLost(new WeirError('WEIR_INTERNAL', `the thread of ${what} has ended: ${why}`, { cause }))
   }
+}
+
+/**
+ * A program that was given as text (-e) may say of what kind it is. No file may, so a thread, which has the flags of its program, runs a text
+ * too. Flags that are given to a thread are checked by other rules: it would lose those that are for the process.
+ */
+function saysKindOfText(): boolean {
+  return [...process.execArgv, process.env.NODE_OPTIONS ?? ''].some(words => words.includes('--input-type'))
 }

@@ -585,7 +585,8 @@ local w = {
   version = ProtoField.uint64("weir.words.version", "Version"),
   features = ProtoField.uint32("weir.words.features", "Features", base.HEX),
   mtu = ProtoField.uint64("weir.words.path_mtu", "Path MTU (B)"),
-  budget = ProtoField.uint64("weir.words.receive_budget", "Receive budget (B)"),
+  budget = ProtoField.uint64("weir.words.receive_budget", "Receive budget of a connection (B)"),
+  host_budget = ProtoField.uint64("weir.words.host_budget", "Receive budget of all connections (256 KiB)"),
   data = ProtoField.bytes("weir.words.application_data", "Data of the application"),
   key = ProtoField.bytes("weir.words.key_words", "Nonce and proof of the key"),
   need = ProtoField.uint8("weir.words.need", "Needs", base.DEC, NEEDS, 0xf8),
@@ -653,7 +654,7 @@ end
 -- By message and field number: how numbers and how bytes are shown.
 local PARAMETERS = {
   numbers = { [1] = w.version, [3] = w.mtu, [7] = w.budget, [11] = w.ack_every, [13] = w.filled, [14] = w.without_icrc,
-    [15] = w.private_bytes, [16] = w.carries_acks },
+    [15] = w.private_bytes, [16] = w.carries_acks, [17] = w.host_budget },
   bytes = { [8] = raw(w.data), [9] = raw(w.key), [10] = add_needs, [12] = raw(w.proof) },
 }
 local REJECTION = { numbers = {}, bytes = { [1] = raw(w.code), [2] = raw(w.message), [3] = raw(w.end_proof) } }

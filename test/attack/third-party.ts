@@ -173,6 +173,7 @@ export function request(pair: Pair, tap: Wiretap, port: number, id: number, from
     features: 1,
     pathMtu: 1024,
     receiveBudgetBytes: 0,
+    hostBudgetUnits: 0,
     applicationData: new Uint8Array(0),
     keyWords: new Uint8Array(0),
     needs: new Uint8Array(0),

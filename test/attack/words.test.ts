@@ -77,6 +77,7 @@ const CHANGES: [string, { REQ?: Change; REP?: Change }][] = [
   ['no ICRC in the REQ', { REQ: said => ({ ...said, withoutIcrc: true }) }],
   ['no ICRC in the REP', { REP: said => ({ ...said, withoutIcrc: true }) }],
   ['a budget in the REQ', { REQ: said => ({ ...said, receiveBudgetBytes: 1 }) }],
+  ['a budget of the whole host in the REQ', { REQ: said => ({ ...said, hostBudgetUnits: 1 }) }],
   ['words of the application in the REQ', { REQ: said => ({ ...said, applicationData: Uint8Array.of(1) }) }],
   ['needs taken out of the REP', { REP: said => ({ ...said, needs: NONE }) }],
   ['features taken out of the REP', { REP: said => ({ ...said, features: said.features & 0x1f }) }],

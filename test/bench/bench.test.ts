@@ -7,15 +7,20 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import t from 'tap'
 import { run as runCc } from '../../bench/cc.js'
+import { run as runFiles } from '../../bench/files.js'
 import { type HeapCase, run as runHeap } from '../../bench/heap.js'
+import { run as runIdle } from '../../bench/idle.js'
+import { run as runIpcc } from '../../bench/ipcc.js'
 import { operationsIn, timeBeside } from '../../bench/micro/beside.js'
 import type { OperationTime } from '../../bench/micro/time-operations.js'
 import { run as runMicro } from '../../bench/micro.js'
 import { run as runNetworks } from '../../bench/networks.js'
+import { run as runSim } from '../../bench/sim.js'
 import { compareRuns, isCompared, runIn } from '../../bench/support/against.js'
 import { checkouts } from '../../bench/support/checkouts.js'
 import { inRounds } from '../../bench/support/rounds.js'
 import { makeTwoHosts } from '../../bench/support/two-hosts.js'
+import { run as runTransport } from '../../bench/transport.js'
 import { ccNames } from '../../lib/cc/catalogue.js'
 import { libcFault } from '../../lib/io/linux/libc.js'
 import { packageFile } from '../../lib/package-file.js'
@@ -66,6 +71,29 @@ t.test('another checkout: ratios round by round, of values and of CPU time', asy
     figures.every(({ ratio }) => Number.isNaN(ratio)),
     'there is no such baseline',
   )
+})
+
+t.test('--only refuses what is not measured', async t => {
+  const refused = { code: 'WEIR_BAD_ARGUMENT', message: /--only takes .*, not "speed"/ }
+  await t.rejects(runTransport(['--only', 'speed']), refused)
+  await t.rejects(runFiles(['--only', 'speed']), refused)
+})
+
+t.test('arguments that would have nothing measured are refused, with what there is', async t => {
+  const bad: [(args: string[]) => unknown, string[], RegExp][] = [
+    [runTransport, ['--only', 'latency', '--qps', '64'], /--qps has no effect with --only latency/],
+    [runTransport, ['--qps', '0'], /--qps is a whole number from 1 to 1000/],
+    [runTransport, ['--mtu', '100'], /--mtu is a whole number from 1280/],
+    [runSim, ['no-such.yaml'], /no case, and no file \.yaml, is called no-such\.yaml/],
+    [runSim, ['--rounds', '0'], /^--rounds is/],
+    [runIdle, ['--io', 'batches'], /--io takes batch or dgram or raw/],
+    [runIpcc, ['middle'], /NETWORK takes near or far/],
+    [runHeap, ['nothing'], /no case has "nothing" in its name/],
+  ]
+  for (const [run, args, message] of bad) {
+    const expected = { code: 'WEIR_BAD_ARGUMENT', message }
+    await t.rejects(async () => await run(args), expected, args.join(' '))
+  }
 })
 
 t.test("--against: the options of the comparison are not the benchmark's", async t => {

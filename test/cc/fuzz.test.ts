@@ -6,6 +6,7 @@
  */
 import t from 'tap'
 import {
+  ccBounds,
   ccIsReceiverBased,
   ccNames,
   ccOptions,
@@ -222,12 +223,25 @@ for (const name of ccNames()) {
     for (const spec of specs)
       for (const value of spec.kind === 'flag' ? [0, 1] : [spec.min, spec.max])
         for (const careful of [false, true]) {
-          const options = { ...neededBeside(specs, spec), [spec.name]: value }
+          const options = {
+            ...neededBeside(specs, spec),
+            ...boundsBeside(name, spec.name, value),
+            [spec.name]: value,
+          }
           const context = { ...CONTEXTS[0]!, careful }
           const cc = createCongestionControl(name, context, options)
           t.equal(faultOf(cc, context, seeds[0]!), '', `${JSON.stringify(options)}, careful ${careful}`)
         }
   })
+}
+
+/** The other option of a pair of bounds, at the same value. */
+function boundsBeside(controller: string, option: string, value: number): OptionValues {
+  const pairs = ccBounds(controller).filter(({ inPackets }) => !inPackets)
+  const others = pairs.flatMap(({ least, most }) =>
+    option === least ? [most] : option === most ? [least] : [],
+  )
+  return Object.fromEntries(others.map(other => [other, value]))
 }
 
 /** Options of a controller as command lines have them: what the option needs beside it, without and with its default as it is shown. */

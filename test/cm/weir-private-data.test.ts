@@ -18,6 +18,7 @@ const PARAMETERS: ConnectParameters = {
   features: 0x5,
   pathMtu: 4096,
   receiveBudgetBytes: 1 << 20,
+  hostBudgetUnits: 0,
   applicationData: Uint8Array.of(1, 2, 3),
   keyWords: new Uint8Array(0),
   needs: new Uint8Array(0),
@@ -58,6 +59,10 @@ t.test('the bytes are the magic, a length and protobuf, encoded here by hand', a
     Buffer.from(encode({ ...PARAMETERS, carriesAcks: true })).toString('hex'),
     `${expected.replace('5210', '5213')}800101`, // 16: true
   )
+  t.equal(
+    Buffer.from(encode({ ...PARAMETERS, hostBudgetUnits: 85 })).toString('hex'),
+    `${expected.replace('5210', '5213')}880155`, // 17: 85
+  )
 })
 
 t.test('the largest values fit into a REQ', async t => {
@@ -66,6 +71,7 @@ t.test('the largest values fit into a REQ', async t => {
     features: 0xffffffff,
     pathMtu: 4096,
     receiveBudgetBytes: Number.MAX_SAFE_INTEGER,
+    hostBudgetUnits: 0,
     applicationData: new Uint8Array(20).fill(0xff),
     keyWords: new Uint8Array(0),
     needs: new Uint8Array(5).fill(0xff),
@@ -112,6 +118,7 @@ t.test('with the words of a key a REQ has room for 16 bytes of an application', 
     filledPayload: 1408,
     withoutIcrc: true,
     carriesAcks: true,
+    hostBudgetUnits: 0x3fff,
     wordsProof: new Uint8Array(16).fill(5),
   }
   const reply = padded(encode(inRep), 196)
@@ -138,6 +145,7 @@ t.test('what is encoded is decoded, in a REQ and in a REP', async t => {
       withoutIcrc: fc.boolean(),
       privateBytes: fc.constantFrom(0, 1, 56),
       carriesAcks: fc.boolean(),
+      hostBudgetUnits: fc.constantFrom(0, 1, 127),
     }),
     fc.constantFrom(56, 196),
     (parameters, length) => {
@@ -196,6 +204,7 @@ t.test('values out of range are named', async t => {
     { filledPayload: 4100 },
     { wordsProof: new Uint8Array(15) },
     { receiveBudgetBytes: 2 ** 53 },
+    { hostBudgetUnits: 2 ** 14 },
     { applicationData: new Uint8Array(81) },
     { privateBytes: 57 },
     { keyWords: new Uint8Array(17) },

@@ -1,15 +1,32 @@
-/** Columns on a terminal, by Unicode's East Asian Width and general categories. */
+/** Columns on a terminal, by Unicode's East Asian Width, its marks and its emoji. */
 import t from 'tap'
-import { fit, widthOf, within } from '../../lib/text-width.js'
+import { fit, padded, widthOf, within } from '../../lib/text-width.js'
 
-t.test('a combining mark has no column, also where its neighbours in Unicode have two', async t => {
-  t.equal(widthOf('e\u0301'), 1)
-  t.equal(widthOf('\u304b\u3099'), 2, 'as macOS writes the names of files')
-  t.equal(widthOf('\u304c'), 2, 'the same as one character')
+const FAMILY = '👨\u200d👩\u200d👧'
+
+t.test('names as people give them', async t => {
+  for (const [text, columns] of [
+    ['e\u0301', 1],
+    // As macOS writes the names of files, and the same as one character.
+    ['\u304b\u3099', 2],
+    ['\u304c', 2],
+    ['ｶﾞ', 2],
+    ['\u1112\u1161\u11ab', 2],
+    ['한', 2],
+    ['数据', 4],
+    [FAMILY, 2],
+    ['🇩🇪', 2],
+    ['✅', 2],
+    ['█░…', 3],
+  ] as const)
+    t.equal(widthOf(text), columns, text)
 })
 
 t.test('a text that is too wide is cut between characters', async t => {
   t.equal(within(4, '数据数据'), '数…')
   t.equal(fit('数据数据.bin', 8), '数据…bin')
   t.equal(fit('abc', 3), 'abc')
+  t.equal(within(3, FAMILY.repeat(3)), `${FAMILY}…`, 'an emoji is not taken apart')
+  t.equal(fit('e\u0301'.repeat(9), 5), `${'e\u0301'.repeat(2)}…${'e\u0301'.repeat(2)}`)
+  t.equal(padded('数', 4), '数  ')
 })

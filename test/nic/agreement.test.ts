@@ -73,7 +73,9 @@ t.test('a plain RoCEv2 peer grants no windows: the controller gives way as its e
 })
 
 t.test('what an application sends along must fit beside the needs', async t => {
-  const pair = makePair({ a: { secret: Buffer.alloc(32, 7), receiveBudgetBytes: 2 ** 50, ...cc('rx-hpcc') } })
+  const pair = makePair({
+    a: { secret: Buffer.alloc(32, 7), receiveBudgetBytes: 22_369_621, ...cc('rx-hpcc') },
+  })
   const connect = (bytes: number) => () =>
     pair.a.connect(
       0,
@@ -84,8 +86,8 @@ t.test('what an application sends along must fit beside the needs', async t => {
         privateData: new Uint8Array(bytes),
       },
     )
-  t.throws(connect(16), { code: 'WEIR_BAD_ARGUMENT', message: /16 bytes is 2 too long.*rx-hpcc.*key/ })
-  t.doesNotThrow(connect(14))
+  t.throws(connect(20), { code: 'WEIR_BAD_ARGUMENT', message: /20 bytes is 2 too long.*rx-hpcc.*key/ })
+  t.doesNotThrow(connect(18))
 })
 
 /** What the data of a carries in the ECN field: 0 = not ECN-capable, 2 = ECT(0). */

@@ -192,7 +192,19 @@ function known(app: App) {
   const { peer, path, receiver, sender, handshake, ending, stats, qp, plausibility } = flowOf(app)
   const { request, reply, ...shaken } = shown(handshake)
   const { hostShare } = sender.congestion
-  const parts = { peer, path, receiver, ending, stats, plausibility, hostShare, telemetry: sender.telemetry }
+  const { filledPayload, withoutIcrc, carriesAcks } = peer
+  const ways = { filledPayload, withoutIcrc, carriesAcks }
+  const parts = {
+    peer,
+    ...ways,
+    path,
+    receiver,
+    ending,
+    stats,
+    plausibility,
+    hostShare,
+    telemetry: sender.telemetry,
+  }
   const all = Object.fromEntries(Object.entries(parts).map(([name, part]) => [name, shown(part)]))
   return { ...all, handshake: shaken, qp: shown(qp), log: app.log }
 }

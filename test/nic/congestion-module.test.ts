@@ -104,12 +104,12 @@ t.test('a host holds a flow back if others send there too, and the window has mo
   const { module } = build(control)
   const { hostShare } = module
   t.notOk(module.isHeldByHost, 'a host that does not say what it has room for')
-  hostShare.budgetBytes = control.windowBytes() / 2
+  hostShare.onBudget(control.windowBytes() / 2, 0)
   t.notOk(module.isHeldByHost, 'no other flow sends there')
   hostShare.onFlows(4)
   t.ok(module.isHeldByHost)
   t.equal(module.allowedBytes(), control.windowBytes() / 8)
-  hostShare.budgetBytes = control.windowBytes() * 4
+  hostShare.onBudget(control.windowBytes() * 4, 0)
   t.notOk(module.isHeldByHost, 'its share is as much as the window')
 })
 

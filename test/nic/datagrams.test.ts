@@ -10,6 +10,7 @@ import { MILLISECOND } from '../../lib/time/nanos.js'
 import * as bth from '../../lib/wire/ib/bth.js'
 import * as deth from '../../lib/wire/ib/deth.js'
 import * as grh from '../../lib/wire/ib/grh.js'
+import * as icrc from '../../lib/wire/ib/icrc.js'
 import { HostAddress } from '../../lib/wire/net/address.js'
 import { connected, makePair, memoryOf, type Pair, type PairOptions, pattern, refusal } from './pair.js'
 
@@ -91,6 +92,23 @@ for (const v6 of [false, true])
     }
     t.equal(pair.pool.inUse, 0)
   })
+
+t.test('nobody has agreed on datagrams without ICRC, also where connections have none', async t => {
+  const without = { withoutIcrc: true }
+  const { pair, left, right, to } = world({ a: without, b: without })
+  let datagrams = 0
+  pair.tap.watch = frame => {
+    if (++datagrams === 1) frame.view.setUint32(frame.length - icrc.BYTES, 0)
+    return true
+  }
+  const data = memoryOf(pair.a, pattern(1, 60))
+  const target = { address: to.id, qpn: right.pair.id, qkey: QKEY }
+  t.ok(send(pair, left, data, { to: target }) && send(pair, left, data, { id: 8, to: target }))
+  pair.settle()
+  t.equal(datagrams, 2)
+  t.equal(right.done.length, 1, 'the one with an ICRC')
+  t.equal(pair.b.counters.rx.badIcrc, 1)
+})
 
 t.test('whatever does not fit is dropped and counted, and the sender does not learn of it', async t => {
   const { pair, left, to } = world()

@@ -9,7 +9,7 @@ t.test('a host that has announced no budget holds nobody', async t => {
 
 t.test('the budget is divided by the flows that send', async t => {
   const share = new HostShare()
-  share.budgetBytes = 1e6
+  share.onBudget(1e6, 0)
   t.equal(share.bytes, 1e6)
   share.onFlows(4)
   t.equal(share.bytes, 250_000)
@@ -19,7 +19,7 @@ t.test('the budget is divided by the flows that send', async t => {
 
 t.test('N rises at once, and falls step by step', async t => {
   const share = new HostShare()
-  share.budgetBytes = 1e6
+  share.onBudget(1e6, 0)
   share.onFlows(256)
   t.equal(share.bytes, 1e6 / 256)
   share.onFlows(128)
@@ -29,14 +29,28 @@ t.test('N rises at once, and falls step by step', async t => {
 })
 
 t.test('of a large budget few flows have a part, and many flows have all of it', async t => {
+  // As this version says it, and as the version before did, in one number.
+  for (const [flowBytes, hostBytes] of [
+    [flowBytesOf(22e6), 22e6],
+    [22e6, 0],
+  ] as const) {
+    const share = new HostShare()
+    share.onBudget(flowBytes, hostBytes)
+    t.equal(share.bytes, flowBytesOf(22e6))
+    t.ok(share.bytes < 6e6)
+    share.onFlows(2)
+    t.equal(share.bytes, flowBytesOf(22e6) / 2)
+    share.onFlows(32)
+    t.equal(share.bytes, 350_000)
+    share.onFlows(128)
+    t.equal(share.bytes, 22e6 / 128)
+  }
+})
+
+t.test('a host that says a smaller part for one flow than this one would take is obeyed', async t => {
   const share = new HostShare()
-  share.budgetBytes = 22e6
-  t.equal(share.bytes, flowBytesOf(22e6))
-  t.ok(share.bytes < 6e6)
-  share.onFlows(2)
-  t.equal(share.bytes, flowBytesOf(22e6) / 2)
-  share.onFlows(32)
-  t.equal(share.bytes, 350_000)
-  share.onFlows(128)
-  t.equal(share.bytes, 22e6 / 128)
+  share.onBudget(1e6, 22e6)
+  t.equal(share.bytes, 1e6)
+  share.onFlows(64)
+  t.equal(share.bytes, 22e6 / 64)
 })

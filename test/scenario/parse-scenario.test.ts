@@ -18,6 +18,7 @@ const catalogue: CcCatalogue = {
           { name: 'hold', kind: 'time', min: 0, max: 1e6, default: 0, doc: '' },
           { name: 'fast', kind: 'flag', default: false, doc: '' },
         ],
+  ccBounds: () => [],
 }
 
 const parse = (text: string) => parseScenario(text, 'a/demo.yaml', { catalogue })

@@ -196,7 +196,15 @@ t.test('an acknowledgement that a packet with payload carries', { skip }, async 
 t.test('what a REP says of filled packets, ICRCs and carried ACKs (IBA 12.6.8)', { skip }, async t => {
   const none = new Uint8Array(0)
   const said = {
-    ...{ version: 1, features: 0, pathMtu: 1024, receiveBudgetBytes: 0, ackEvery: 0, privateBytes: 0 },
+    ...{
+      version: 1,
+      features: 0,
+      pathMtu: 1024,
+      receiveBudgetBytes: 0,
+      hostBudgetUnits: 0,
+      ackEvery: 0,
+      privateBytes: 0,
+    },
     ...{ applicationData: none, keyWords: none, needs: none, wordsProof: none },
   }
   const replies = [

@@ -1,5 +1,6 @@
 /** Constants of CUBIC (RFC 9438) and of what it works with: HyStart++ (RFC 9406), PRR (RFC 9937), ECN, pacing. */
 import { MILLISECOND, type Nanos } from '../../time/nanos.js'
+import { type Bounds, WINDOW_BOUNDS } from '../bounds.js'
 import { type OptionSpec, type OptionValues, optionFlag, optionNumber } from '../options.js'
 
 const NAME = 'cubic'
@@ -42,7 +43,13 @@ export const CUBIC_OPTIONS: readonly OptionSpec[] = [
   ),
   count('initialWindow', 1, 1000, 10, 'packets in flight when a flow begins (RFC 6928, section 2)'),
   count('minWindow', 1, 1000, 2, 'smallest window after a loss, in packets (RFC 9438, section 4.6)'),
-  bytes('maxWindow', 1, 2 ** 40, 2 ** 30, 'the window grows no further (a bound of Weir)'),
+  bytes(
+    'maxWindow',
+    1,
+    2 ** 40,
+    2 ** 30,
+    'the window grows no further; no less than minWindow and initialWindow (a bound of Weir)',
+  ),
   flag(
     'hystart',
     true,
@@ -126,6 +133,11 @@ export const CUBIC_OPTIONS: readonly OptionSpec[] = [
     200 * MILLISECOND,
     'smallest timeout for counting pauses (as Linux; RFC 6298, section 2.4, has 1 s)',
   ),
+]
+
+export const CUBIC_BOUNDS: readonly Bounds[] = [
+  ...WINDOW_BOUNDS,
+  { least: 'hystartRttLeast', most: 'hystartRttMost' },
 ]
 
 /** A constant that only HyStart++ uses. */

@@ -50,7 +50,7 @@ export const DCTCP_OPTIONS: readonly OptionSpec[] = [
     min: 1,
     max: 2 ** 40,
     default: 2 ** 30,
-    doc: 'the window grows no further (a bound of Weir)',
+    doc: 'the window grows no further; no less than minWindow and initialWindow (a bound of Weir)',
   },
 ]
 

@@ -3,6 +3,7 @@
  * paper gives the formulas and leaves most values to whoever runs the network: `doc` says which ones are Weir's. Windows are packets.
  */
 import type { Nanos } from '../../time/nanos.js'
+import type { Bounds } from '../bounds.js'
 import { type OptionSpec, type OptionValues, optionNumber } from '../options.js'
 
 const NAME = 'swift'
@@ -87,9 +88,11 @@ export const SWIFT_OPTIONS: readonly OptionSpec[] = [
     min: 1,
     max: 2 ** 40,
     default: 2 ** 30,
-    doc: 'max_cwnd, the largest window (algorithm 1; value of Weir)',
+    doc: 'max_cwnd, the largest window, no less than minCwnd (algorithm 1; value of Weir)',
   },
 ]
+
+export const SWIFT_BOUNDS: readonly Bounds[] = [{ least: 'minCwnd', most: 'maxWindow', inPackets: true }]
 
 /** A constant of the scaling by flows. */
 function scaling(spec: OptionSpec): OptionSpec {

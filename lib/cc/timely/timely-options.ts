@@ -2,8 +2,8 @@
  * Constants of TIMELY (Mittal et al., TIMELY: RTT-based congestion control for the datacenter, SIGCOMM 2015; algorithm 1, sections
  * 4.2 to 4.4). The paper's values are for links of 10 Gbit/s with a round trip of 20 us; rates and times follow the link and the path.
  */
-import { WeirError } from '../../errors.js'
 import type { Nanos } from '../../time/nanos.js'
+import type { Bounds } from '../bounds.js'
 import type { CongestionContext } from '../congestion-control.js'
 import { type OptionSpec, type OptionValues, optionFlag, optionNumber } from '../options.js'
 import { leastRateBps, rateGuardOptions } from '../rate-guard.js'
@@ -128,6 +128,8 @@ export const TIMELY_OPTIONS: readonly OptionSpec[] = [
   ...rateGuardOptions('tLow'),
 ]
 
+export const TIMELY_BOUNDS: readonly Bounds[] = [{ least: 'tLow', most: 'tHigh' }]
+
 /** Those that do not follow T. */
 export interface TimelyConstants {
   alpha: number
@@ -175,11 +177,6 @@ export interface TimelyTimes {
 export function timelyTimes(baseRttNs: Nanos, options: OptionValues): TimelyTimes {
   const value = (name: string) => optionNumber(NAME, TIMELY_OPTIONS, options, name)
   const [toldLow, toldHigh] = [value('tLow'), value('tHigh')]
-  if (toldLow > toldHigh)
-    throw new WeirError(
-      'WEIR_BAD_ARGUMENT',
-      `${NAME}: tLow is more than tHigh: leave one of them out, and it follows the other`,
-    )
   const usualLow = Math.max(T_LOW_NS, T_LOW_ROUND_TRIPS * baseRttNs)
   const usualHigh = Math.max(T_HIGH_NS, T_HIGH_ROUND_TRIPS * baseRttNs)
   return {

@@ -218,6 +218,11 @@ export class StreamSocket {
     await this.#memory.close(this.#host)
   }
 
+  /** So that `await using` ends it. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close()
+  }
+
   async #say(what: number): Promise<void> {
     if (this.#isWritten && what !== Control.DISCONNECT) return
     this.#isWritten = true

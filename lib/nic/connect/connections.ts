@@ -880,7 +880,7 @@ function asWeirError(error: unknown): WeirError {
  * READs that fit into its own.
  */
 function grantedPackets({ receiveBudgetBytes, packetsInFlightMax }: NicSettings, flow: Flow): number {
-  const { budgetBytes } = flow.sender.congestion.hostShare
-  const bytes = flowBytesOf(receiveBudgetBytes ?? Number.POSITIVE_INFINITY) + flowBytesOf(budgetBytes)
+  const { flowBytes } = flow.sender.congestion.hostShare
+  const bytes = flowBytesOf(receiveBudgetBytes ?? Number.POSITIVE_INFINITY) + flowBytes
   return Math.min(packetsInFlightMax, Math.max(GRANTED_LEAST, Math.ceil(bytes / flow.peer.payloadMax)))
 }

@@ -7,6 +7,7 @@ import {
   ccWantsTelemetry,
   createCongestionControl,
 } from '../../cc/catalogue.js'
+import { checkController } from '../../cc/check-controller.js'
 import type { ProbeFindings } from '../../cc/path-switches.js'
 import { MILLISECOND, type Nanos, NEVER } from '../../time/nanos.js'
 import type { NicSettings } from '../config.js'
@@ -45,8 +46,7 @@ export class FlowStart {
   /** Throws WEIR_BAD_ARGUMENT now for a controller that could not be made once T is known. */
   checkController(cc: ConnectOptions['cc']): void {
     if (cc === undefined) return
-    const { lineRateBps, pathMtu } = this.#settings
-    createCongestionControl(cc.name, { lineRateBps, baseRttNs: 1e6, mtuBytes: pathMtu }, cc.options)
+    checkController(cc, this.#settings.lineRateBps, this.#settings.pathMtu)
   }
 
   /**

@@ -12,6 +12,7 @@ import { SPARE_BYTES } from '../../wire/cm/req.js'
 import { directKey } from '../../wire/weir/direct-tag.js'
 import * as needs from '../../wire/weir/needs.js'
 import type { NicSettings } from '../config.js'
+import { flowBytesOf } from '../feedback/host-share.js'
 import type { Flow } from '../flow/flow.js'
 import {
   answerRequest,
@@ -54,8 +55,8 @@ interface RequestData {
 }
 
 /**
- * This end's words and the application's data, for a REQ. Where the words have no room, some are left out, in this order: that packets
- * carry acknowledgements, that this end fills its packets, that it does without ICRCs, how often it acknowledges. Throws
+ * This end's words and the application's data, for a REQ. Where the words have no room, some are left out, in this order: the budget of
+ * the host as a whole, that packets carry acknowledgements, that this end fills its packets, that it does without ICRCs, how often it acknowledges. Throws
  * WEIR_BAD_ARGUMENT if there is no room for the application's data.
  */
 export function requestData(
@@ -66,13 +67,14 @@ export function requestData(
   const keyWords = ownKeyWords(settings, flow)
   if (settings.secret === undefined) {
     const said = saidBy(settings, flow, NO_WORDS, keyWords)
-    const spare = weirData.encode({ ...said, privateBytes: Math.min(REQ_USER_BYTES, applicationData.length) })
+    const privateBytes = Math.min(REQ_USER_BYTES, applicationData.length)
+    const spare = encodeWithin(SPARE_BYTES, { ...said, privateBytes })
     if (spare.length <= SPARE_BYTES) {
       flow.handshake.onRequestWords(spare)
       return { privateData: applicationData, spare }
     }
   }
-  const say = () => weirData.encode(saidBy(settings, flow, applicationData, keyWords))
+  const say = () => encodeWithin(REQ_USER_BYTES, saidBy(settings, flow, applicationData, keyWords))
   return { privateData: wordsThatFit(flow, say, applicationData), spare: NO_WORDS }
 }
 
@@ -100,6 +102,12 @@ export function agreedOf(flow: Flow): Uint8Array {
   return createHash('sha256').update(`${numbers} `).update(request).update(reply).digest()
 }
 
+/** The words as bytes. Where these are too long, the peer takes what is said of one connection for the budget of all. */
+function encodeWithin(bytesMax: number, said: PeerWords): Uint8Array {
+  const words = weirData.encode(said)
+  return words.length <= bytesMax ? words : weirData.encode({ ...said, hostBudgetUnits: 0 })
+}
+
 /** The words for the private data of a REQ, as many as fit. @param say them once the flow does without something */
 function wordsThatFit(
   { handshake, peer, cc }: Flow,
@@ -108,9 +116,9 @@ function wordsThatFit(
 ): Uint8Array {
   let words = say()
   const leaveOuts = [
-    () => peer.carriesNone(),
-    () => peer.fillsNone(),
-    () => peer.keepsIcrc(),
+    () => peer.carriesAcks.drop(),
+    () => peer.filledPayload.drop(),
+    () => peer.withoutIcrc.drop(),
     () => handshake.hideAckEvery(),
   ]
   for (const leaveOut of leaveOuts) {
@@ -163,10 +171,10 @@ function saidBy(
     version: VERSION,
     features: ownFeatures(settings, flow, offer),
     pathMtu: flow.peer.pathMtu,
-    filledPayload: flow.peer.filledPayload,
-    withoutIcrc: flow.peer.mayOmitIcrc,
-    carriesAcks: flow.peer.mayCarryAcks,
-    receiveBudgetBytes: settings.receiveBudgetBytes ?? 0,
+    filledPayload: flow.peer.filledPayload.offered,
+    withoutIcrc: flow.peer.withoutIcrc.offered,
+    carriesAcks: flow.peer.carriesAcks.offered,
+    ...budgetWords(settings.receiveBudgetBytes ?? 0),
     applicationData,
     privateBytes: 0,
     keyWords,
@@ -174,6 +182,14 @@ function saidBy(
     ackEvery: offer.ackEvery,
     wordsProof: NO_WORDS,
   }
+}
+
+/** What this host takes in at a time. @param budgetBytes of all connections; 0 = not known */
+function budgetWords(budgetBytes: number): Pick<PeerWords, 'receiveBudgetBytes' | 'hostBudgetUnits'> {
+  const receiveBudgetBytes = flowBytesOf(budgetBytes)
+  if (receiveBudgetBytes === budgetBytes) return { receiveBudgetBytes, hostBudgetUnits: 0 }
+  const units = Math.floor(budgetBytes / weirData.HOST_BUDGET_UNIT)
+  return { receiveBudgetBytes, hostBudgetUnits: Math.min(units, weirData.HOST_BUDGET_UNITS_MAX) }
 }
 
 /** What both ends have said, as this end knows it. @param reply words of the REP, without their proof */
@@ -329,7 +345,8 @@ export function heed(settings: NicSettings, flow: Flow, said: PeerSaid, words: P
     flow.receiver.serveAsPlain()
     return
   }
-  const { features, pathMtu, filledPayload, withoutIcrc, carriesAcks, receiveBudgetBytes } = words
+  const { features, pathMtu, filledPayload, withoutIcrc, carriesAcks, receiveBudgetBytes, hostBudgetUnits } =
+    words
   const granted = termsOf(settings).granted(flow.handshake.hidesAckEvery, features, words.needs)
   flow.receiver.serve(granted.needs)
   flow.stats.feedbackGiven = granted.texts
@@ -344,7 +361,10 @@ export function heed(settings: NicSettings, flow: Flow, said: PeerSaid, words: P
     withoutIcrc,
     carriesAcks,
   })
-  if (receiveBudgetBytes > 0) flow.sender.congestion.hostShare.budgetBytes = receiveBudgetBytes
+  if (receiveBudgetBytes > 0) {
+    const hostBytes = hostBudgetUnits * weirData.HOST_BUDGET_UNIT
+    flow.sender.congestion.hostShare.onBudget(receiveBudgetBytes, hostBytes)
+  }
 }
 
 /**

@@ -25,13 +25,13 @@ export function flowBytesOf(budgetBytes: number): number {
 
 /**
  * What one of N flows that send to a host may have in flight: its share of the budget, the receive buffer that the host has advertised at
- * connect. The share is an N-th, of a large budget less, as above. On a long path the flow adds what is on the way, because that does not
+ * connect. The share is an N-th of what one flow may have, or, of a large budget, up to a turn's bytes as above. On a long path the flow adds what is on the way, because that does not
  * wait in the buffer: what has been acknowledged in a round trip of the idle path. So a buffer that is small beside the path's
  * bandwidth-delay product does not keep the path empty.
  */
 export class HostShare {
-  /** Payload bytes that the peer's receive buffer can take at once; infinite when the peer does not say. */
-  budgetBytes = Number.POSITIVE_INFINITY
+  #flowBytes = Number.POSITIVE_INFINITY
+  #hostBytes = Number.POSITIVE_INFINITY
   /** Flows that send to the same host now. */
   #flows = double(1)
   #onTheWayBytes = DOUBLE_0
@@ -40,6 +40,22 @@ export class HostShare {
   #sinceNs: Nanos = DOUBLE_0
   /** Acknowledged in the round trip before, per ns. */
   #lastRate = DOUBLE_0
+
+  /** Payload bytes that the peer's receive buffer can take of one flow at once; infinite when the peer does not say. */
+  get flowBytes(): number {
+    return this.#flowBytes
+  }
+
+  /** And of all flows that send to the peer. */
+  get hostBytes(): number {
+    return this.#hostBytes
+  }
+
+  /** The peer has said what it takes in at a time. @param hostBytes less than `flowBytes`: that is for all flows, of older peers all of a large buffer */
+  onBudget(flowBytes: number, hostBytes: number): void {
+    this.#flowBytes = flowBytesOf(flowBytes)
+    this.#hostBytes = Math.max(flowBytes, hostBytes)
+  }
 
   /**
    * The peer has said N; 0 = it has not. N leaves out flows between two messages. If
@@ -51,7 +67,7 @@ export class HostShare {
 
   /** So many bytes have been acknowledged. @param baseRttNs T */
   onAcked(now: Nanos, bytes: number, baseRttNs: Nanos): void {
-    if (this.budgetBytes === Number.POSITIVE_INFINITY || baseRttNs <= SHORT_NS) return
+    if (this.#flowBytes === Number.POSITIVE_INFINITY || baseRttNs <= SHORT_NS) return
     this.#ackedBytes += bytes
     const passedNs = now - this.#sinceNs
     if (passedNs < baseRttNs) return
@@ -69,7 +85,7 @@ export class HostShare {
   }
 
   get bytes(): number {
-    const turnBytes = Math.min(this.budgetBytes / this.#flows, TURN_BYTES)
-    return Math.max(flowBytesOf(this.budgetBytes) / this.#flows, turnBytes) + this.#onTheWayBytes
+    const turnBytes = Math.min(this.#hostBytes / this.#flows, TURN_BYTES)
+    return Math.max(this.#flowBytes / this.#flows, turnBytes) + this.#onTheWayBytes
   }
 }

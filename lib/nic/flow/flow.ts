@@ -158,7 +158,7 @@ export class Flow implements QpObserver {
   /** The packet with payload that is next may leave now, and the acknowledgement that is owed with it. */
   mayCarryAck(now: Nanos): boolean {
     const { peer, qp, receiver, sender, path, ending } = this
-    if (!peer.carriesAcks || qp.sendPending === 0) return false
+    if (!peer.carriesAcks.agreed || qp.sendPending === 0) return false
     const mayGo = path.isChosen && ending.phase !== 'left'
     return mayGo && receiver.acksAreBare && sender.mayCarryAck(now) && qp.mayCarryAck
   }

@@ -4,6 +4,7 @@ import { type Need, NeedId, ReverseTelemetry } from '../../wire/weir/needs.js'
 import type { EndProof } from '../keys/end-proof.js'
 import type { FeedbackGuard } from '../keys/feedback-guard.js'
 import type { SwitchGuard } from '../keys/switch-guard.js'
+import { CommonWay } from './common-way.js'
 import type { FlowOptions } from './flow-options.js'
 
 /** What acknowledgements collect: telemetry of no way, their own, or that of the data. */
@@ -45,6 +46,12 @@ export class Peer {
   readonly udpPort: number
   /** Bytes of the longest IP packet that this end tries to send to it; 0 = a user has chosen the path MTU. */
   readonly packetBytes: number
+  /** Payload that fills a packet, 0 = packets are not filled. */
+  readonly filledPayload: CommonWay<number>
+  /** Packets have no ICRC. */
+  readonly withoutIcrc: CommonWay<boolean>
+  /** Packets with payload may carry acknowledgements. */
+  readonly carriesAcks: CommonWay<boolean>
   #isWeir = false
   #answersPaths = false
   #numbersWindows = false
@@ -58,9 +65,6 @@ export class Peer {
   #granted = 0
   #selectiveRepeat: boolean
   #pathMtu: number
-  #filledPayload: number
-  #mayOmitIcrc: boolean
-  #mayCarryAcks: boolean
   #guard: FeedbackGuard | null = null
   #switchGuard: SwitchGuard | null = null
   #ends: EndProof | null = null
@@ -71,9 +75,9 @@ export class Peer {
     this.udpPort = own.udpPort
     this.packetBytes = own.packetBytes
     this.#pathMtu = own.pathMtu
-    this.#filledPayload = own.filledPayload
-    this.#mayOmitIcrc = own.withoutIcrc
-    this.#mayCarryAcks = own.carriesAcks
+    this.filledPayload = new CommonWay(own.filledPayload, 0)
+    this.withoutIcrc = new CommonWay(own.withoutIcrc, false)
+    this.carriesAcks = new CommonWay(own.carriesAcks, false)
     this.#selectiveRepeat = own.selectiveRepeat
   }
 
@@ -142,49 +146,9 @@ export class Peer {
     return this.#pathMtu
   }
 
-  /** Payload that fills a packet. Before the handshake this end's, after it what both have; 0 = packets are not filled. */
-  get filledPayload(): number {
-    return this.#filledPayload
-  }
-
   /** Payload bytes of a full packet, once the handshake has settled them. */
   get payloadMax(): number {
-    return this.#filledPayload || this.#pathMtu
-  }
-
-  /** This end fills no packets of the connection. */
-  fillsNone(): void {
-    this.#filledPayload = 0
-  }
-
-  /** Packets may have no ICRC. Before the handshake this end would do so, after it both do. */
-  get mayOmitIcrc(): boolean {
-    return this.#mayOmitIcrc
-  }
-
-  /** Both ends have agreed that the connection's packets have no ICRC. */
-  get withoutIcrc(): boolean {
-    return this.#isWeir && this.#mayOmitIcrc
-  }
-
-  /** The connection's packets have ICRCs. */
-  keepsIcrc(): void {
-    this.#mayOmitIcrc = false
-  }
-
-  /** Packets with payload may carry acknowledgements. Before the handshake this end would have it so, after it both do. */
-  get mayCarryAcks(): boolean {
-    return this.#mayCarryAcks
-  }
-
-  /** Both ends have agreed on that. */
-  get carriesAcks(): boolean {
-    return this.#isWeir && this.#mayCarryAcks
-  }
-
-  /** Acknowledgements leave by themselves. */
-  carriesNone(): void {
-    this.#mayCarryAcks = false
+    return this.filledPayload.offered || this.#pathMtu
   }
 
   /** Authenticates feedback, both ways; null without a shared secret. */
@@ -233,18 +197,17 @@ export class Peer {
     this.#takesRuns = said.takesRuns
     this.#selectiveRepeat &&= said.selectiveRepeat
     this.#pathMtu = Math.min(this.#pathMtu, said.pathMtu)
-    // 0 where one of both fills none.
-    this.#filledPayload = Math.min(this.#filledPayload, said.filledPayload)
-    this.#mayOmitIcrc &&= said.withoutIcrc
-    this.#mayCarryAcks &&= said.carriesAcks
+    this.filledPayload.agree(said.filledPayload)
+    this.withoutIcrc.agree(said.withoutIcrc)
+    this.carriesAcks.agree(said.carriesAcks)
   }
 
   /** The peer has said nothing of itself: it has what RoCEv2 has. */
   isPlain(): void {
     this.#selectiveRepeat = false
-    this.fillsNone()
-    this.keepsIcrc()
-    this.carriesNone()
+    this.filledPayload.drop()
+    this.withoutIcrc.drop()
+    this.carriesAcks.drop()
   }
 
   /** Both ends have the connection's keys. */

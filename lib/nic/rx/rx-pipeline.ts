@@ -185,12 +185,15 @@ export class RxPipeline {
     return flow === null ? this.#events.hasUnacknowledged(qpn) : !flow.peer.isWeir
   }
 
-  /** Its ICRC is 0, and both ends of its connection have agreed on that. One that has ended is not known any more. */
+  /**
+   * Its ICRC is 0, and both ends of its connection have agreed on that. One that has ended is not known any more. The senders of a queue pair
+   * that is no connection have agreed on nothing.
+   */
   #hasNone(frame: Frame): boolean {
     const qpn = bth.destQpn(frame.view, frame.bth)
     if (qpn === deth.QPN_GSI || !icrc.isZero(frame)) return false
     const flow = this.#findFlow(frame, qpn)
-    return flow === null || flow.peer.withoutIcrc
+    return flow === null ? !this.#events.hasUnacknowledged(qpn) : flow.peer.withoutIcrc.agreed
   }
 
   #management(now: Nanos, frame: Frame): void {
@@ -287,7 +290,7 @@ export class RxPipeline {
    * guess the same as for an ACK alone.
    */
   #takeCarried(now: Nanos, frame: Frame, { peer, qp }: Flow, opcode: number): void {
-    if (peer.carriesAcks && isRequest(opcode)) qp.onCarriedAck(now, frame)
+    if (peer.carriesAcks.agreed && isRequest(opcode)) qp.onCarriedAck(now, frame)
   }
 
   /**
@@ -321,7 +324,8 @@ export class RxPipeline {
 
   /** The first `packets` of the run have the right ICRC, or none by agreement. */
   #areIntact(frame: Frame, run: ReceivedRun, packets: number, flow: Flow): boolean {
-    if (this.#settings.icrc === 'off' || (flow.peer.withoutIcrc && icrc.areZero(run, packets))) return true
+    if (this.#settings.icrc === 'off' || (flow.peer.withoutIcrc.agreed && icrc.areZero(run, packets)))
+      return true
     return icrc.verifyRun(frame, run, packets)
   }
 

@@ -222,5 +222,5 @@ export class ControlPackets {
 
 /** What makes a probe as long as the longest packet with payload, where packets are filled: in place of its RETH and immediate. */
 function probePayload({ payloadMax, filledPayload }: Peer): number {
-  return filledPayload === 0 ? payloadMax : payloadMax + reth.BYTES + immdt.BYTES
+  return filledPayload.offered === 0 ? payloadMax : payloadMax + reth.BYTES + immdt.BYTES
 }

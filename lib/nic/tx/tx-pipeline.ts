@@ -511,7 +511,7 @@ export class TxPipeline {
   #begin(flow: Flow, headers: PreparedHeaders = flow.path.headers): Frame | null {
     const frame = this.#take()
     if (frame === null) return null
-    if (flow.peer.withoutIcrc) this.#withIcrc = false
+    if (flow.peer.withoutIcrc.agreed) this.#withIcrc = false
     frame.alone = !flow.peer.takesRuns
     frame.udpPort = flow.peer.udpPort
     frame.payload = beginFrame(frame, headers)

@@ -150,12 +150,12 @@ function resolveScenario(
   const events = resolveEvents(problems, given.events, topology, { hostNames, switches: network.switches })
   const prevention = resolveDeadlockPrevention(problems, given.deadlockPrevention, topology, network.switches)
   const inof = resolveInof({ problems, hostNames, switchCount: names.length }, given.inof)
-  const cc = resolveCc(problems, ['cc'], given.cc === undefined ? DEFAULT_CC : given.cc, catalogue)
-  const switchNames = new Set(names)
   const transport = resolveTransport(problems, given.transport)
-  const { start } = transport
+  const { start, pathMtu } = transport
+  const cc = resolveCc(problems, ['cc'], given.cc === undefined ? DEFAULT_CC : given.cc, catalogue, pathMtu)
+  const switchNames = new Set(names)
   const traffic = resolveTraffic(
-    { problems, file, hosts: network.hosts, switchNames, topology, catalogue, start, sizes },
+    { problems, file, hosts: network.hosts, switchNames, topology, catalogue, start, pathMtu, sizes },
     given.traffic,
   )
   const { flows, workloads } = traffic

@@ -2,6 +2,7 @@
  * Checks the congestion controller of a scenario file, or of one of its flows, against the catalogue of
  * lib/cc.
  */
+import { type Bounds, crossedBounds } from '../../cc/bounds.js'
 import type { OptionSpec } from '../../cc/options.js'
 import { offer } from '../../offer.js'
 import { idleOptions } from '../../options/idle.js'
@@ -13,16 +14,21 @@ import type { CcChoice } from '../model/scenario.js'
 export interface CcCatalogue {
   ccNames(): string[]
   ccOptions(name: string): readonly OptionSpec[]
+  ccBounds(name: string): readonly Bounds[]
 }
 
 export const DEFAULT_CC = 'hpcc'
 
-/** Takes `hpcc` or `{name: hpcc, eta: 0.95}`. Returns null after it reported a problem. */
+/**
+ * Takes `hpcc` or `{name: hpcc, eta: 0.95}`. Returns null after it reported a problem.
+ * @param pathMtu payload of a full packet
+ */
 export function resolveCc(
   problems: Problems,
   path: DocumentPath,
   value: unknown,
   catalogue: CcCatalogue,
+  pathMtu: number,
 ): CcChoice | null {
   const bare = typeof value === 'string'
   const given = bare ? { name: value } : value
@@ -63,8 +69,10 @@ export function resolveCc(
       problems.at([...path, key], `${name}: ${key}: ${(error as Error).message}`)
     }
   }
-  for (const { name: idle, message } of idleOptions(specs, options)) {
-    problems.atKey([...path, idle], `${name}: ${message}`)
+  const idle = idleOptions(specs, options)
+  const crossed = crossedBounds(catalogue.ccBounds(name), specs, options, pathMtu)
+  for (const { name: key, message } of [...idle, ...crossed]) {
+    problems.atKey([...path, key], `${name}: ${message}`)
   }
   return problems.count === before ? { name, options } : null
 }

@@ -41,6 +41,8 @@ interface TrafficContext {
   catalogue: CcCatalogue
   /** How flows begin. */
   start: TransportSettings['start']
+  /** Payload of a full packet, bytes. */
+  pathMtu: number
   /** Flow sizes of the workloads, in the order of the file. For further workloads their files are read. */
   sizes: readonly SizeDistribution[]
 }
@@ -212,9 +214,9 @@ class TrafficResolver {
   #common(path: DocumentPath, shape: Common): { cc?: CcChoice; priority: number } | null {
     const priority = shape.priority ?? DEFAULT_PRIORITY
     if (shape.cc === undefined) return { priority }
-    const cc = resolveCc(this.#problems, [...path, 'cc'], shape.cc, this.#context.catalogue)
+    const { catalogue, start, pathMtu } = this.#context
+    const cc = resolveCc(this.#problems, [...path, 'cc'], shape.cc, catalogue, pathMtu)
     if (cc === null) return null
-    const { start } = this.#context
     for (const { name, idle } of conflicts('cc', { telemetry: DEFAULT_TELEMETRY, cc, start })) {
       this.#problems.atKey([...path, 'cc', name], `${cc.name}: ${idleText(name, idle)}`)
     }
