@@ -30,8 +30,9 @@ export function flowBytesOf(budgetBytes: number): number {
  * bandwidth-delay product does not keep the path empty.
  */
 export class HostShare {
-  /** Payload bytes that the peer's receive buffer can take at once; infinite when the peer does not say. */
-  budgetBytes = Number.POSITIVE_INFINITY
+  /** Payload bytes that this flow may have in flight. */
+  bytes = Number.POSITIVE_INFINITY
+  #budgetBytes = Number.POSITIVE_INFINITY
   /** Flows that send to the same host now. */
   #flows = double(1)
   #onTheWayBytes = DOUBLE_0
@@ -41,17 +42,31 @@ export class HostShare {
   /** Acknowledged in the round trip before, per ns. */
   #lastRate = DOUBLE_0
 
+  /** Payload bytes that the peer's receive buffer can take at once; infinite when the peer does not say. */
+  get budgetBytes(): number {
+    return this.#budgetBytes
+  }
+
+  set budgetBytes(bytes: number) {
+    this.#budgetBytes = bytes
+    this.#divide()
+  }
+
   /**
    * The peer has said N; 0 = it has not. N leaves out flows between two messages. If
    * all flows followed a fall of N at once, together they would overrun the buffer.
    */
   onFlows(flows: number): void {
-    if (flows > 0) this.#flows = Math.max(flows, this.#flows * FLOWS_KEPT)
+    if (flows === 0) return
+    const counted = Math.max(flows, this.#flows * FLOWS_KEPT)
+    if (counted === this.#flows) return
+    this.#flows = counted
+    this.#divide()
   }
 
   /** So many bytes have been acknowledged. @param baseRttNs T */
   onAcked(now: Nanos, bytes: number, baseRttNs: Nanos): void {
-    if (this.budgetBytes === Number.POSITIVE_INFINITY || baseRttNs <= SHORT_NS) return
+    if (this.#budgetBytes === Number.POSITIVE_INFINITY || baseRttNs <= SHORT_NS) return
     this.#ackedBytes += bytes
     const passedNs = now - this.#sinceNs
     if (passedNs < baseRttNs) return
@@ -61,6 +76,7 @@ export class HostShare {
     this.#lastRate = rate
     this.#ackedBytes = 0
     this.#sinceNs = now
+    this.#divide()
   }
 
   /** Others send to the same host. */
@@ -68,8 +84,9 @@ export class HostShare {
     return this.#flows > 1
   }
 
-  get bytes(): number {
-    const turnBytes = Math.min(this.budgetBytes / this.#flows, TURN_BYTES)
-    return Math.max(flowBytesOf(this.budgetBytes) / this.#flows, turnBytes) + this.#onTheWayBytes
+  #divide(): void {
+    const budgetBytes = this.#budgetBytes
+    const turnBytes = Math.min(budgetBytes / this.#flows, TURN_BYTES)
+    this.bytes = Math.max(flowBytesOf(budgetBytes) / this.#flows, turnBytes) + this.#onTheWayBytes
   }
 }
