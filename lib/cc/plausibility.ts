@@ -13,7 +13,18 @@
  * switch that was restarted).
  */
 import type { Nanos } from '../time/nanos.js'
-import { HOST_ID, HopRecords, MAX_HOPS } from '../wire/telemetry/hop-records.js'
+import {
+  AT_PORT,
+  AT_RATE,
+  AT_SWITCH,
+  AT_TS,
+  AT_TS_MODULUS,
+  AT_TX_BYTES,
+  AT_TX_MODULUS,
+  HOST_ID,
+  HopRecords,
+  MAX_HOPS,
+} from '../wire/telemetry/hop-records.js'
 import { rateBoundBps } from '../wire/telemetry/int-units.js'
 
 /** Why telemetry is not believed; places in `counts`. */
@@ -197,27 +208,31 @@ export class PlausibilityCheck {
   }
 
   #compareRow(hops: HopRecords, i: number, known: HopRecords, row: number, elapsedNs: Nanos): Doubt {
-    const rate = hops.rateBps[i]!
-    const isHost = hops.switchId[i] === HOST_ID
+    const { columns, ids } = hops
+    const { columns: knownColumns, ids: knownIds } = known
+    const rate = columns[AT_RATE + i]!
+    const isHost = ids[AT_SWITCH + i] === HOST_ID
+    const modulus = columns[AT_TS_MODULUS + i]!
     const same =
-      (known.rateBps[row] === rate || isHost) &&
-      known.switchId[row] === hops.switchId[i] &&
-      known.port[row] === hops.port[i] &&
-      known.tsModulusNs[row] === hops.tsModulusNs[i]
+      (knownColumns[AT_RATE + row] === rate || isHost) &&
+      knownIds[AT_SWITCH + row] === ids[AT_SWITCH + i] &&
+      knownIds[AT_PORT + row] === ids[AT_PORT + i] &&
+      knownColumns[AT_TS_MODULUS + row] === modulus
     if (!same) return Doubt.LINK
-    const modulus = hops.tsModulusNs[i]!
     // Stamps wrap: one quarter of a wrap for the time that passed, another for the delay of packets, else they are
     // ambiguous.
     if (elapsedNs > modulus / 4) return Doubt.NONE
-    let dt = hops.tsNs[i]! - known.tsNs[row]!
+    let dt = columns[AT_TS + i]! - knownColumns[AT_TS + row]!
     if (dt < 0) dt += modulus
     if (dt > modulus / 2) return Doubt.BACKWARDS
     if (dt > elapsedNs * TOLERANCE + UNDER_WAY_MAX_NS) return Doubt.AHEAD
-    let sent = hops.txBytes[i]! - known.txBytes[row]!
-    if (sent < 0) sent += hops.txModulusBytes[i]!
+    let sent = columns[AT_TX_BYTES + i]! - knownColumns[AT_TX_BYTES + row]!
+    if (sent < 0) sent += columns[AT_TX_MODULUS + i]!
+    // Most links have sent no more than the rate that the record names, and no bound is below that.
+    if (sent <= (dt * rate * this.#loadMax) / 8e9 + ROUNDING_BYTES) return Doubt.NONE
     // A compact record rounds the rate down.
     const bound = modulus < TWO_48 ? rateBoundBps(rate) : rate
-    const fastest = isHost ? Math.max(rate, known.rateBps[row]!) : bound
+    const fastest = isHost ? Math.max(rate, knownColumns[AT_RATE + row]!) : bound
     const burst = isHost ? HOST_BURST_BYTES : ROUNDING_BYTES
     const possible = (dt * fastest * this.#loadMax) / 8e9 + burst
     return rate > 0 && sent > possible ? Doubt.TX_BYTES : Doubt.NONE
@@ -230,10 +245,12 @@ function isPathOfHops(hops: HopRecords): boolean {
   let ids = 0
   let told = 0
   // Only the last record can be the host's own.
-  for (let i = 0; i < hops.count; i++) if (hops.switchId[i] === HOST_ID && i < hops.count - 1) return false
-  for (let i = 0; i < hops.count; i++) {
-    ids ^= hops.switchId[i]!
-    told |= hops.switchId[i]!
+  const last = hops.count - 1
+  for (let i = 0; i <= last; i++) {
+    const id = hops.ids[AT_SWITCH + i]!
+    if (id === HOST_ID && i < last) return false
+    ids ^= id
+    told |= id
   }
   return told === 0 || ids === hops.pathId
 }

@@ -13,6 +13,6 @@ export class PreparedHeaders {
 
   copyInto({ view: to }: Frame): void {
     const { view, length } = this
-    for (let i = 0; i < length; i += 4) to.setInt32(i, view.getInt32(i))
+    for (let i = 0; i < length; i += 4) to.setInt32(i, view.getInt32(i, true), true)
   }
 }

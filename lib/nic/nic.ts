@@ -289,7 +289,7 @@ export class Nic implements Node, Verbs, RxEvents {
       !this.#control.waits(flow, ANY_CONTROL) &&
       flow.next() === TxKind.NONE &&
       flow.qp.sendPending === 0 &&
-      flow.nextTimeout(now, false, false) === NEVER
+      this.#trafficDeadline(now, flow) === NEVER
     )
   }
 
@@ -400,8 +400,11 @@ export class Nic implements Node, Verbs, RxEvents {
   }
 
   #nextFrame(now: Nanos): Frame | null {
+    const yields = this.#control.yields()
+    if (this.#control.isEmpty && this.#paced === null && !this.#connections.wantsToSend)
+      return this.#nextScheduled(now)
     // Path probes may come faster than the link takes them: acknowledgements and data must not starve.
-    const others = this.#control.yields() ? this.#nextScheduled(now) : null
+    const others = yields ? this.#nextScheduled(now) : null
     const first = others ?? this.#nextControl(now)
     if (first !== null) return first
     // Their pace leaves most of the link to connections, and none of these may keep them from their turn.
@@ -413,7 +416,7 @@ export class Nic implements Node, Verbs, RxEvents {
     if (acknowledging !== null) return this.#acknowledgement(now, acknowledging)
     if (this.readRoom.calls) this.#callReader(now)
     const sending = this.#scheduler.nextReady(now)
-    return sending === null ? null : this.#data(now, sending)
+    return sending === null ? null : this.#data(now, sending, this.#scheduler.readyKind)
   }
 
   #acknowledgement(now: Nanos, flow: Flow): Frame | null {
@@ -427,26 +430,28 @@ export class Nic implements Node, Verbs, RxEvents {
       this.#considerSent(now, flow)
       if (carries) this.#scheduler.carried(flow, now)
       else this.#scheduler.update(flow, now)
-      this.#afterSend(now, flow)
+      // An acknowledgement has no deadline. Where there is nothing else to send, none has changed.
+      this.#afterSend(now, flow, carries || flow.qp.hasWork)
     } catch (defect) {
       this.onDefect(now, flow, defect)
     }
     return frame
   }
 
-  #data(now: Nanos, flow: Flow): Frame | null {
+  /** @param kind of packet that is next */
+  #data(now: Nanos, flow: Flow, kind: TxKind): Frame | null {
     let frame: Frame | null = null
     try {
       const { run } = this.#tx
       // One that the switch has paused stays as it is, and what others send meanwhile leaves without runs.
       const mayRun = run.size === 0
-      frame = this.#tx.data(now, flow, mayRun)
+      frame = this.#tx.data(now, flow, kind, mayRun)
       const packets = Math.max(1, this.#tx.written)
       if (packets > 1) this.#runPriority = flow.path.priority
       if (frame !== null) flow.sentFrames += packets
       this.#considerSent(now, flow)
       this.#scheduler.sent(flow, now, packets)
-      this.#afterSend(now, flow)
+      this.#afterSend(now, flow, true)
     } catch (defect) {
       this.onDefect(now, flow, defect)
     }
@@ -461,7 +466,7 @@ export class Nic implements Node, Verbs, RxEvents {
 
   /** True if a packet that is not scheduled can be sent. */
   #hasControl(): boolean {
-    return this.#mayDatagram() || this.#control.isReady()
+    return this.#mayDatagram() || (!this.#control.isEmpty && this.#control.isReady())
   }
 
   #mayDatagram(): boolean {
@@ -494,7 +499,7 @@ export class Nic implements Node, Verbs, RxEvents {
     flow.sentFrames++
     if (flow.sender.needsBaseRtt()) this.#start.onFirstWork(flow)
     this.#scheduler.update(flow, now)
-    this.#afterSend(now, flow)
+    this.#afterSend(now, flow, true)
   }
 
   /** Stops and resumes priorities, as the switch has asked, between two packets. Acknowledgements stop too. */
@@ -510,10 +515,11 @@ export class Nic implements Node, Verbs, RxEvents {
     this.#choosePath(now, flow)
   }
 
-  /** A flow that has sent is scheduled anew: its deadlines, and its end, may follow. */
-  #afterSend(now: Nanos, flow: Flow): void {
-    if (flow.path.doubt !== null) this.#failover.onSent(now, flow)
-    this.#setTimer(now, flow)
+  /** A flow that has sent is scheduled anew: its deadlines, and its end, may follow. @param timed there may be earlier deadlines */
+  #afterSend(now: Nanos, flow: Flow, timed: boolean): void {
+    const { doubt, selection } = flow.path
+    if (doubt !== null) this.#failover.onSent(now, flow)
+    if (timed || doubt !== null || selection !== null) this.#setTimer(now, flow)
     if (flow.ending.hasNews) this.#markDirty(flow)
     if (flow.ending.endsNs !== NEVER) this.#connections.goOnEnding(now, flow)
   }
@@ -530,6 +536,7 @@ export class Nic implements Node, Verbs, RxEvents {
 
   onMarked(now: Nanos, flow: Flow, packets: number): void {
     if (flow.receiver.onMarked(now, packets)) this.#control.push(flow, Control.CNP)
+    else if (flow.receiver.nextTimeout() !== NEVER) this.#setTimer(now, flow)
   }
 
   onAlive(now: Nanos, flow: Flow): void {
@@ -600,9 +607,10 @@ export class Nic implements Node, Verbs, RxEvents {
     return this.#paced?.has(qpn) ?? false
   }
 
-  onFlowChanged(now: Nanos, flow: Flow): void {
+  onFlowChanged(now: Nanos, flow: Flow, received: boolean): void {
     this.#connections.onTraffic(now, flow)
-    this.flowChanged(now, flow)
+    // What the peer asks for has no deadline here, nor has the answer.
+    this.#reconsider(now, flow, !received || flow.qp.hasWork)
   }
 
   /** A defect has shown in the work of one flow: that one ends, the others go on. */
@@ -634,13 +642,18 @@ export class Nic implements Node, Verbs, RxEvents {
 
   /** The flow has new work, a new state or news of its packets: schedules it, and its handler's events. */
   flowChanged(now: Nanos, flow: Flow): void {
+    this.#reconsider(now, flow, true)
+  }
+
+  /** @param timed there may be earlier deadlines */
+  #reconsider(now: Nanos, flow: Flow, timed: boolean): void {
     const { sender, path, ending } = flow
     if (flow.promisesChanged) this.#start.agreeAgain(flow)
     if (sender.needsBaseRtt()) this.#start.onFirstWork(flow)
     if (path.peerSourcePort !== path.sourcePort && path.peerSourcePort !== 0) this.#paths.follow(now, flow)
     this.#choosePath(now, flow)
     this.#scheduler.update(flow, now)
-    this.#setTimer(now, flow)
+    if (timed || path.doubt !== null || path.selection !== null) this.#setTimer(now, flow)
     if (flow.completions.pending > 0 || ending.hasNews || ending.endsNs !== NEVER) this.#markDirty(flow)
   }
 
@@ -760,12 +773,20 @@ export class Nic implements Node, Verbs, RxEvents {
   }
 
   #deadlineOf(now: Nanos, flow: Flow): Nanos {
-    const control = this.#control
-    const probeWaits = control.waits(flow, Control.PROBE)
-    const requestWaits = control.waits(flow, Control.RATE_REQUEST)
-    let deadline = flow.nextTimeout(now, probeWaits, requestWaits)
+    let deadline = this.#trafficDeadline(now, flow)
     if (flow.path.selection !== null) deadline = Math.min(deadline, this.#paths.nextTimeout(now, flow))
     if (flow.path.doubt !== null) deadline = Math.min(deadline, this.#failover.nextTimeout(now, flow))
+    return deadline
+  }
+
+  /** All deadlines but those of the choice of a path. A probe or a request that waits for the link has none. */
+  #trafficDeadline(now: Nanos, flow: Flow): Nanos {
+    const { telemetryProbe, rateRequest } = flow.sender
+    let deadline = flow.nextTimeout(now)
+    if (telemetryProbe !== null && flow.sender.wantsProbe(now) && !this.#control.waits(flow, Control.PROBE))
+      deadline = Math.min(deadline, telemetryProbe.nextTimeout())
+    if (rateRequest !== null && !this.#control.waits(flow, Control.RATE_REQUEST))
+      deadline = Math.min(deadline, rateRequest.nextTimeout())
     return deadline
   }
 

@@ -408,7 +408,11 @@ export class QueuePair {
    * there is nothing to send. After an error, packets that explain it to the peer may still be there.
    */
   pollTransmit(now: Nanos, frame: Frame, at: number, requestsAllowed = true): TxKind {
-    const kind = this.peekTransmit(requestsAllowed)
+    return this.transmit(now, this.peekTransmit(requestsAllowed), frame, at)
+  }
+
+  /** The same where `peekTransmit` has just said which kind is next. */
+  transmit(now: Nanos, kind: TxKind, frame: Frame, at: number): TxKind {
     this.lastTransmittedWasRetransmission = false
     switch (kind) {
       case TxKind.ACK:
@@ -421,7 +425,7 @@ export class QueuePair {
         this.#requestsTurn = true
         const done = transmitReadResponse(inbound, now, record, frame, at)
         // The packet could not be made, and the queue pair is in error: only a NAK may be left to send.
-        return done ? kind : this.pollTransmit(now, frame, at, requestsAllowed)
+        return done ? kind : this.pollTransmit(now, frame, at, false)
       }
       case TxKind.REQUEST: {
         const requester = this.#requester

@@ -22,7 +22,7 @@ import { App, connected, makePair, type Pair, PORT, RECEIVES, refusal } from './
 import { clean, completions, post } from './refusals.js'
 
 /** Where the defect is: in the queue pair's handling of a packet, in its turn to send, or in its deadline. */
-const PLACES = ['onPacket', 'pollTransmit', 'onTimeout'] as const
+const PLACES = ['onPacket', 'transmit', 'onTimeout'] as const
 
 const flowsOf = (nic: Nic): Flow[] => nic.table.flows.filter(flow => flow !== null)
 

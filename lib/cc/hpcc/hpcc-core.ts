@@ -6,7 +6,7 @@
  */
 import { DOUBLE_0, double } from '../../double.js'
 import type { Nanos } from '../../time/nanos.js'
-import { HopRecords } from '../../wire/telemetry/hop-records.js'
+import { AT_TS_MODULUS, HopRecords } from '../../wire/telemetry/hop-records.js'
 import { CAREFUL_PACKETS, type CongestionContext } from '../congestion-control.js'
 import { HiddenHops } from './hidden-hops.js'
 import type { HpccConstants } from './hpcc-options.js'
@@ -161,10 +161,11 @@ export class HpccCore {
   /** True if a row of L is older than half a wrap of its stamp: a difference to it would be ambiguous. */
   #isOld(now: Nanos, row: number): boolean {
     const last = this.#last
-    let wrapNs = last.tsModulusNs[row]!
+    const { columns } = last
+    let wrapNs = columns[AT_TS_MODULUS + row]!
     if (!last.busiestOnly)
-      for (let i = 1; i < last.count; i++) wrapNs = Math.min(wrapNs, last.tsModulusNs[i]!)
-    return now - this.#last.keptNs[row]! > wrapNs / 2
+      for (let i = 1; i < last.count; i++) wrapNs = Math.min(wrapNs, columns[AT_TS_MODULUS + i]!)
+    return now - last.keptNs[row]! > wrapNs / 2
   }
 
   #store(now: Nanos, hops: HopRecords): void {

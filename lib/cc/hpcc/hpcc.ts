@@ -1,5 +1,5 @@
 /** HPCC++, sender-based (draft-miao-rtgwg-hpccplus, section 4, lines 21-27 of the listing). */
-import { type Nanos, NEVER } from '../../time/nanos.js'
+import type { Nanos } from '../../time/nanos.js'
 import type { AckSample, CongestionContext, CongestionControl, LossSample } from '../congestion-control.js'
 import { LossCap, lossOptions } from '../loss-cap.js'
 import type { OptionSpec, OptionValues } from '../options.js'
@@ -149,16 +149,9 @@ export class Hpcc implements CongestionControl {
     return Math.min(this.#core.rateBps, (capBytes * 8e9) / this.#core.t)
   }
 
-  onSent(_now: Nanos, _seq: number, _bytes: number): void {}
-  onCnp(_now: Nanos): void {}
   /** The drafts have no rule for losses: the telemetry of packets that got through shows how long the queue is. */
   onLoss(_now: Nanos, loss: LossSample): void {
     this.#cap.onLoss(loss, this.#core.windowBytes, this.#core.isFull)
-  }
-  onTimeout(_now: Nanos): void {}
-
-  nextTimeout(): Nanos {
-    return NEVER
   }
 
   observe(into: Float64Array): void {

@@ -3,14 +3,23 @@
  * listing). Links are rows of HopRecords.
  */
 import type { Nanos } from '../../time/nanos.js'
-import type { HopRecords } from '../../wire/telemetry/hop-records.js'
+import {
+  AT_QLEN,
+  AT_RATE,
+  AT_TS,
+  AT_TS_MODULUS,
+  AT_TX_BYTES,
+  AT_TX_MODULUS,
+  type HopRecords,
+} from '../../wire/telemetry/hop-records.js'
 
 /** tau: ns between two stamps of a link. NaN if the telemetry is not newer than what is known, or states no rate. */
 export function elapsedNs(hops: HopRecords, row: number, last: HopRecords, lastRow: number): Nanos {
-  const modulus = hops.tsModulusNs[row]!
-  let dt = hops.tsNs[row]! - last.tsNs[lastRow]!
+  const { columns } = hops
+  const modulus = columns[AT_TS_MODULUS + row]!
+  let dt = columns[AT_TS + row]! - last.columns[AT_TS + lastRow]!
   if (dt < 0) dt += modulus
-  return dt > 0 && dt <= modulus / 2 && hops.rateBps[row]! > 0 ? dt : Number.NaN
+  return dt > 0 && dt <= modulus / 2 && columns[AT_RATE + row]! > 0 ? dt : Number.NaN
 }
 
 /** What the link has sent between two stamps, as a share of what its rate allows: txRate / B. @param dt as of elapsedNs */
@@ -21,9 +30,10 @@ export function rateShare(
   lastRow: number,
   dt: Nanos,
 ): number {
-  let sent = hops.txBytes[row]! - last.txBytes[lastRow]!
-  if (sent < 0) sent += hops.txModulusBytes[row]!
-  return sent / dt / (hops.rateBps[row]! / 8e9)
+  const { columns } = hops
+  let sent = columns[AT_TX_BYTES + row]! - last.columns[AT_TX_BYTES + lastRow]!
+  if (sent < 0) sent += columns[AT_TX_MODULUS + row]!
+  return sent / dt / (columns[AT_RATE + row]! / 8e9)
 }
 
 /** min(qlen) / (B T), of two telemetries. @param tNs T */
@@ -35,10 +45,10 @@ export function queueShare(
   tNs: Nanos,
 ): number {
   // An accumulated queue is a mean of minima already: a further minimum would throw that mean away.
-  const qlen = hops.accumulated
-    ? hops.qlenBytes[row]!
-    : Math.min(hops.qlenBytes[row]!, last.qlenBytes[lastRow]!)
-  return qlen / ((hops.rateBps[row]! / 8e9) * tNs)
+  const { columns } = hops
+  const now = columns[AT_QLEN + row]!
+  const qlen = hops.accumulated ? now : Math.min(now, last.columns[AT_QLEN + lastRow]!)
+  return qlen / ((columns[AT_RATE + row]! / 8e9) * tNs)
 }
 
 /**

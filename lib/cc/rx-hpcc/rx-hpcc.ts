@@ -3,7 +3,7 @@
  * This is the sender's end, which obeys the receiver's windows. The receiver's is in rx-hpcc-receiver.ts; or, to the letter of the
  * draft, in rx-listing.ts.
  */
-import { type Nanos, NEVER } from '../../time/nanos.js'
+import type { Nanos } from '../../time/nanos.js'
 import {
   type AckSample,
   CAREFUL_PACKETS,
@@ -117,7 +117,6 @@ export class RxHpcc implements CongestionControl {
     return (Math.min(this.#w, this.#cap.bytes) * 8e9) / this.#core.t
   }
 
-  onSent(_now: Nanos, _seq: number, _bytes: number): void {}
   onAck(_now: Nanos, sample: AckSample): void {
     this.#cap.onAck(sample, this.#w, this.#core.wInit)
   }
@@ -125,14 +124,6 @@ export class RxHpcc implements CongestionControl {
   /** Telemetry goes to the receiver alone: whether it explains a loss is not known here. */
   onLoss(_now: Nanos, loss: LossSample): void {
     this.#cap.onLoss(loss, this.#w, false)
-  }
-
-  onTelemetry(_now: Nanos, _sample: AckSample): void {}
-  onCnp(_now: Nanos): void {}
-  onTimeout(_now: Nanos): void {}
-
-  nextTimeout(): Nanos {
-    return NEVER
   }
 
   observe(into: Float64Array): void {

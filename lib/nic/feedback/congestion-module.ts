@@ -7,6 +7,7 @@ import {
   NO_RATE,
   NO_WINDOW,
 } from '../../cc/congestion-control.js'
+import { DOUBLE_0, double } from '../../double.js'
 import { assert, WeirError } from '../../errors.js'
 import type { QueuePair } from '../../qp/queue-pair.js'
 import { type Nanos, NEVER } from '../../time/nanos.js'
@@ -34,7 +35,8 @@ export interface WindowFollower {
 
 /**
  * The congestion-control module of the draft's NIC, for one flow: everything that its controller learns goes through here. After each
- * event but a packet sent, which is no news to a controller, the follower learns window and rate in the same way.
+ * event the controller is asked for window, rate and deadline, which are kept: packets ask for them more often than they change. After
+ * each event but a packet sent the follower learns window and rate in the same way.
  *
  * Without a controller, as long as T is not known, nothing may be in flight.
  */
@@ -47,12 +49,17 @@ export class CongestionModule {
   readonly #follower: WindowFollower
   #qp!: QueuePair
   #control: CongestionControl | null = null
+  /** What the controller has decided last. Before there is one nothing may be in flight. */
+  #windowBytes = DOUBLE_0
+  #rateBps: number
+  #deadlineNs: Nanos = NEVER
   #reason = AS_CONFIGURED
   #baseRtt: FlowBaseRtt | null = null
 
   /** @param lineRateBps of the host's link, bit/s */
   constructor(stats: ConnectionStats, agreed: Agreed, lineRateBps: number, follower: WindowFollower) {
     this.#lineRateBps = lineRateBps
+    this.#rateBps = double(lineRateBps)
     this.#stats = stats
     this.#agreed = agreed
     this.#follower = follower
@@ -91,16 +98,16 @@ export class CongestionModule {
     return this.#control !== null
   }
 
-  // ---- What it decides; windows only once it has begun
+  // ---- What it decides
 
-  /** The controller's own window, or NO_WINDOW. */
+  /** The controller's own window, or NO_WINDOW; 0 before there is a controller. */
   windowBytes(): number {
-    return this.#control!.windowBytes()
+    return this.#windowBytes
   }
 
   /** What may be in flight, bytes, or NO_WINDOW: the window, within this flow's share of what the receiving host can take at once. */
   allowedBytes(): number {
-    const bytes = Math.min(this.#control!.windowBytes(), this.hostShare.bytes)
+    const bytes = Math.min(this.#windowBytes, this.hostShare.bytes)
     return this.#baseRtt === null
       ? bytes
       : Math.min(bytes, this.#baseRtt.windowBytes(this.#agreed.payloadMax))
@@ -108,24 +115,26 @@ export class CongestionModule {
 
   /** The window has more room than the flow's share of a host to which others send as well. */
   get isHeldByHost(): boolean {
-    return this.hostShare.isShared && this.hostShare.bytes < this.#control!.windowBytes()
+    return this.hostShare.isShared && this.hostShare.bytes < this.#windowBytes
   }
 
   /** The rate that paces the flow, bit/s. A flow without a controller starts at line rate, as every flow does. */
   rateBps(): number {
-    const rateBps = this.#control === null ? NO_RATE : this.#control.rateBps()
-    return rateBps === NO_RATE ? this.#lineRateBps : rateBps
+    return this.#rateBps
   }
 
   nextTimeout(): Nanos {
-    return this.#control?.nextTimeout?.() ?? NEVER
+    return this.#deadlineNs
   }
 
   // ---- What it hears
 
   /** A packet of `bytes` payload has left, or a run of packets with so many in all. @param number of the last transmission */
   onSent(now: Nanos, number: number, bytes: number): void {
-    this.#control!.onSent?.(now, number, bytes)
+    const control = this.#control!
+    if (control.onSent === undefined) return
+    control.onSent(now, number, bytes)
+    this.#ask(control)
   }
 
   /** An acknowledgement has come. @param seq the newest PSN that it acknowledges; @param sample what it tells, complete */
@@ -163,8 +172,9 @@ export class CongestionModule {
 
   /** A switch has sent the fair rate of one of its queues. */
   onFairRate(now: Nanos, fairRate: FairRate): void {
-    if (this.#control?.onFairRate === undefined) return
-    this.#control.onFairRate(now, fairRate)
+    const control = this.#control
+    if (control?.onFairRate === undefined) return
+    control.onFairRate(now, fairRate)
     this.#follow()
   }
 
@@ -207,11 +217,13 @@ export class CongestionModule {
   }
 
   onTimeout(now: Nanos): void {
-    if (this.nextTimeout() > now) return
-    for (let calls = 0; this.nextTimeout() <= now; calls++) {
+    const control = this.#control
+    if (control === null || this.#deadlineNs > now) return
+    for (let calls = 0; this.#deadlineNs <= now; calls++) {
       if (calls === DEADLINES_MAX)
-        throw new WeirError('WEIR_INTERNAL', `${this.#control!.name} leaves a deadline in the past`)
-      this.#control!.onTimeout?.(now)
+        throw new WeirError('WEIR_INTERNAL', `${control.name} leaves a deadline in the past`)
+      control.onTimeout?.(now)
+      this.#ask(control)
     }
     this.#follow()
   }
@@ -233,16 +245,25 @@ export class CongestionModule {
     this.#follow()
   }
 
+  /** The controller has heard something: asks what it has decided. */
+  #ask(control: CongestionControl): void {
+    this.#windowBytes = control.windowBytes()
+    const rateBps = control.rateBps()
+    this.#rateBps = rateBps === NO_RATE ? this.#lineRateBps : rateBps
+    this.#deadlineNs = control.nextTimeout?.() ?? NEVER
+  }
+
   #follow(): void {
     const control = this.#control
     if (control === null) return
+    this.#ask(control)
     const allowedBytes = this.allowedBytes()
     // A window or rate that is no number compares as false with everything, and stops the flow without a word.
     assert(
-      allowedBytes > 0 && this.rateBps() > 0,
+      allowedBytes > 0 && this.#rateBps > 0,
       'a controller has set a window or rate that lets nothing out',
     )
-    recordController(this.#stats, control, this.rateBps(), this.#reason)
+    recordController(this.#stats, control, this.#rateBps, this.#reason)
     this.#stats.windowBytes = allowedBytes === NO_WINDOW ? 0 : allowedBytes
     this.#follower.onWindow(control, allowedBytes)
   }

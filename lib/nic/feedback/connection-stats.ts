@@ -1,6 +1,7 @@
 import type { AckSample, CongestionControl } from '../../cc/congestion-control.js'
 import { DOUBLE_0 } from '../../double.js'
 import type { QpCounters } from '../../qp/context/counters.js'
+import { AT_QLEN, AT_RATE } from '../../wire/telemetry/hop-records.js'
 import type { ConnectionStats } from '../types.js'
 
 const NO_TEXTS: readonly string[] = []
@@ -49,10 +50,13 @@ export function recordSample(stats: ConnectionStats, sample: AckSample, counters
   if (sample.rttNs > 0) stats.rttNs = sample.rttNs
   const { hops } = sample
   if (hops.count === 0) return
-  let [fullest, waitNs] = [0, 0]
+  const { columns } = hops
+  let fullest = 0
+  let waitNs = 0
   for (let i = 0; i < hops.count; i++) {
-    fullest = Math.max(fullest, hops.qlenBytes[i]!)
-    waitNs += (hops.qlenBytes[i]! * 8e9) / hops.rateBps[i]!
+    const queueBytes = columns[AT_QLEN + i]!
+    fullest = Math.max(fullest, queueBytes)
+    waitNs += (queueBytes * 8e9) / columns[AT_RATE + i]!
   }
   stats.pathQueueBytes = fullest
   stats.pathQueueNs = waitNs

@@ -30,6 +30,8 @@ export function flowBytesOf(budgetBytes: number): number {
  * bandwidth-delay product does not keep the path empty.
  */
 export class HostShare {
+  /** Payload bytes that this flow may have in flight. */
+  bytes = Number.POSITIVE_INFINITY
   #flowBytes = Number.POSITIVE_INFINITY
   #hostBytes = Number.POSITIVE_INFINITY
   /** Flows that send to the same host now. */
@@ -55,6 +57,7 @@ export class HostShare {
   onBudget(flowBytes: number, hostBytes: number): void {
     this.#flowBytes = flowBytesOf(flowBytes)
     this.#hostBytes = Math.max(flowBytes, hostBytes)
+    this.#divide()
   }
 
   /**
@@ -62,7 +65,11 @@ export class HostShare {
    * all flows followed a fall of N at once, together they would overrun the buffer.
    */
   onFlows(flows: number): void {
-    if (flows > 0) this.#flows = Math.max(flows, this.#flows * FLOWS_KEPT)
+    if (flows === 0) return
+    const counted = Math.max(flows, this.#flows * FLOWS_KEPT)
+    if (counted === this.#flows) return
+    this.#flows = counted
+    this.#divide()
   }
 
   /** So many bytes have been acknowledged. @param baseRttNs T */
@@ -77,6 +84,7 @@ export class HostShare {
     this.#lastRate = rate
     this.#ackedBytes = 0
     this.#sinceNs = now
+    this.#divide()
   }
 
   /** Others send to the same host. */
@@ -84,8 +92,8 @@ export class HostShare {
     return this.#flows > 1
   }
 
-  get bytes(): number {
+  #divide(): void {
     const turnBytes = Math.min(this.#hostBytes / this.#flows, TURN_BYTES)
-    return Math.max(this.#flowBytes / this.#flows, turnBytes) + this.#onTheWayBytes
+    this.bytes = Math.max(this.#flowBytes / this.#flows, turnBytes) + this.#onTheWayBytes
   }
 }

@@ -74,11 +74,17 @@ export class Transmissions {
   fill(sample: AckSample, ofResponse: boolean, psn: number): boolean {
     const log = ofResponse ? this.#responses : this.#qp.sendLog
     if (log === null) return false
-    sample.seq = log.numberOf(psn)
-    // The stamp of an arrival may be a little early: a round trip of nothing is none.
-    sample.rttNs = Math.max(0, log.rttNs(psn, sample.heardNs))
-    sample.sinceRepeatNs =
-      sample.seq >= 0 && log.wasRepeated(psn) ? Math.max(0, sample.heardNs - log.sentNs(psn)) : 0
+    sample.seq = -1
+    sample.rttNs = 0
+    sample.sinceRepeatNs = 0
+    const place = log.placeOf(psn)
+    if (place >= 0) {
+      sample.seq = log.numberAt(place)
+      // The stamp of an arrival may be a little early: a round trip of nothing is none.
+      const sinceNs = Math.max(0, sample.heardNs - log.sentNsAt(place))
+      if (log.wasRepeatedAt(place)) sample.sinceRepeatNs = sinceNs
+      else sample.rttNs = sinceNs
+    }
     sample.sentNs = sample.rttNs > 0 ? sample.heardNs - sample.rttNs : UNKNOWN_NS
     return true
   }

@@ -8,25 +8,17 @@ import { type Nanos, NEVER } from '../../time/nanos.js'
  */
 export type FlowPhase = 'connecting' | 'accepting' | 'established' | 'ending' | 'closing' | 'left' | 'closed'
 
-/** Where a flow is in its life, and why it ends. Endings decides; this remembers. */
+/** Where a flow is in its life, and why it ends. Endings decides; this remembers. Its fields change by its methods. */
 export class FlowEnding {
-  #phase: FlowPhase
-  #endsNs: Nanos = NEVER
+  phase: FlowPhase
+  /** When the current phase of the connection's end is over, whatever has arrived by then. */
+  endsNs: Nanos = NEVER
   #failure: WeirError | null = null
   #refusal: WeirError | null = null
   #failedStatus: WorkStatus | -1 = -1
 
   constructor(phase: FlowPhase) {
-    this.#phase = phase
-  }
-
-  get phase(): FlowPhase {
-    return this.#phase
-  }
-
-  /** When the current phase of the connection's end is over, whatever has arrived by then. */
-  get endsNs(): Nanos {
-    return this.#endsNs
+    this.phase = phase
   }
 
   /** Why the flow is failing: its handler learns it once the peer has. */
@@ -45,9 +37,9 @@ export class FlowEnding {
   }
 
   /** @param endsNs when that phase is over, NEVER = an event ends it */
-  enter(phase: FlowPhase, endsNs: Nanos = this.#endsNs): void {
-    this.#phase = phase
-    this.#endsNs = endsNs
+  enter(phase: FlowPhase, endsNs: Nanos = this.endsNs): void {
+    this.phase = phase
+    this.endsNs = endsNs
   }
 
   /** The connection fails. */

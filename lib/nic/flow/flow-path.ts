@@ -21,61 +21,37 @@ export interface PathDoubt {
   again: boolean
 }
 
-/** The path of a flow's packets: the ports by which the network hashes them, their class, and the headers with both. */
+/**
+ * The path of a flow's packets: the ports by which the network hashes them, their class, and the headers with both. Fields but `doubt` change
+ * by its methods.
+ */
 export class FlowPath {
   readonly settings: PathSettings
   /** Null: no link has failed since the path was last known to be whole. */
   doubt: PathDoubt | null = null
-  #sourcePort = 0
-  #firstPort = 0
-  #peerSourcePort = 0
-  #keptPort = 0
-  #dscp = 0
-  #priority = 0
-  #headers: PreparedHeaders = NO_HEADERS
+  /** UDP source port of this end's packets: the entropy of their path. */
+  sourcePort = 0
+  /** The one that this end began with. */
+  firstPort = 0
+  /** UDP source port of the peer's last data packet, 0 = none has come. */
+  peerSourcePort = 0
+  /** The one UDP port from which a peer sends that keeps to one; 0 = not known yet. */
+  keptPort = 0
+  /** What the flow's packets carry, 0 to 63. */
+  dscp = 0
+  /** 0 to 7: the priority by which a switch pauses the flow. */
+  priority = 0
+  /** Ethernet, IP and UDP headers as the next packet needs them, except lengths, UDP destination port and checksum. */
+  headers: PreparedHeaders = NO_HEADERS
   #subscribedHeaders: PreparedHeaders = NO_HEADERS
   #cnpPriority = -1
   #cnpHeaders: PreparedHeaders = NO_HEADERS
-  #selection: FlowPaths | null = null
+  /** How this end chooses the path of what it sends; null: it does not. PathSelector writes it. */
+  selection: FlowPaths | null = null
   #switchesPassed = 0
 
   constructor(settings: PathSettings) {
     this.settings = settings
-  }
-
-  /** UDP source port of this end's packets: the entropy of their path. */
-  get sourcePort(): number {
-    return this.#sourcePort
-  }
-
-  /** The one that this end began with. */
-  get firstPort(): number {
-    return this.#firstPort
-  }
-
-  /** UDP source port of the peer's last data packet, 0 = none has come. */
-  get peerSourcePort(): number {
-    return this.#peerSourcePort
-  }
-
-  /** The one UDP port from which a peer sends that keeps to one; 0 = not known yet. */
-  get keptPort(): number {
-    return this.#keptPort
-  }
-
-  /** What the flow's packets carry, 0 to 63. */
-  get dscp(): number {
-    return this.#dscp
-  }
-
-  /** 0 to 7: the priority by which a switch pauses the flow. */
-  get priority(): number {
-    return this.#priority
-  }
-
-  /** Ethernet, IP and UDP headers as the next packet needs them, except lengths, UDP destination port and checksum. */
-  get headers(): PreparedHeaders {
-    return this.#headers
   }
 
   /** The same headers with the DSCP that asks switches for direct answers. */
@@ -85,37 +61,32 @@ export class FlowPath {
 
   /** Headers of the flow's congestion notification packets, and the priority by which a switch pauses them. */
   get cnpHeaders(): PreparedHeaders {
-    return this.#cnpPriority < 0 ? this.#headers : this.#cnpHeaders
+    return this.#cnpPriority < 0 ? this.headers : this.#cnpHeaders
   }
 
   get cnpPriority(): number {
-    return this.#cnpPriority < 0 ? this.#priority : this.#cnpPriority
-  }
-
-  /** How this end chooses the path of what it sends; null: it does not. PathSelector writes it. */
-  get selection(): FlowPaths | null {
-    return this.#selection
+    return this.#cnpPriority < 0 ? this.priority : this.#cnpPriority
   }
 
   /** The choice of a path allows data. */
   get isChosen(): boolean {
-    const selection = this.#selection
+    const selection = this.selection
     return selection === null || selection.phase === 'settled' || selection.phase === 'new'
   }
 
   /** The packets will have that port and class; `take` follows, before the first leaves. */
   begin(sourcePort: number, dscp: number, priority: number): void {
-    this.#sourcePort = sourcePort
-    this.#firstPort = sourcePort
-    this.#dscp = dscp
-    this.#priority = priority
+    this.sourcePort = sourcePort
+    this.firstPort = sourcePort
+    this.dscp = dscp
+    this.priority = priority
   }
 
   /** @param headers those of the flow's packets; @param subscribed with the DSCP that asks for direct answers, null = none do */
   take(sourcePort: number, dscp: number, headers: PreparedHeaders, subscribed: PreparedHeaders | null): void {
-    this.#sourcePort = sourcePort
-    this.#dscp = dscp
-    this.#headers = headers
+    this.sourcePort = sourcePort
+    this.dscp = dscp
+    this.headers = headers
     if (subscribed !== null) this.#subscribedHeaders = subscribed
   }
 
@@ -127,24 +98,24 @@ export class FlowPath {
 
   /** From now on this end chooses its path. */
   choose(selection: FlowPaths): void {
-    this.#selection = selection
+    this.selection = selection
   }
 
   /** The peer's data comes from this port. False if none had come before. */
   onPeerPort(sourcePort: number): boolean {
-    const moved = this.#peerSourcePort !== 0
-    this.#peerSourcePort = sourcePort
+    const moved = this.peerSourcePort !== 0
+    this.peerSourcePort = sourcePort
     return moved
   }
 
   /** The port of the peer's data says nothing any more: that path may have failed. */
   forgetPeerPort(): void {
-    this.#peerSourcePort = 0
+    this.peerSourcePort = 0
   }
 
   /** The queue pair has taken a packet from this port of the peer. */
   onGenuine(sourcePort: number): void {
-    if (this.#keptPort === 0) this.#keptPort = sourcePort
+    if (this.keptPort === 0) this.keptPort = sourcePort
   }
 
   /** Telemetry names so many switches. True if they are more than ever before. */

@@ -44,13 +44,14 @@ export class Flow implements QpObserver {
   /** Frames of the flow that this end has sent, and those of the peer that have reached it. */
   sentFrames = 0
   receivedFrames = 0
+  /** Made behind the flow's other parts: see attach. */
+  qp!: QueuePair
   readonly #configuredCc: ChosenController
   #cc: ChosenController
   #offer: FeedbackOffer = PLAIN_OFFER
   /** What the peer has granted, and does not give: bits by id. */
   #broken = 0
   #ccReason = AS_CONFIGURED
-  #qp!: QueuePair
   #connection!: Connection
 
   constructor(options: FlowOptions) {
@@ -116,10 +117,6 @@ export class Flow implements QpObserver {
     this.stats.feedbackRefused = refusedTexts
   }
 
-  get qp(): QueuePair {
-    return this.#qp
-  }
-
   /** The application's view of the flow. */
   get connection(): Connection {
     return this.#connection
@@ -127,7 +124,7 @@ export class Flow implements QpObserver {
 
   /** The flow's queue pair has been made, and reports to the flow. */
   attach(qp: QueuePair): void {
-    this.#qp = qp
+    this.qp = qp
     this.sender.attach(qp)
   }
 
@@ -140,8 +137,8 @@ export class Flow implements QpObserver {
    * acknowledgement comes first.
    */
   next(): TxKind {
-    const { sender } = this
-    const kind = this.#qp.peekTransmit(sender.windowOpen)
+    const { sender, qp } = this
+    const kind = qp.peekTransmit(qp.sendPending > 0 && sender.windowOpen)
     if (kind <= TxKind.ACK) return kind
     const mayGo =
       this.path.isChosen &&
@@ -152,7 +149,7 @@ export class Flow implements QpObserver {
 
   /** An acknowledgement is the next packet. */
   get owesAck(): boolean {
-    return this.#qp.peekTransmit(false) === TxKind.ACK
+    return this.qp.peekTransmit(false) === TxKind.ACK
   }
 
   /** The packet with payload that is next may leave now, and the acknowledgement that is owed with it. */
@@ -170,12 +167,9 @@ export class Flow implements QpObserver {
     this.sender.onPathChange()
   }
 
-  /** The earliest deadline of all that the flow waits for. @param probeWaits a probe waits for the link; @param requestWaits a request does */
-  nextTimeout(now: Nanos, probeWaits: boolean, requestWaits: boolean): Nanos {
-    let deadline = Math.min(
-      this.sender.nextTimeout(now, probeWaits, requestWaits),
-      this.receiver.nextTimeout(),
-    )
+  /** The earliest deadline of all that the flow waits for, but for those of probes for telemetry and of requests for windows. */
+  nextTimeout(now: Nanos): Nanos {
+    let deadline = Math.min(this.sender.nextTimeout(), this.receiver.nextTimeout())
     const { endsNs, phase } = this.ending
     if (phase === 'established') deadline = Math.min(deadline, this.keepAlive.nextTimeout())
     // A deadline that has passed is handled when the flow's handler learns what has happened.

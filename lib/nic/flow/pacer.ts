@@ -32,11 +32,14 @@ export class Pacer {
 
   nextSendNs(rateBps: number): Nanos {
     const due = this.#exactNs(rateBps)
-    // The next packet is taken to be as long as the last one.
-    const runEnds = due + (this.#bytes * 8e9) / rateBps
-    const fits = this.#runSent < this.runPacketsLeast || runEnds <= this.#runFromNs + this.#runNs
-    const goesOn = this.runPackets > 1 && this.#runLeft > 0 && fits
+    const goesOn = this.runPackets > 1 && this.#runLeft > 0 && this.#fits(due, rateBps)
     return goesOn ? this.#runFromNs : Math.ceil(due)
+  }
+
+  /** The run has room for a packet that is due then. It is taken to be as long as the last one. */
+  #fits(due: number, rateBps: number): boolean {
+    const runEnds = due + (this.#bytes * 8e9) / rateBps
+    return this.#runSent < this.runPacketsLeast || runEnds <= this.#runFromNs + this.#runNs
   }
 
   /** Not rounded to whole nanoseconds, so that rounding errors do not add up over packets. */

@@ -40,7 +40,7 @@ type OwnWays = Pick<
   'udpPort' | 'packetBytes' | 'pathMtu' | 'filledPayload' | 'selectiveRepeat' | 'withoutIcrc' | 'carriesAcks'
 >
 
-/** The other end of a connection: what both ends have agreed on, and by what it is known. */
+/** The other end of a connection: what both ends have agreed on, and by what it is known. Its fields change by its methods. */
 export class Peer {
   /** UDP port of RoCEv2 at the peer; 0 = the same as this host's. */
   readonly udpPort: number
@@ -52,38 +52,43 @@ export class Peer {
   readonly withoutIcrc: CommonWay<boolean>
   /** Packets with payload may carry acknowledgements. */
   readonly carriesAcks: CommonWay<boolean>
-  #isWeir = false
+  /** It understands shims, probes and notifications. */
+  isWeir = false
   #answersPaths = false
   #numbersWindows = false
-  #keepsPort = false
-  #takesRuns = true
-  #stamps = false
-  #reverse: Reverse = 'none'
-  #reverseAsked: Reverse = 'none'
+  /** It sends all its packets from one UDP port. */
+  keepsPort = false
+  /** Packets to it may leave in runs, see `Port.takesRuns`. */
+  takesRuns = true
+  /** Its acknowledgements tell how packets arrived, as this end has asked. */
+  stamps = false
+  /** What its acknowledgements collect, as this end has asked and the peer has granted. */
+  reverse: Reverse = 'none'
+  /** What they were asked to collect, whether or not they do. */
+  reverseAsked: Reverse = 'none'
   #reportsMarks = true
   #acksEnough = true
-  #granted = 0
+  /** What it does for this end's controller: bit `id` is set for each need. */
+  granted = 0
   #selectiveRepeat: boolean
-  #pathMtu: number
-  #guard: FeedbackGuard | null = null
+  /** Path MTU as InfiniBand knows it. Before the handshake this end's, after it what both have. */
+  pathMtu: number
+  /** Authenticates feedback, both ways; null without a shared secret. */
+  guard: FeedbackGuard | null = null
   #switchGuard: SwitchGuard | null = null
   #ends: EndProof | null = null
   #repeatsNs: Nanos = DOUBLE_0
-  #challenged = false
+  /** Somebody claims that the peer no longer knows the connection, and the peer has been asked. */
+  challenged = false
 
   constructor(own: OwnWays) {
     this.udpPort = own.udpPort
     this.packetBytes = own.packetBytes
-    this.#pathMtu = own.pathMtu
+    this.pathMtu = own.pathMtu
     this.filledPayload = new CommonWay(own.filledPayload, 0)
     this.withoutIcrc = new CommonWay(own.withoutIcrc, false)
     this.carriesAcks = new CommonWay(own.carriesAcks, false)
     this.#selectiveRepeat = own.selectiveRepeat
-  }
-
-  /** It understands shims, probes and notifications. */
-  get isWeir(): boolean {
-    return this.#isWeir
   }
 
   /** It answers path probes. */
@@ -96,31 +101,6 @@ export class Peer {
     return this.#numbersWindows
   }
 
-  /** It sends all its packets from one UDP port. */
-  get keepsPort(): boolean {
-    return this.#keepsPort
-  }
-
-  /** Packets to it may leave in runs, see `Port.takesRuns`. */
-  get takesRuns(): boolean {
-    return this.#takesRuns
-  }
-
-  /** Its acknowledgements tell how packets arrived, as this end has asked. */
-  get stamps(): boolean {
-    return this.#stamps
-  }
-
-  /** What its acknowledgements collect, as this end has asked and the peer has granted. */
-  get reverse(): Reverse {
-    return this.#reverse
-  }
-
-  /** What they were asked to collect, whether or not they do. */
-  get reverseAsked(): Reverse {
-    return this.#reverseAsked
-  }
-
   /** It reports CE marks, as this end has asked: packets may be marked instead of dropped. */
   get reportsMarks(): boolean {
     return this.#reportsMarks
@@ -131,29 +111,14 @@ export class Peer {
     return this.#acksEnough
   }
 
-  /** What it does for this end's controller: bit `id` is set for each need. */
-  get granted(): number {
-    return this.#granted
-  }
-
   /** Selective repeat instead of go-back-N. Before the handshake what this end would do, after it what both do. */
   get selectiveRepeat(): boolean {
     return this.#selectiveRepeat
   }
 
-  /** Path MTU as InfiniBand knows it. Before the handshake this end's, after it what both have. */
-  get pathMtu(): number {
-    return this.#pathMtu
-  }
-
   /** Payload bytes of a full packet, once the handshake has settled them. */
   get payloadMax(): number {
-    return this.filledPayload.offered || this.#pathMtu
-  }
-
-  /** Authenticates feedback, both ways; null without a shared secret. */
-  get guard(): FeedbackGuard | null {
-    return this.#guard
+    return this.filledPayload.offered || this.pathMtu
   }
 
   /** Authenticates what switches say directly; null without a shared secret. */
@@ -171,32 +136,27 @@ export class Peer {
     return this.#repeatsNs
   }
 
-  /** Somebody claims that the peer no longer knows the connection, and the peer has been asked. */
-  get challenged(): boolean {
-    return this.#challenged
-  }
-
   /** What the peer does for this end's controller, and what it refuses to do. */
   grant(needs: readonly Need[], refused: readonly Need[]): void {
     const refuses = (id: number) => refused.some(need => need.id === id)
-    this.#granted = needs.reduce((bits, { id }) => bits | (1 << id), 0)
+    this.granted = needs.reduce((bits, { id }) => bits | (1 << id), 0)
     // What comes unasked from now on is dropped, but what was asked for may be on its way.
-    this.#stamps ||= needs.some(({ id }) => id === NeedId.TIME_STAMPS || id === NeedId.HOP_COUNT)
-    this.#reverse = reverseOf(needs)
-    this.#reverseAsked = this.#reverse === 'none' ? reverseOf(refused) : this.#reverse
+    this.stamps ||= needs.some(({ id }) => id === NeedId.TIME_STAMPS || id === NeedId.HOP_COUNT)
+    this.reverse = reverseOf(needs)
+    this.reverseAsked = this.reverse === 'none' ? reverseOf(refused) : this.reverse
     this.#reportsMarks = !refuses(NeedId.MARKS)
     this.#acksEnough = !refuses(NeedId.ACK_EVERY)
   }
 
   /** The peer is a Weir host, and both do what both can. */
   agree(said: PeerFeatures): void {
-    this.#isWeir = true
+    this.isWeir = true
     this.#answersPaths = said.answersPaths
     this.#numbersWindows = said.numbersWindows
-    this.#keepsPort = said.keepsPort
-    this.#takesRuns = said.takesRuns
+    this.keepsPort = said.keepsPort
+    this.takesRuns = said.takesRuns
     this.#selectiveRepeat &&= said.selectiveRepeat
-    this.#pathMtu = Math.min(this.#pathMtu, said.pathMtu)
+    this.pathMtu = Math.min(this.pathMtu, said.pathMtu)
     this.filledPayload.agree(said.filledPayload)
     this.withoutIcrc.agree(said.withoutIcrc)
     this.carriesAcks.agree(said.carriesAcks)
@@ -212,7 +172,7 @@ export class Peer {
 
   /** Both ends have the connection's keys. */
   trust(guard: FeedbackGuard, ends: EndProof): void {
-    this.#guard = guard
+    this.guard = guard
     this.#ends = ends
   }
 
@@ -228,11 +188,11 @@ export class Peer {
 
   /** The peer is asked whether it knows the connection. */
   onChallenged(): void {
-    this.#challenged = true
+    this.challenged = true
   }
 
   /** It does. */
   onAlive(): void {
-    this.#challenged = false
+    this.challenged = false
   }
 }

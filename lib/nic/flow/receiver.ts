@@ -18,11 +18,13 @@ export class Receiver {
   /** Telemetry that waits to be sent back. */
   readonly echo: TelemetryEcho
   #echoesOnAcks: boolean
-  #ackEveryPackets: number
+  /** Packets for which one acknowledgement stands, or one notification for READ responses; 0 = only packets that ask are acknowledged. */
+  ackEveryPackets: number
   #receivingPart = NO_PART
   #stamps = false
   #tellsHops = false
-  #reverse: Reverse = 'none'
+  /** What acknowledgements collect. Those that collect bring no telemetry back. */
+  reverse: Reverse = 'none'
   #cnpIntervalNs: Nanos = NEVER
   /** When the last CNP left, and when the next one is due because a mark has come since. */
   #cnpNs: Nanos = Number.NEGATIVE_INFINITY
@@ -31,15 +33,18 @@ export class Receiver {
   #arrivedPsn = -1
   #arrivedNs: Nanos = 0
   #arrivedLimit = 0
-  #control: ReceiverControl | null = null
+  /** Works out the peer's window here; null when the peer does. */
+  control: ReceiverControl | null = null
   #pathAnswers: PathAnswers | null = null
   #notifyKind = 0
   #notifyPsn = 0
   #answerSequence = 0
   #unechoedResponses = 0
   #answerAsked = false
-  #marked = false
-  #markedPackets = 0
+  /** A CE mark has come since the last answer. */
+  marked = false
+  /** Data packets that have come with a CE mark. */
+  markedPackets = 0
 
   /**
    * @param echoesOnAcks telemetry goes back on acknowledgements, and @param ackEveryPackets packets for which one of these stands,
@@ -47,13 +52,13 @@ export class Receiver {
    */
   constructor(echo: TelemetryEcho, echoesOnAcks: boolean, ackEveryPackets: number) {
     this.echo = echo
-    this.#ackEveryPackets = ackEveryPackets
+    this.ackEveryPackets = ackEveryPackets
     this.#echoesOnAcks = echoesOnAcks
   }
 
   /** The peer needs this, and this end has granted it. */
   serve(granted: readonly Need[]): void {
-    this.#reverse = reverseOf(granted)
+    this.reverse = reverseOf(granted)
     for (const { id, value } of granted) {
       if (id === NeedId.TELEMETRY && value !== TelemetryReturn.AS_SET)
         this.#echoesOnAcks = value === TelemetryReturn.ACK
@@ -61,18 +66,13 @@ export class Receiver {
       else if (id === NeedId.TIME_STAMPS) this.#stamps = true
       else if (id === NeedId.HOP_COUNT) this.#tellsHops = true
       else if (id === NeedId.CNPS) this.#cnpIntervalNs = value
-      else if (id === NeedId.ACK_EVERY) this.#ackEveryPackets = value
+      else if (id === NeedId.ACK_EVERY) this.ackEveryPackets = value
     }
   }
 
   /** The peer is a RoCEv2 host that has said nothing: CNPs are how it learns of marks. */
   serveAsPlain(): void {
     this.#cnpIntervalNs = PLAIN_CNP_INTERVAL_NS
-  }
-
-  /** Packets for which one acknowledgement stands, or one notification for READ responses; 0 = only packets that ask are acknowledged. */
-  get ackEveryPackets(): number {
-    return this.#ackEveryPackets
   }
 
   /** Acknowledgements tell how the packet arrived. */
@@ -96,28 +96,18 @@ export class Receiver {
 
   /** Telemetry goes back on acknowledgements. */
   get echoesOnAcks(): boolean {
-    return this.#echoesOnAcks && this.#reverse === 'none'
+    return this.#echoesOnAcks && this.reverse === 'none'
   }
 
   /** An acknowledgement has nothing to say but that requests have come. */
   get acksAreBare(): boolean {
     const echoes = this.#echoesOnAcks && this.echo.bytes > 0
-    return !echoes && !this.#marked && !this.stamps && this.#reverse === 'none'
-  }
-
-  /** What acknowledgements collect. Those that collect bring no telemetry back. */
-  get reverse(): Reverse {
-    return this.#reverse
+    return !echoes && !this.marked && !this.stamps && this.reverse === 'none'
   }
 
   /** Number of the algorithm by which this end may be asked to work out windows, or NO_PART. */
   get receivingPart(): number {
     return this.#receivingPart
-  }
-
-  /** Works out the peer's window here; null when the peer does. */
-  get control(): ReceiverControl | null {
-    return this.#control
   }
 
   /** Telemetry of the peer's path probes; null before the first has arrived. */
@@ -152,7 +142,7 @@ export class Receiver {
 
   /** The peer has asked this end to work out its window. */
   begin(control: ReceiverControl): void {
-    this.#control = control
+    this.control = control
   }
 
   /**
@@ -161,8 +151,8 @@ export class Receiver {
    * @param packets of data
    */
   onMarked(now: Nanos, packets: number): boolean {
-    this.#marked = true
-    this.#markedPackets += packets
+    this.marked = true
+    this.markedPackets += packets
     if (this.#cnpIntervalNs === NEVER) return false
     this.#cnpDueNs = Math.max(now, this.#cnpNs + this.#cnpIntervalNs)
     return this.takeCnp(now)
@@ -181,19 +171,9 @@ export class Receiver {
     return true
   }
 
-  /** Data packets that have come with a CE mark. */
-  get markedPackets(): number {
-    return this.#markedPackets
-  }
-
-  /** A CE mark has come since the last answer. */
-  get marked(): boolean {
-    return this.#marked
-  }
-
   /** What a packet has collected waits for the next answer, unless this end works on it itself. */
   keep(frame: Frame): void {
-    if (this.#control === null) this.echo.keep(frame)
+    if (this.control === null) this.echo.keep(frame)
   }
 
   /** A READ response has arrived. */
@@ -210,7 +190,7 @@ export class Receiver {
     if (!isResponse && this.#answerAsked) return false
     if (isAsked) this.#answerAsked = true
     // No acknowledgement answers a READ response: notifications are delayed as acknowledgements would be.
-    if (isResponse && !isAsked && this.#unechoedResponses < this.#ackEveryPackets) return false
+    if (isResponse && !isAsked && this.#unechoedResponses < this.ackEveryPackets) return false
     this.#unechoedResponses = 0
     this.#notifyKind = isResponse ? delayedAck.KIND_RESPONSE : delayedAck.KIND_REQUEST
     this.#notifyPsn = psn
@@ -240,6 +220,6 @@ export class Receiver {
   /** An answer leaves, and covers all that came before it. @param withEcho with the telemetry that waited */
   answered(withEcho: boolean): void {
     if (withEcho) this.echo.clear()
-    this.#marked = false
+    this.marked = false
   }
 }

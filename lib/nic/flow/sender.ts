@@ -68,14 +68,20 @@ export class Sender implements WindowFollower {
   readonly #pacer: Pacer
   readonly #packetsInFlightMax: number
   readonly #runPacketsMax: number
+  /** Packets of a run, and the path MTU that they were worked out for. */
+  #runPackets = 1
+  #runMtu = 0
   #qp!: QueuePair
   #sent!: Transmissions
   #losses!: Losses
   #responses!: SentResponses
   #asks: Asks = { share: 1 / 2, everyPackets: 0 }
-  #baseRttProbe: BaseRttProbe | null = null
-  #telemetryProbe: TelemetryProbe | null = null
-  #rateRequest: RateRequest | null = null
+  /** Measures T; null when it is known. */
+  baseRttProbe: BaseRttProbe | null = null
+  /** Sends probes for telemetry; null when nothing collects any. */
+  telemetryProbe: TelemetryProbe | null = null
+  /** Asks the peer to work out this flow's window; null when this end does. */
+  rateRequest: RateRequest | null = null
   #wireBytes = 0
 
   /** What the queue pair has said of the packet just handled: the newest PSN that it acknowledges, -1 = none, and payload bytes. */
@@ -91,6 +97,8 @@ export class Sender implements WindowFollower {
   #takenPackets = 0
   /** The queue pair has a question for the peer. */
   #hasQuestion = false
+  /** It has reported something that the congestion module has not heard of. */
+  #hasNews = false
 
   /** @param windows numbers of the windows that the peer works out */
   constructor(options: FlowOptions, peer: Peer, stats: ConnectionStats, windows: WindowSequence) {
@@ -124,36 +132,21 @@ export class Sender implements WindowFollower {
 
   /** @param probe collects telemetry, null = the controller wants none; @param request asks for windows, null = it wants none */
   collect(probe: TelemetryProbe | null, request: RateRequest | null): void {
-    this.#telemetryProbe = probe
-    this.#rateRequest = request
+    this.telemetryProbe = probe
+    this.rateRequest = request
   }
 
   /** T is to be measured. */
   measure(probe: BaseRttProbe): void {
-    this.#baseRttProbe = probe
+    this.baseRttProbe = probe
   }
 
   /** T has been measured. */
   measured(): void {
-    this.#baseRttProbe = null
+    this.baseRttProbe = null
   }
 
   // ---- What there is to send, and when
-
-  /** Measures T; null when it is known. */
-  get baseRttProbe(): BaseRttProbe | null {
-    return this.#baseRttProbe
-  }
-
-  /** Sends probes for telemetry; null when nothing collects any. */
-  get telemetryProbe(): TelemetryProbe | null {
-    return this.#telemetryProbe
-  }
-
-  /** Asks the peer to work out this flow's window; null when this end does. */
-  get rateRequest(): RateRequest | null {
-    return this.#rateRequest
-  }
 
   /** Packets with payload sent so far: what controllers count by. */
   get transmissions(): number {
@@ -167,7 +160,7 @@ export class Sender implements WindowFollower {
 
   /** The window has room for a request. */
   get windowOpen(): boolean {
-    return this.congestion.begun && this.#qp.inFlightBytes < this.congestion.allowedBytes()
+    return this.#qp.inFlightBytes < this.congestion.allowedBytes()
   }
 
   /** The window holds READ responses back. Before T is known they go at line rate, as every flow starts. */
@@ -180,7 +173,12 @@ export class Sender implements WindowFollower {
 
   /** Packets that are written together at most. */
   get runPackets(): number {
-    return runPacketsAt(this.#runPacketsMax, this.#peer.pathMtu)
+    const { pathMtu } = this.#peer
+    if (pathMtu !== this.#runMtu) {
+      this.#runMtu = pathMtu
+      this.#runPackets = runPacketsAt(this.#runPacketsMax, pathMtu)
+    }
+    return this.#runPackets
   }
 
   /** Packets that the flow may send before others have their turn. */
@@ -218,7 +216,7 @@ export class Sender implements WindowFollower {
 
   /** True if only the missing T keeps the flow from sending. */
   needsBaseRtt(): boolean {
-    return !this.congestion.begun && this.#qp.hasWork && this.#qp.peekTransmit(true) >= TxKind.RESPONSE
+    return this.#qp.hasWork && !this.congestion.begun && this.#qp.peekTransmit(true) >= TxKind.RESPONSE
   }
 
   /**
@@ -246,8 +244,8 @@ export class Sender implements WindowFollower {
 
   /** True if there is a reason for a probe for telemetry. */
   wantsProbe(now: Nanos): boolean {
-    if (this.#telemetryProbe === null) return false
-    return this.#telemetryProbe.always
+    if (this.telemetryProbe === null) return false
+    return this.telemetryProbe.always
       ? this.dataInFlight(now)
       : this.#qp.inFlightBytes > 0 && !this.windowOpen
   }
@@ -285,7 +283,7 @@ export class Sender implements WindowFollower {
   paced(now: Nanos, wireBytes: number): void {
     this.#wireBytes += wireBytes
     this.#pacer.onSent(now, this.congestion.rateBps(), wireBytes)
-    this.#telemetryProbe?.onData(now, wireBytes)
+    this.telemetryProbe?.onData(now, wireBytes)
   }
 
   /**
@@ -295,7 +293,7 @@ export class Sender implements WindowFollower {
   pacedRun(now: Nanos, wireBytes: number, packets: number): number {
     const sent = this.#pacer.onRun(now, this.congestion.rateBps(), wireBytes, packets)
     this.#wireBytes += sent * wireBytes
-    this.#telemetryProbe?.onData(now, sent * wireBytes)
+    this.telemetryProbe?.onData(now, sent * wireBytes)
     return sent
   }
 
@@ -309,11 +307,13 @@ export class Sender implements WindowFollower {
   // ---- What the queue pair reports, see QpObserver
 
   onAcked(seq: number, newlyAckedBytes: number): void {
+    this.#hasNews = true
     this.#ackedSeq = Math.max(this.#ackedSeq, seq)
     this.#ackedBytes += newlyAckedBytes
   }
 
   onRetransmit(lostBytes: number, byTimeout: boolean, newestSeq: number): void {
+    this.#hasNews = true
     this.#losses.add(lostBytes, byTimeout, newestSeq)
     this.promises.onLoss()
     if (!byTimeout) return
@@ -322,6 +322,7 @@ export class Sender implements WindowFollower {
   }
 
   onSpurious(): void {
+    this.#hasNews = true
     this.#losses.takeBack()
   }
 
@@ -332,6 +333,7 @@ export class Sender implements WindowFollower {
 
   onAnswersTaken(seq: number): void {
     if (this.#peer.isWeir || seq <= this.#takenSeq) return
+    this.#hasNews = true
     this.#takenPackets += this.#takenSeq < 0 ? 1 : seq - this.#takenSeq
     this.#takenSeq = seq
   }
@@ -345,6 +347,8 @@ export class Sender implements WindowFollower {
 
   /** Passes to the congestion module what the queue pair has reported since the last call. */
   reportToCongestion(now: Nanos, sample: AckSample): void {
+    if (!this.#hasNews) return
+    this.#hasNews = false
     if (this.#losses.any) this.#tellLosses(now)
     if (this.#ackedSeq >= 0) this.#acknowledge(now, sample)
     if (this.#takenPackets > 0) this.#tellTaken(now, sample)
@@ -375,7 +379,7 @@ export class Sender implements WindowFollower {
     if (sample.advanced) this.promises.onProgress(sample, this.#peer.granted)
     this.#ackedSeq = -1
     this.#ackedBytes = 0
-    this.#telemetryProbe?.onProgress(now, sample.rttNs)
+    this.telemetryProbe?.onProgress(now, sample.rttNs)
     this.congestion.onAck(now, seq, sample)
   }
 
@@ -436,8 +440,8 @@ export class Sender implements WindowFollower {
     // How long the probe itself took is no round trip of data.
     sample.rttNs = 0
     sample.sinceRepeatNs = 0
-    sample.sentNs = this.#telemetryProbe!.answeredSentNs
-    sample.probed = this.#telemetryProbe?.always ?? false
+    sample.sentNs = this.telemetryProbe!.answeredSentNs
+    sample.probed = this.telemetryProbe?.always ?? false
     this.congestion.onTelemetry(now, sample)
     sample.probed = false
   }
@@ -472,15 +476,15 @@ export class Sender implements WindowFollower {
   /** The peer has worked out a window; one that a later window has overtaken is ignored. @param flows N, 0 = it does not say */
   onReceiverWindow(now: Nanos, sequence: number, windowBytes: number, flows: number): void {
     if (!this.congestion.begun || !this.#windows.take(sequence)) return
-    this.#rateRequest?.onAnswer()
+    this.rateRequest?.onAnswer()
     this.congestion.onReceiverWindow(now, windowBytes, flows)
   }
 
   /** The flow takes another path, and nothing is in flight. */
   onPathChange(): void {
-    this.#telemetryProbe?.onPathChange()
+    this.telemetryProbe?.onPathChange()
     // What probes were measuring is the old path.
-    if (this.congestion.begun) this.#baseRttProbe = null
+    if (this.congestion.begun) this.baseRttProbe = null
     this.congestion.onPathChange()
   }
 
@@ -508,23 +512,19 @@ export class Sender implements WindowFollower {
   }
 
   onBaseRtt(baseRttNs: Nanos): void {
-    this.#telemetryProbe?.onBaseRtt(baseRttNs)
-    this.#rateRequest?.onBaseRtt(baseRttNs)
+    this.telemetryProbe?.onBaseRtt(baseRttNs)
+    this.rateRequest?.onBaseRtt(baseRttNs)
   }
 
   // ---- Deadlines
 
-  /** The earliest, but for those of probes and requests that wait for the link. @param now of the call */
-  nextTimeout(now: Nanos, probeWaits: boolean, requestWaits: boolean): Nanos {
-    let deadline = Math.min(this.#qp.nextTimeout(), this.congestion.nextTimeout())
-    deadline = Math.min(deadline, this.#patienceEndsNs)
-    if (this.#baseRttProbe !== null) deadline = Math.min(deadline, this.#baseRttProbe.nextTimeout())
-    const { baseRtt } = this.congestion
-    if (baseRtt !== null) deadline = Math.min(deadline, baseRtt.nextTimeout())
-    if (this.#rateRequest !== null && !requestWaits)
-      deadline = Math.min(deadline, this.#rateRequest.nextTimeout())
-    if (!probeWaits && this.wantsProbe(now))
-      deadline = Math.min(deadline, this.#telemetryProbe!.nextTimeout())
+  /** The earliest, but for those of probes for telemetry and of requests for windows. */
+  nextTimeout(): Nanos {
+    const { congestion } = this
+    let deadline = Math.min(this.#qp.nextTimeout(), congestion.nextTimeout())
+    if (this.#responses.areWindowed) deadline = Math.min(deadline, this.#patienceEndsNs)
+    if (this.baseRttProbe !== null) deadline = Math.min(deadline, this.baseRttProbe.nextTimeout())
+    if (congestion.baseRtt !== null) deadline = Math.min(deadline, congestion.baseRtt.nextTimeout())
     return deadline
   }
 

@@ -76,8 +76,11 @@ export interface RxEvents {
   onLongPath(flow: Flow, switches: number): void
   /** A packet of Weir's own; `sample` holds an echo that it carried. False if the flow has no use for it. */
   onVendor(now: Nanos, flow: Flow, frame: Frame, opcode: number, sample: AckSample): boolean
-  /** The flow's queue pair has handled a packet: it may have something to send or to report. */
-  onFlowChanged(now: Nanos, flow: Flow): void
+  /**
+   * The flow's queue pair has handled a packet: it may have something to send or to report.
+   * @param received the packet was a request of the peer, and acknowledged nothing
+   */
+  onFlowChanged(now: Nanos, flow: Flow, received: boolean): void
   /** A packet for a queue pair that is no connection. False if there is none of that number. */
   onUnacknowledged(now: Nanos, frame: Frame, qpn: number): boolean
   /** A queue pair that is no connection has that number. */
@@ -264,7 +267,8 @@ export class RxPipeline {
     if (isAcknowledgement(opcode)) flow.sender.promises.onAcknowledgement()
     if (forQp) {
       const { sndUna } = flow.qp
-      if (carriedAck.isIn(frame)) this.#takeCarried(now, frame, flow, opcode)
+      const carriesAck = carriedAck.isIn(frame)
+      if (carriesAck) this.#takeCarried(now, frame, flow, opcode)
       flow.qp.onPacket(now, frame)
       const packets = 1 + (run === null ? 0 : this.#takeRun(now, frame, run, flow, opcode))
       if (flow.path.keptPort === 0 && (flow.qp.took || flow.qp.sndUna > sndUna))
@@ -276,10 +280,10 @@ export class RxPipeline {
       // The peer waits for this answer, whether or not it has to say something new.
       else if (flow.qp.arrivedInVain && asksForAnswer(frame, flow, opcode))
         this.#events.onCollected(now, flow, frame)
-      this.#events.onFlowChanged(now, flow)
+      this.#events.onFlowChanged(now, flow, !carriesAck && isRequest(opcode))
     } else if (opcode === Opcode.CNP) {
       flow.sender.onCnp(now, this.sample)
-      this.#events.onFlowChanged(now, flow)
+      this.#events.onFlowChanged(now, flow, false)
     } else if (!this.#events.onVendor(now, flow, frame, opcode, this.sample)) {
       this.counters.unknownOpcode++
     }
@@ -397,7 +401,7 @@ export class RxPipeline {
     this.counters.untaggedCnps++
     this.#forgetEcho()
     flow.sender.onCnp(now, this.sample)
-    this.#events.onFlowChanged(now, flow)
+    this.#events.onFlowChanged(now, flow, false)
   }
 
   #forgetEcho(): void {
@@ -430,7 +434,7 @@ export class RxPipeline {
     const ofPaths = opcode === Opcode.PATH_PROBE || opcode === Opcode.PATH_ANSWER
     // A CNP, and what a switch sends by itself, ask for no CNP: two ends would answer each other's.
     const isNotice = opcode === Opcode.CNP || isOfSwitch(opcode)
-    if (isMarked(frame) && !ofPaths && !isNotice && !isData(opcode)) this.#events.onMarked(now, flow, 0)
+    if (!isData(opcode) && !ofPaths && !isNotice && isMarked(frame)) this.#events.onMarked(now, flow, 0)
     if (frame.shim < 0) return
     if (telemetry.isEcho(frame)) {
       telemetry.read(frame, sample.hops)

@@ -119,7 +119,7 @@ export class TelemetryEcho {
     const own = this.#view
     const { bytes } = this
     // Records have whole words; a library call costs more than these few.
-    for (let i = 0; i < bytes; i += 4) view.setUint32(at + i, own.getUint32(i))
+    for (let i = 0; i < bytes; i += 4) view.setInt32(at + i, own.getInt32(i, true), true)
     return bytes
   }
 

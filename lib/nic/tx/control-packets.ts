@@ -93,6 +93,11 @@ export class ControlPackets {
     this.#ring.drop(flow.index)
   }
 
+  /** No flow has any. */
+  get isEmpty(): boolean {
+    return this.#ring.size === 0
+  }
+
   /** True if one may be sent now. Brings its flow to the front. */
   isReady(): boolean {
     for (let n = this.#ring.size; n > 0; n--) {

@@ -17,14 +17,20 @@ export class FlowRing {
   push(index: number): void {
     if (this.#inside[index] === 1) return
     this.#inside[index] = 1
-    this.#ring[(this.#head + this.size++) % this.#ring.length] = index
+    this.#ring[this.#placeOf(this.size++)] = index
+  }
+
+  /** Where the n-th stands, from 0. A remainder would take longer than the rest of a call. */
+  #placeOf(n: number): number {
+    const at = this.#head + n
+    return at < this.#ring.length ? at : at - this.#ring.length
   }
 
   /** Before the oldest. */
   putFirst(index: number): void {
     if (this.#inside[index] === 1) return
     this.#inside[index] = 1
-    this.#head = (this.#head + this.#ring.length - 1) % this.#ring.length
+    this.#head = (this.#head === 0 ? this.#ring.length : this.#head) - 1
     this.#ring[this.#head] = index
     this.size++
   }
@@ -38,7 +44,7 @@ export class FlowRing {
   shift(): number {
     if (this.size === 0) return -1
     const index = this.#ring[this.#head]!
-    this.#head = (this.#head + 1) % this.#ring.length
+    this.#head = this.#placeOf(1)
     this.size--
     this.#inside[index] = 0
     return index
@@ -49,8 +55,8 @@ export class FlowRing {
     this.#inside[index] = 0
     let kept = 0
     for (let n = 0; n < this.size; n++) {
-      const other = this.#ring[(this.#head + n) % this.#ring.length]!
-      if (other !== index) this.#ring[(this.#head + kept++) % this.#ring.length] = other
+      const other = this.#ring[this.#placeOf(n)]!
+      if (other !== index) this.#ring[this.#placeOf(kept++)] = other
     }
     this.size = kept
   }

@@ -30,6 +30,8 @@ export class Scheduler {
   /** The flow whose turn it is, or -1, and the packets that it has left. */
   #turn = NONE
   #turnPackets = 0
+  /** What the flow that `nextReady` returned has to send first: RESPONSE or REQUEST. */
+  readyKind: TxKind = TxKind.NONE
 
   /** @param flows the NIC's table: a flow's index is its entry; @param capacity the table's size */
   constructor(flows: readonly (Flow | null)[], capacity: number) {
@@ -52,7 +54,8 @@ export class Scheduler {
 
   /** Something about the flow has changed: what it has to send, its window or its rate. */
   update(flow: Flow, now: Nanos): void {
-    if (this.#ready.has(flow.index) || this.#heldReady.has(flow.index)) {
+    const { index } = flow
+    if (this.#ready.has(index) || (this.#held !== 0 && this.#heldReady.has(index))) {
       if (flow.owesAck) this.#pushAck(flow)
       return
     }
@@ -126,9 +129,13 @@ export class Scheduler {
     for (let index = this.#ready.shift(); index >= 0; index = this.#ready.shift()) {
       const flow = this.#flows[index]!
       // What was true when it became ready may have changed since.
-      if (!flow || flow.next() <= TxKind.ACK) continue
-      if (!this.#isHeld(flow)) return this.#begin(flow)
-      this.#heldReady.push(index)
+      const kind = flow === null ? TxKind.NONE : flow.next()
+      if (kind <= TxKind.ACK) continue
+      if (this.#isHeld(flow)) this.#heldReady.push(index)
+      else {
+        this.readyKind = kind
+        return this.#begin(flow)
+      }
     }
     return null
   }

@@ -29,6 +29,9 @@ export class TimingWheel {
   /** Absolute number of the slot that the wheel has reached. */
   #cursor = 0
   #count = 0
+  /** The earliest due time, if it is known; NEVER without entries. */
+  #nextNs: Nanos = NEVER
+  #isNextKnown = true
 
   /** @param capacity entries are numbered 0 to capacity - 1 */
   constructor(capacity: number) {
@@ -53,6 +56,11 @@ export class TimingWheel {
     const slot = Math.min(Math.max(wanted, this.#cursor), this.#cursor + SLOTS - 1)
     this.#append(entry, slot % SLOTS)
     this.#count++
+    const waits = wanted > slot
+    if (this.#count === 1) {
+      this.#nextNs = due
+      this.#isNextKnown = !waits
+    } else if (due < this.#nextNs && !waits) this.#nextNs = due
   }
 
   /** Takes the entry out; harmless when it is not in. */
@@ -70,13 +78,21 @@ export class TimingWheel {
     else entries[OF_ENTRY * next + PREVIOUS] = previous
     if (slots[OF_SLOT * slot + FIRST] === NONE) this.#occupied[slot >> 5]! &= ~(1 << (slot & 31))
     entries[at + SLOT] = NONE
+    if (this.#due[entry]! <= this.#nextNs) this.#isNextKnown = false
     this.#due[entry] = NEVER
     this.#count--
+    if (this.#count > 0) return
+    this.#nextNs = NEVER
+    this.#isNextKnown = true
   }
 
   /** Takes out an entry that is due at `now`, or returns -1. Call it until it does. */
   pollDue(now: Nanos): number {
     const target = Math.floor(now / SLOT_NS)
+    if (this.#isNextKnown && this.#nextNs > now) {
+      this.#cursor = Math.max(this.#cursor, target)
+      return NONE
+    }
     for (;;) {
       if (this.#count === 0) {
         this.#cursor = Math.max(this.#cursor, target)
@@ -101,14 +117,17 @@ export class TimingWheel {
 
   /** When the next entry is due: exact, or the time of the slot in which one waits to be moved on. */
   nextDue(): Nanos {
-    if (this.#count === 0) return NEVER
+    if (this.#isNextKnown) return this.#nextNs
     const occupied = this.#firstOccupied()
     const slotEndNs = (occupied + 1) * SLOT_NS
     let earliest = NEVER
     for (let entry = this.#firstOf(occupied); entry !== NONE; entry = this.#nextOf(entry)) {
       if (this.#due[entry]! < earliest) earliest = this.#due[entry]!
     }
-    return earliest < slotEndNs ? earliest : occupied * SLOT_NS
+    if (earliest >= slotEndNs) return occupied * SLOT_NS
+    this.#nextNs = earliest
+    this.#isNextKnown = true
+    return earliest
   }
 
   /** The first entry of a slot, or NONE. @param slot its absolute number */

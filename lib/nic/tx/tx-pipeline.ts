@@ -268,8 +268,9 @@ export class TxPipeline {
 
   /** An echo covers everything that came before it, so nothing waits to be echoed any more. */
   #finishEcho(frame: Frame, flow: Flow): Frame {
-    if (flow.receiver.marked) bth.setBecn(frame.view, frame.bth, true)
-    if (flow.peer.isWeir) bth.setMarks(frame.view, frame.bth, flow.receiver.markedPackets)
+    const { marked, markedPackets } = flow.receiver
+    if (marked) bth.setBecn(frame.view, frame.bth, true)
+    if (markedPackets !== 0 && flow.peer.isWeir) bth.setMarks(frame.view, frame.bth, markedPackets)
     flow.receiver.answered(telemetry.isEcho(frame))
     return this.#finishFeedback(frame, flow)
   }
@@ -290,9 +291,10 @@ export class TxPipeline {
    * The flow's next packet with payload, or null; also moves the flow's pacing clock. The packets that may leave with it are
    * written too, and are in `run`.
    *
+   * @param next the kind of the packet, as the queue pair has just said
    * @param mayRun false: `run` is in use, so this packet is written alone
    */
-  data(now: Nanos, flow: Flow, mayRun: boolean): Frame | null {
+  data(now: Nanos, flow: Flow, next: TxKind, mayRun: boolean): Frame | null {
     const { sender, path } = flow
     const headers = sender.telemetry.subscribesByDscp ? path.subscribedHeaders : path.headers
     this.written = 0
@@ -300,7 +302,7 @@ export class TxPipeline {
     if (frame === null) return null
     const at = this.#beginTelemetry(frame, sender.telemetry)
     const telemetryBytes = at - frame.payload
-    const kind = this.#writeData(now, flow, frame, at, telemetryBytes)
+    const kind = this.#writeData(now, flow, next, frame, at, telemetryBytes)
     if (kind === TxKind.NONE) return this.#abandon(frame)
     if (mayRun) this.#writeRun(now, flow, kind, frame, telemetryBytes)
     return frame
@@ -316,7 +318,8 @@ export class TxPipeline {
     const at = carriedAck.begin(frame)
     flow.qp.carryAck(frame)
     // The shim counts as telemetry, as an empty one does, and the acknowledgement does not.
-    if (this.#writeData(now, flow, frame, at, intShim.BYTES) !== TxKind.NONE) {
+    const next = flow.qp.peekTransmit(flow.sender.windowOpen)
+    if (this.#writeData(now, flow, next, frame, at, intShim.BYTES) !== TxKind.NONE) {
       flow.qp.carriesAck()
       return frame
     }
@@ -324,14 +327,15 @@ export class TxPipeline {
     return this.#abandon(frame)
   }
 
-  /** A packet with payload from its BTH at `at` on; NONE: there is none. */
-  #writeData(now: Nanos, flow: Flow, frame: Frame, at: number, telemetryBytes: number): TxKind {
+  /** A packet with payload from its BTH at `at` on; NONE: it could not be made. */
+  #writeData(now: Nanos, flow: Flow, next: TxKind, frame: Frame, at: number, telemetryBytes: number): TxKind {
     const { sender } = flow
-    const kind = flow.qp.pollTransmit(now, frame, at, sender.windowOpen)
+    const kind = flow.qp.transmit(now, next, frame, at)
     if (kind === TxKind.NONE) return kind
     if (kind === TxKind.REQUEST) sender.requestSent(now, frame.payloadLength)
     else if (sender.responseSent(now, frame.payloadLength)) bth.setAckRequest(frame.view, frame.bth, true)
-    bth.setWindowNumber(frame.view, frame.bth, flow.windows.inForce)
+    const { inForce } = flow.windows
+    if (inForce !== 0) bth.setWindowNumber(frame.view, frame.bth, inForce)
     this.#finish(frame)
     sender.paced(now, frame.wireLength)
     this.counters.dataFrames++
@@ -351,7 +355,7 @@ export class TxPipeline {
   /** Writes the packets that may follow this one at once, and differ from it in PSN, AckReq and payload alone. */
   #writeRun(now: Nanos, flow: Flow, kind: TxKind, head: Frame, telemetryBytes: number): void {
     const { sender, qp } = flow
-    if (sender.runPackets === 1 || !head.materialised) return
+    if (!head.materialised || sender.runPackets === 1) return
     const isResponse = kind === TxKind.RESPONSE
     const next = isResponse ? qp.runResponses : qp.runPackets
     if (next === 0) return

@@ -5,7 +5,7 @@ import type { WorkStatus } from '../queues/work-status.js'
 import type { QpSettings } from './config.js'
 import { QpCounters } from './counters.js'
 import type { QpObserver } from './observer.js'
-import { QpState, STATE_TABLE, type StateRule } from './states.js'
+import { QpState, STATE_TABLE } from './states.js'
 
 /** What the two halves of a queue pair share: settings, state, work queues, counters. */
 export class QpContext {
@@ -16,8 +16,12 @@ export class QpContext {
   readonly sendQueue: SendQueue
   readonly receiveQueue: ReceiveQueue
   #state: QpState = QpState.RESET
-  /** The row of that state. */
-  #rule: StateRule = STATE_TABLE[QpState.RESET]!
+  /** Requests of the peer are carried out. Like the next two, by the row of the state. */
+  responds = false
+  /** Responses of the peer are taken, and requests are sent. */
+  requests = false
+  /** Work requests that have not begun may begin. */
+  begins = false
   remoteQpn = 0
   /** Request packets and READ responses sent so far: numbers them, from 0. */
   transmissions = 0
@@ -47,22 +51,10 @@ export class QpContext {
 
   set state(state: QpState) {
     this.#state = state
-    this.#rule = STATE_TABLE[state]!
-  }
-
-  /** Requests of the peer are carried out. */
-  get responds(): boolean {
-    return this.#rule.responds
-  }
-
-  /** Responses of the peer are taken, and requests are sent. */
-  get requests(): boolean {
-    return this.#rule.requests
-  }
-
-  /** Work requests that have not begun may begin. */
-  get begins(): boolean {
-    return this.#rule.begins
+    const rule = STATE_TABLE[state]!
+    this.responds = rule.responds
+    this.requests = rule.requests
+    this.begins = rule.begins
   }
 
   /**

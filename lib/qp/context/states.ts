@@ -19,7 +19,7 @@ export function qpStateName(state: QpState): string {
 }
 
 /** What a state allows. */
-export interface StateRule {
+interface StateRule {
   /** States that `modify` may go to from here; RESET and ERR may always be gone to. */
   next: readonly QpState[]
   /** `postReceive` is allowed. */

@@ -4,6 +4,7 @@ import type { MemoryRegion } from '../memory/memory.js'
 import { joined } from '../memory/memory-list.js'
 import type { CompletionQueue } from './completion-queue.js'
 import { packetsOf } from './psn.js'
+import { powerOfTwo } from './reorder-buffer.js'
 import { type SendWork, WorkOpcode } from './work.js'
 import { WorkStatus } from './work-status.js'
 
@@ -38,6 +39,8 @@ export class SendSlot {
   workFirstSeq = 0
   workLastSeq = 0
   workLength = 0
+  /** The peer answers it by data, so an ACK for something later does not acknowledge it (IBA 9.7.6). */
+  awaitsResponse = false
 
   /** A part of a READ whose first part has been before it. */
   get continues(): boolean {
@@ -47,11 +50,6 @@ export class SendSlot {
   /** Another part of the same work request follows. */
   get more(): boolean {
     return this.lastSeq < this.workLastSeq
-  }
-
-  /** The peer answers it by data, so an ACK for something later does not acknowledge it (IBA 9.7.6). */
-  get awaitsResponse(): boolean {
-    return this.opcode >= WorkOpcode.RDMA_READ
   }
 }
 
@@ -74,13 +72,13 @@ export class SendQueue {
   readonly #qpn: number
   readonly #cq: CompletionQueue
   #slots: SendSlot[] = []
-  /** Slots of the ring: `depth`, more once READs in parts have needed them. */
-  #capacity: number
+  /** Slots of the ring less one: a power of two from `depth` on, more once READs in parts have needed them. */
+  #mask: number
 
   constructor(qpn: number, depth: number, cq: CompletionQueue) {
     this.#qpn = qpn
     this.depth = depth
-    this.#capacity = depth
+    this.#mask = powerOfTwo(depth) - 1
     this.#cq = cq
   }
 
@@ -90,7 +88,7 @@ export class SendQueue {
 
   /** The slot of that number, from `head` to before `tail`. */
   at(index: number): SendSlot {
-    return this.#slots[index % this.#capacity]!
+    return this.#slots[index & this.#mask]!
   }
 
   /** Number of the slot that the PSN belongs to: one from the head's first to before `nextSeq`. */
@@ -132,7 +130,7 @@ export class SendQueue {
   }
 
   #append(work: SendWork): SendSlot {
-    if (this.#slots.length === this.tail % this.#capacity) this.#slots.push(new SendSlot())
+    if (this.#slots.length === (this.tail & this.#mask)) this.#slots.push(new SendSlot())
     const slot = this.at(this.tail++)
     fill(slot, work)
     return slot
@@ -141,12 +139,13 @@ export class SendQueue {
   /** For so many more slots; at most as many as the parts of `depth` READs of MESSAGE_BYTES_MAX. */
   #makeRoom(slots: number): void {
     const needed = this.tail - this.head + slots
-    if (needed <= this.#capacity) return
-    const capacity = Math.max(needed, 2 * this.#capacity)
+    if (needed <= this.#mask + 1) return
+    const capacity = powerOfTwo(needed)
+    const mask = capacity - 1
     const ring = Array.from({ length: capacity }, () => new SendSlot())
-    for (let index = this.head; index < this.tail; index++) ring[index % capacity] = this.at(index)
+    for (let index = this.head; index < this.tail; index++) ring[index & mask] = this.at(index)
     this.#slots = ring
-    this.#capacity = capacity
+    this.#mask = mask
   }
 
   /**
@@ -179,6 +178,7 @@ export class SendQueue {
 function fill(slot: SendSlot, work: SendWork): void {
   slot.id = work.id
   slot.opcode = work.opcode
+  slot.awaitsResponse = work.opcode >= WorkOpcode.RDMA_READ
   slot.region = work.region
   slot.offset = work.offset
   slot.length = work.length

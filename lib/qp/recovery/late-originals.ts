@@ -23,6 +23,11 @@ export class LateOriginals {
   /** A packet has come that was taken for lost and had not been retransmitted. */
   #found = false
 
+  /** The next acknowledgement has nothing to judge but what it names itself. */
+  get isClear(): boolean {
+    return this.#soon.length === 0 && !this.#found
+  }
+
   /** That transmission has come without a doubt. */
   onArrived(number: number): void {
     this.#newestNumber = Math.max(this.#newestNumber, number)

@@ -3,6 +3,12 @@ export class NewlyAcked {
   #bytes = 0
   #newestSeq = -1
 
+  /** Packets up to that one, with so many bytes of payload, of none of which this was known. */
+  add(bytes: number, seq: number): void {
+    this.#bytes += bytes
+    if (seq > this.#newestSeq) this.#newestSeq = seq
+  }
+
   /** Payload bytes; less than 0 for what had been reported already. */
   addBytes(bytes: number): void {
     this.#bytes += bytes

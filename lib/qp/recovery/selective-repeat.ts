@@ -73,6 +73,11 @@ export class SelectiveRepeat {
     return this.#board.top > this.#outbound.sndUna
   }
 
+  /** Nothing is known of single packets, and nothing waits to be judged. */
+  get isClear(): boolean {
+    return this.#board.top <= this.#outbound.sndUna && this.#originals.isClear
+  }
+
   /** True if there are lost packets to be retransmitted. */
   get hasLost(): boolean {
     return this.#board.lostCount > 0

@@ -65,8 +65,26 @@ export class SendLog {
 
   /** True if the packet is known. Its PSN may be that of the wire, here and below. */
   has(seq: number): boolean {
+    return this.placeOf(seq) >= 0
+  }
+
+  /** Where the log has the packet, or -1: it is not known. For `numberAt`, `sentNsAt` and `wasRepeatedAt`, until the next packet leaves. */
+  placeOf(seq: number): number {
     const at = seq & this.#mask
-    return this.#number[at]! >= 0 && ((this.#psn[at]! ^ seq) & PSN_MASK) === 0
+    return this.#number[at]! >= 0 && ((this.#psn[at]! ^ seq) & PSN_MASK) === 0 ? at : -1
+  }
+
+  numberAt(place: number): number {
+    return this.#number[place]!
+  }
+
+  sentNsAt(place: number): Nanos {
+    const sent = this.#sentNs[place]!
+    return sent < 0 ? -1 - sent : sent
+  }
+
+  wasRepeatedAt(place: number): boolean {
+    return this.#sentNs[place]! < 0
   }
 
   /** Number of the packet's last transmission; -1 when it is not known. */
@@ -76,13 +94,12 @@ export class SendLog {
 
   /** When it left last. It must be known. */
   sentNs(seq: number): Nanos {
-    const sent = this.#sentNs[seq & this.#mask]!
-    return sent < 0 ? -1 - sent : sent
+    return this.sentNsAt(seq & this.#mask)
   }
 
   /** It was sent more than once. It must be known. */
   wasRepeated(seq: number): boolean {
-    return this.#sentNs[seq & this.#mask]! < 0
+    return this.wasRepeatedAt(seq & this.#mask)
   }
 
   /** Round-trip time of the packet, 0 when it was sent more than once or is not known. */

@@ -40,6 +40,11 @@ export class Spurious {
     this.#context = context
   }
 
+  /** No recovery is under way, and nothing that was retransmitted may still arrive twice. */
+  get isClear(): boolean {
+    return !this.#recovering && this.#open === 0
+  }
+
   /** A recovery begins, unless one is under way: everything before `sndNxt` has been sent. */
   begin(sndUna: number, sndNxt: number): void {
     if (sndUna < this.#recoverySeq) return
@@ -62,6 +67,11 @@ export class Spurious {
     this.#awaited = Math.min(this.#open, this.#awaited + packets)
     this.#needed = Math.max(0, this.#needed - ofRecovery)
     if (ofRecovery > 0 || foundLost) this.#originalCame = true
+  }
+
+  /** The peer's last count was the same. */
+  isTold(count: number): boolean {
+    return this.#told === count
   }
 
   /** The peer says how many packets have arrived twice, modulo 2^7. Returns by how many that is more. */

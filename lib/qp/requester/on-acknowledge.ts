@@ -45,14 +45,14 @@ function onAck(requester: Requester, now: Nanos, seq: number): void {
     requester.context.observer.onAcked(now, seq, 0)
     return
   }
-  const whole = requester.acknowledgeThrough(now, seq)
-  const { selective } = requester
+  const { selective, isClear } = requester
+  const whole = requester.acknowledgeThrough(now, seq, isClear)
   if (selective !== null && (!whole || selective.active)) {
     selective.acknowledged(now, seq)
     concludeSelective(requester, selective, now, seq)
     return
   }
-  if (selective?.refutesRecovery()) requester.context.observer.onSpurious(now)
+  if (!isClear && selective?.refutesRecovery()) requester.context.observer.onSpurious(now)
   tellAcked(requester, now, seq)
   if (!whole) implyNak(requester, now)
 }

@@ -103,11 +103,23 @@ export class Requester {
     return this.#silence.lasts
   }
 
+  /** Nothing is lost, repeated or in doubt: an ACK moves `sndUna` on, and that is all. */
+  get isClear(): boolean {
+    const { outbound, selective } = this
+    return (
+      outbound.sendSeq === outbound.sndNxt &&
+      this.#silence.isClear &&
+      outbound.spurious.isClear &&
+      (selective === null || selective.isClear)
+    )
+  }
+
   /**
    * Acknowledges everything up to `seq`, except what awaits a response (IBA 9.7.6): false if there is a
    * READ or atomic on the way, which `sndUna` then points at.
+   * @param clear the caller knows that `isClear` is true
    */
-  acknowledgeThrough(now: Nanos, seq: number): boolean {
+  acknowledgeThrough(now: Nanos, seq: number, clear = false): boolean {
     const { outbound } = this
     const queue = this.context.sendQueue
     const before = outbound.sndUna
@@ -119,11 +131,16 @@ export class Requester {
         whole = false
         break
       }
-      this.#pass(now, slot, Math.min(seq, slot.lastSeq) + 1)
+      const until = Math.min(seq, slot.lastSeq) + 1
+      if (clear) this.#passClear(slot, until)
+      else this.#pass(now, slot, until)
       if (outbound.sndUna <= slot.lastSeq) break
       queue.completeHead(WorkStatus.SUCCESS)
     }
-    if (outbound.sndUna > before) this.#progress(now)
+    if (outbound.sndUna > before) {
+      if (clear) this.#onProgress(now)
+      else this.#progress(now)
+    }
     return whole
   }
 
@@ -162,6 +179,14 @@ export class Requester {
     if (outbound.sendSeq > from && !this.timers.waitsForReceiver) this.timers.onSent(now)
   }
 
+  #passClear(slot: SendSlot, until: number): void {
+    const { outbound, context } = this
+    const bytes = bytesBetween(slot, outbound.sndUna, until, context.settings.pathMtu)
+    outbound.acked.add(bytes, until - 1)
+    outbound.inFlightBytes -= bytes
+    outbound.sndUna = until
+  }
+
   #pass(now: Nanos, slot: SendSlot, until: number): void {
     const { outbound } = this
     const { pathMtu: mtu } = this.context.settings
@@ -190,10 +215,15 @@ export class Requester {
   #progress(now: Nanos): void {
     const { outbound } = this
     if (this.#silence.endRefuted()) this.#goForward(now)
+    this.#onProgress(now)
+    if (outbound.spurious.concludes(outbound.sndUna)) this.context.observer.onSpurious(now)
+  }
+
+  #onProgress(now: Nanos): void {
+    const { outbound } = this
     this.#retries.restore()
     this.#onNews(now, outbound.sndUna > outbound.trips.timedSeq)
     this.timers.onProgress(now, outbound.sendSeq > outbound.sndUna)
-    if (outbound.spurious.concludes(outbound.sndUna)) this.context.observer.onSpurious(now)
   }
 
   /** What was taken for lost after silence is in flight. */
@@ -216,7 +246,7 @@ export class Requester {
   /** The peer has said how many packets reached it twice, modulo 2^7: it does so with selective repeat. */
   onDuplicateCount(now: Nanos, count: number): void {
     const { outbound } = this
-    if (this.selective === null) return
+    if (this.selective === null || outbound.spurious.isTold(count)) return
     const packets = outbound.spurious.onCount(count)
     const answers = this.#takeAnswers(now, packets)
     if (outbound.spurious.onTwice(packets - answers) === 0) return

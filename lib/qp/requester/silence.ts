@@ -18,6 +18,8 @@ const EARLY = 3 / 4
  */
 export class Silence {
   readonly #outbound: Outbound
+  /** The requester has not gone back, or all that it had sent by then is acknowledged: nothing is to be judged. */
+  isClear = true
   /** The requester has gone back after silence, and the peer has not answered since. */
   #lasts = false
   /** The peer has said so since: a retransmission has reached it that it had already. */
@@ -53,6 +55,7 @@ export class Silence {
 
   /** The requester goes back, for whatever reason. */
   onGoingBack(): void {
+    this.isClear = false
     this.#wentBackSeq = this.#outbound.sndNxt
   }
 
@@ -61,6 +64,7 @@ export class Silence {
     // Silence once more: what was taken to be in flight was lost, and the early answer was to the retransmission.
     if (bySilence && this.#believedEarly) this.#doubtsEarly = true
     this.#believedEarly = false
+    this.isClear = false
     this.#lasts = bySilence
     this.#answersRepeat = false
     this.#wentBack = bySilence
@@ -97,6 +101,7 @@ export class Silence {
     if (this.#outbound.sndUna >= this.#wentBackSeq) {
       this.#believedEarly = false
       this.#doubtsEarly = false
+      this.isClear = true
     }
     return refuted
   }

@@ -29,6 +29,8 @@ export function ackTimeoutNs(exponent: number): Nanos {
 export class RequesterTimers {
   readonly #trips: RoundTrips
   readonly #retransmitLeastNs: Nanos
+  /** When the first of them ends, or NEVER. */
+  #nextNs: Nanos = NEVER
   #timeoutNs: Nanos = NEVER
   #ackDeadline: Nanos = NEVER
   #retransmitDeadline: Nanos = NEVER
@@ -67,7 +69,7 @@ export class RequesterTimers {
 
   /** A time before which no timer ends, whatever arrives until then. */
   endNotBefore(now: Nanos): Nanos {
-    return Math.min(this.next(), now + Math.min(this.#timeoutNs, this.#retransmitLeastNs))
+    return Math.min(this.#nextNs, now + Math.min(this.#timeoutNs, this.#retransmitLeastNs))
   }
 
   setExponent(exponent: number): void {
@@ -96,6 +98,11 @@ export class RequesterTimers {
   #startRetransmit(now: Nanos): void {
     const deadline = now + this.retransmitTimeoutNs
     this.#retransmitDeadline = deadline < this.#ackDeadline ? deadline : NEVER
+    this.#settle()
+  }
+
+  #settle(): void {
+    this.#nextNs = Math.min(this.#rnrDeadline, this.#ackDeadline, this.#retransmitDeadline)
   }
 
   /** An answer came; `outstanding` if more are awaited. */
@@ -105,6 +112,7 @@ export class RequesterTimers {
     else {
       this.#ackDeadline = NEVER
       this.#retransmitDeadline = NEVER
+      this.#nextNs = this.#rnrDeadline
     }
   }
 
@@ -117,22 +125,26 @@ export class RequesterTimers {
   startRnr(now: Nanos, waitNs: Nanos): void {
     this.stop()
     this.#rnrDeadline = now + waitNs
+    this.#settle()
   }
 
   stop(): void {
     this.#ackDeadline = NEVER
     this.#retransmitDeadline = NEVER
     this.#rnrDeadline = NEVER
+    this.#nextNs = NEVER
   }
 
+  /** When the first of them ends, or NEVER. */
   next(): Nanos {
-    return Math.min(this.#rnrDeadline, this.#ackDeadline, this.#retransmitDeadline)
+    return this.#nextNs
   }
 
   /** Ends the RNR wait if it is over; `outstanding` if answers are awaited then. */
   takeRnr(now: Nanos, outstanding: boolean): void {
     if (now < this.#rnrDeadline) return
     this.#rnrDeadline = NEVER
+    this.#settle()
     if (outstanding) this.onSent(now)
   }
 
@@ -141,6 +153,7 @@ export class RequesterTimers {
     if (now < this.#ackDeadline || this.#ackDeadline === NEVER) return false
     this.#ackDeadline = NEVER
     this.#retransmitDeadline = NEVER
+    this.#nextNs = this.#rnrDeadline
     this.#ends++
     return true
   }

@@ -26,6 +26,7 @@ import {
 } from './checks.js'
 import { duplicate } from './duplicate.js'
 import { advance, complete, execute } from './execute.js'
+import { executeMiddle } from './execute-middle.js'
 import { Inbound } from './inbound.js'
 import { keep } from './keep.js'
 import { RequestState } from './states.js'
@@ -61,7 +62,8 @@ const {
  *
  *     CHECK_PSN  CHECK_SEQUENCE  CHECK_LENGTH  CHECK_MESSAGE (WRITE)  CHECK_MEMORY  EXECUTE  ADVANCE  ACKNOWLEDGE
  *
- * the first one what its memory or its receive has to be checked for, and the last one COMPLETE.
+ * which `executeMiddle` does in one step where nothing is unusual. The first one also passes what its memory or its receive has to be
+ * checked for, and the last one COMPLETE.
  */
 function run(inbound: Inbound, first: RequestState, now: Nanos, frame: Frame, opcode: number): void {
   for (let state = first; state !== DONE; ) {
@@ -164,6 +166,10 @@ export class Responder {
   /** A request packet of the peer. */
   onRequest(now: Nanos, frame: Frame, opcode: number): void {
     const { inbound } = this
+    if (executeMiddle(inbound, frame, opcode)) {
+      inbound.check()
+      return
+    }
     const { expectedSeq, kept } = inbound
     run(inbound, CHECK_PSN, now, frame, opcode)
     if (kept !== null && kept.count > 0 && inbound.expectedSeq > expectedSeq) this.#runKept(kept, now)

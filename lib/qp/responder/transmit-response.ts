@@ -50,7 +50,8 @@ export function transmitAck(inbound: Inbound, frame: Frame, at: number): void {
     0,
     leads ? owed.seq - 1 : owed.seq,
   )
-  if (kept !== null) bth.setDuplicates(frame.view, at, inbound.duplicates)
+  const { duplicates } = inbound
+  if (kept !== null && duplicates !== 0) bth.setDuplicates(frame.view, at, duplicates)
 }
 
 /**

@@ -1,11 +1,10 @@
 import type { Frame } from '../../frame/frame.js'
 import type { HostAddress } from './address.js'
-import * as ethernet from './ethernet.js'
 import * as ipv4 from './ipv4.js'
 
 /** True for IPv4, else a parsed frame is of IPv6. */
 export function isIpv4(frame: Frame): boolean {
-  return ethernet.etherType(frame.view, 0) === ethernet.TYPE_IPV4
+  return ipv4.version(frame.view, frame.l3) === 4
 }
 
 /** The source address of a parsed frame is that one. */

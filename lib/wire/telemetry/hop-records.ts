@@ -2,12 +2,26 @@
  * Decoded telemetry of one path: a column per field, a row per hop, reused for every packet. Times are in ns,
  * rates in bit/s, sizes in bytes, whatever the units of the encapsulation.
  *
+ * The columns lie one behind the other, in `columns` and `ids`. What runs for each packet reads those two: an array of its own for each
+ * column would be one more object to fetch. Others read the columns by their names.
+ *
  * Counters wrap at `tsModulusNs` and `txModulusBytes`, so a difference is `(new - old + modulus) % modulus`.
  */
 export const MAX_HOPS = 16
 
-const COLUMNS_OF_8 = 7
-const COLUMNS_OF_2 = 2
+/** Where each column begins in `HopRecords.columns`. */
+export const AT_RATE = 0
+export const AT_TS = 1 * MAX_HOPS
+export const AT_TX_BYTES = 2 * MAX_HOPS
+export const AT_QLEN = 3 * MAX_HOPS
+export const AT_TS_MODULUS = 4 * MAX_HOPS
+export const AT_TX_MODULUS = 5 * MAX_HOPS
+const AT_KEPT = 6 * MAX_HOPS
+const COLUMNS_END = 7 * MAX_HOPS
+/** The same in `HopRecords.ids`. */
+export const AT_SWITCH = 0
+export const AT_PORT = 1 * MAX_HOPS
+const IDS_END = 2 * MAX_HOPS
 
 /** First reserved switch id. No switch has this id or a higher one. */
 export const RESERVED_ID_FIRST = 0xfff0
@@ -43,24 +57,26 @@ export class HopRecords {
    * All columns lie in one piece of memory: a piece for each costs more to make and to free than its bytes. No list has them: V8 makes
    * lists that it takes for lasting ones where only a collection of the whole heap frees them, and with them what they name.
    */
-  readonly #memory = new ArrayBuffer(COLUMNS_OF_8 * 8 * MAX_HOPS + COLUMNS_OF_2 * 2 * MAX_HOPS)
-  readonly rateBps = this.#column(0)
-  readonly tsNs = this.#column(1)
-  readonly txBytes = this.#column(2)
-  readonly qlenBytes = this.#column(3)
-  readonly tsModulusNs = this.#column(4)
-  readonly txModulusBytes = this.#column(5)
+  readonly #memory = new ArrayBuffer(8 * COLUMNS_END + 2 * IDS_END)
+  readonly columns = new Float64Array(this.#memory, 0, COLUMNS_END)
+  readonly ids = new Uint16Array(this.#memory, 8 * COLUMNS_END, IDS_END)
+  readonly rateBps = this.#column(AT_RATE)
+  readonly tsNs = this.#column(AT_TS)
+  readonly txBytes = this.#column(AT_TX_BYTES)
+  readonly qlenBytes = this.#column(AT_QLEN)
+  readonly tsModulusNs = this.#column(AT_TS_MODULUS)
+  readonly txModulusBytes = this.#column(AT_TX_MODULUS)
   /** When the row was stored, by this host's clock: for whoever keeps records. Rows are copied without it. */
-  readonly keptNs = this.#column(6)
-  readonly switchId = this.#shortColumn(0)
-  readonly port = this.#shortColumn(1)
+  readonly keptNs = this.#column(AT_KEPT)
+  readonly switchId = this.#idColumn(AT_SWITCH)
+  readonly port = this.#idColumn(AT_PORT)
 
-  #column(n: number): Float64Array {
-    return new Float64Array(this.#memory, n * 8 * MAX_HOPS, MAX_HOPS)
+  #column(at: number): Float64Array {
+    return new Float64Array(this.#memory, 8 * at, MAX_HOPS)
   }
 
-  #shortColumn(n: number): Uint16Array {
-    return new Uint16Array(this.#memory, (COLUMNS_OF_8 * 8 + n * 2) * MAX_HOPS, MAX_HOPS)
+  #idColumn(at: number): Uint16Array {
+    return new Uint16Array(this.#memory, 8 * COLUMNS_END + 2 * at, MAX_HOPS)
   }
 
   copyFrom(other: HopRecords): void {
@@ -78,20 +94,22 @@ export class HopRecords {
 
   /** All rows were stored at `now`. */
   keep(now: number): void {
-    const { keptNs } = this
-    for (let i = 0; i < this.count; i++) keptNs[i] = now
+    const { columns } = this
+    for (let at = AT_KEPT; at < AT_KEPT + this.count; at++) columns[at] = now
   }
 
   /** Makes a row a copy of one of `other`. */
   copyRow(row: number, other: HopRecords, otherRow: number): void {
-    this.switchId[row] = other.switchId[otherRow]!
-    this.port[row] = other.port[otherRow]!
-    this.rateBps[row] = other.rateBps[otherRow]!
-    this.tsNs[row] = other.tsNs[otherRow]!
-    this.txBytes[row] = other.txBytes[otherRow]!
-    this.qlenBytes[row] = other.qlenBytes[otherRow]!
-    this.tsModulusNs[row] = other.tsModulusNs[otherRow]!
-    this.txModulusBytes[row] = other.txModulusBytes[otherRow]!
+    const { columns, ids } = this
+    const { columns: from, ids: fromIds } = other
+    ids[AT_SWITCH + row] = fromIds[AT_SWITCH + otherRow]!
+    ids[AT_PORT + row] = fromIds[AT_PORT + otherRow]!
+    columns[AT_RATE + row] = from[AT_RATE + otherRow]!
+    columns[AT_TS + row] = from[AT_TS + otherRow]!
+    columns[AT_TX_BYTES + row] = from[AT_TX_BYTES + otherRow]!
+    columns[AT_QLEN + row] = from[AT_QLEN + otherRow]!
+    columns[AT_TS_MODULUS + row] = from[AT_TS_MODULUS + otherRow]!
+    columns[AT_TX_MODULUS + row] = from[AT_TX_MODULUS + otherRow]!
   }
 
   /** Reverses the order of the rows. */

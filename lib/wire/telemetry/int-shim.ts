@@ -18,7 +18,19 @@
  */
 
 import { WireError } from '../bytes/wire-error.js'
-import { HOST_ID, type HopRecords, MAX_HOPS } from './hop-records.js'
+import {
+  AT_PORT,
+  AT_QLEN,
+  AT_RATE,
+  AT_SWITCH,
+  AT_TS,
+  AT_TS_MODULUS,
+  AT_TX_BYTES,
+  AT_TX_MODULUS,
+  HOST_ID,
+  type HopRecords,
+  MAX_HOPS,
+} from './hop-records.js'
 import type { HopSnapshot } from './hop-snapshot.js'
 import {
   QLEN_MAX,
@@ -176,7 +188,9 @@ export function write(
   view.setUint8(at + VERSION_FORMAT, (VERSION << 4) | shimFormat)
   view.setUint8(at + FLAGS, flagBits)
   view.setUint16(at + HOP_COUNT, slotCount)
-  for (let i = at + PATH_ID; i < at + total; i += 4) view.setUint32(i, 0)
+  view.setUint32(at + PATH_ID, 0)
+  // Slots have 8 bytes, or 24.
+  for (let i = at + BYTES; i < at + total; i += 8) view.setFloat64(i, 0)
   return total
 }
 
@@ -185,10 +199,11 @@ export function write(
  * Returns the bytes written. `check` must have accepted `from`.
  */
 export function writeEcho(view: DataView, at: number, from: DataView, fromAt: number): number {
-  const filled = Math.min(hopCount(from, fromAt), slots(from, fromAt))
-  const total = bytes(format(from, fromAt), filled)
-  for (let i = 0; i < total; i += 4) view.setUint32(at + i, from.getUint32(fromAt + i))
-  view.setUint8(at + FLAGS, flags(from, fromAt) | FLAG_ECHO)
+  const head = from.getUint32(fromAt)
+  const filled = Math.min(hopsOf(head), head & 0xff)
+  const total = bytes((head >>> 24) & 0x0f, filled)
+  for (let i = 0; i < total; i += 4) view.setInt32(at + i, from.getInt32(fromAt + i, true), true)
+  view.setUint8(at + FLAGS, (head >>> 16) | FLAG_ECHO)
   view.setUint8(at + SLOTS, filled)
   return total
 }
@@ -280,11 +295,14 @@ export function stamp(view: DataView, at: number, end: number, record: HopRecord
 /** Decodes the shim into `into`. `into.count` is 0 when the shim is malformed. */
 export function read(view: DataView, at: number, end: number, into: HopRecords): WireError {
   into.count = 0
-  const error = check(view, at, end)
+  if (end - at < BYTES) return WireError.SHORT_SHIM
+  const head = view.getUint32(at)
+  const error = checkHead(head, at, end)
   if (error !== WireError.OK) return error
-  const flagBits = flags(view, at)
-  const count = Math.min(hopCount(view, at), slots(view, at))
-  into.passed = hopCount(view, at)
+  const flagBits = (head >>> 16) & 0xff
+  const passed = hopsOf(head)
+  const count = Math.min(passed, head & 0xff)
+  into.passed = passed
   into.pathId = pathId(view, at)
   into.flows = flows(view, at)
   into.overflow = (flagBits & FLAG_OVERFLOW) !== 0
@@ -292,7 +310,7 @@ export function read(view: DataView, at: number, end: number, into: HopRecords):
   into.accumulated = (flagBits & FLAG_ACCUMULATED) !== 0
   into.busiestOnly = (flagBits & FLAG_BUSIEST_ONLY) !== 0
   into.endsAtHost = (flagBits & FLAG_HOST) !== 0
-  if (format(view, at) === FORMAT_COMPACT) {
+  if (((head >>> 24) & 0x0f) === FORMAT_COMPACT) {
     for (let i = 0; i < count; i++) readCompact(view, at + BYTES + i * COMPACT_SLOT_BYTES, into, i)
   } else {
     for (let i = 0; i < count; i++) readWide(view, at + BYTES + i * WIDE_SLOT_BYTES, into, i)
@@ -331,14 +349,15 @@ function writeWide(view: DataView, at: number, record: HopRecord): void {
 }
 
 function readWide(view: DataView, at: number, into: HopRecords, row: number): void {
-  into.switchId[row] = view.getUint16(at)
-  into.port[row] = view.getUint16(at + 2)
-  into.rateBps[row] = view.getUint32(at + 4) * 1000
-  into.tsNs[row] = view.getUint16(at + 8) * TWO_32 + view.getUint32(at + 10)
-  into.txBytes[row] = view.getUint16(at + 14) * TWO_32 + view.getUint32(at + 16)
-  into.qlenBytes[row] = view.getUint32(at + 20)
-  into.tsModulusNs[row] = TWO_48
-  into.txModulusBytes[row] = TWO_48
+  const { columns, ids } = into
+  ids[AT_SWITCH + row] = view.getUint16(at)
+  ids[AT_PORT + row] = view.getUint16(at + 2)
+  columns[AT_RATE + row] = view.getUint32(at + 4) * 1000
+  columns[AT_TS + row] = view.getUint16(at + 8) * TWO_32 + view.getUint32(at + 10)
+  columns[AT_TX_BYTES + row] = view.getUint16(at + 14) * TWO_32 + view.getUint32(at + 16)
+  columns[AT_QLEN + row] = view.getUint32(at + 20)
+  columns[AT_TS_MODULUS + row] = TWO_48
+  columns[AT_TX_MODULUS + row] = TWO_48
 }
 
 /** High word: code 4, stamp 24, upper 4 of txBytes; low word: lower 16 of txBytes, queue 16. All rounded down. */
@@ -356,12 +375,13 @@ function readCompact(view: DataView, at: number, into: HopRecords, row: number):
   const high = view.getUint32(at)
   const low = view.getUint32(at + 4)
   const code = high >>> 28
-  into.switchId[row] = 0
-  into.port[row] = 0
-  into.rateBps[row] = RATE_BPS[code]!
-  into.tsNs[row] = ((high >>> 4) & 0xff_ffff) * TS_UNIT_NS[code]!
-  into.txBytes[row] = (((high & 0x0f) << 16) | (low >>> 16)) * TX_UNIT_BYTES[code]!
-  into.qlenBytes[row] = (low & 0xffff) * QLEN_UNIT_BYTES[code]!
-  into.tsModulusNs[row] = TS_STEPS * TS_UNIT_NS[code]!
-  into.txModulusBytes[row] = TX_STEPS * TX_UNIT_BYTES[code]!
+  const { columns, ids } = into
+  ids[AT_SWITCH + row] = 0
+  ids[AT_PORT + row] = 0
+  columns[AT_RATE + row] = RATE_BPS[code]!
+  columns[AT_TS + row] = ((high >>> 4) & 0xff_ffff) * TS_UNIT_NS[code]!
+  columns[AT_TX_BYTES + row] = (((high & 0x0f) << 16) | (low >>> 16)) * TX_UNIT_BYTES[code]!
+  columns[AT_QLEN + row] = (low & 0xffff) * QLEN_UNIT_BYTES[code]!
+  columns[AT_TS_MODULUS + row] = TS_STEPS * TS_UNIT_NS[code]!
+  columns[AT_TX_MODULUS + row] = TX_STEPS * TX_UNIT_BYTES[code]!
 }
