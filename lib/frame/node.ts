@@ -16,6 +16,11 @@ export interface Node {
    * @param run packets right behind it, of which the node may take some from the front; the others come as frames
    */
   onFrame(now: Nanos, port: number, frame: Frame, run?: ReceivedRun | null): void
+  /**
+   * As `onFrame`, for a driver that polls after each frame. Returns what `pollTransmit` would return first, or null: then something else may
+   * leave first, or nothing. A node that has it names in `nextTimeout` when `pollTransmit` has a frame, exactly.
+   */
+  pass?(now: Nanos, port: number, frame: Frame): Frame | null
   /** The time that `nextTimeout` named has come; harmless when called early. */
   onTimeout(now: Nanos): void
   /** When `onTimeout` or `pollTransmit` next has something to do, or NEVER. */

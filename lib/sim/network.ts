@@ -7,7 +7,7 @@ import { DeadlineHeap } from '../time/deadline-heap.js'
 import { type Nanos, NEVER } from '../time/nanos.js'
 import type { LinkFaults } from './faults.js'
 import { Pipe } from './pipe.js'
-import { OWN, Station } from './station.js'
+import { type Observer, OWN, Station } from './station.js'
 
 /**
  * A discrete-event network: nodes joined by links, moved forward in time by whoever drives it. In virtual time
@@ -27,6 +27,9 @@ export class Network {
   readonly #stations: Station[] = []
   /** Stations without links: see `runAhead`. */
   readonly #apart: Station[] = []
+  readonly #watches: Observer[] = []
+  /** A time before which no look is due. */
+  #looksNs: Nanos = NEVER
   /** When something happens next at each station. */
   readonly #order = new DeadlineHeap()
   /** The shortest delay of a link. */
@@ -94,6 +97,16 @@ export class Network {
   ): void {
     this.#plug(nodeA, portA, new Pipe(delayNs, nodeB, portB), faults?.ab ?? null)
     this.#plug(nodeB, portB, new Pipe(delayNs, nodeA, portA), faults?.ba ?? null)
+  }
+
+  /**
+   * Looks at a node from now on, one for each. A look that is due is taken before the first event that may change the node, and so it
+   * finds what it would have found in time. The last ones are the caller's to take.
+   */
+  watch(nodeId: number, watch: Observer): void {
+    this.#stations[nodeId]!.watch = watch
+    this.#watches.push(watch)
+    this.#looksNs = Math.min(this.#looksNs, watch.dueNs)
   }
 
   /** The faults of the direction that leaves by a port, or null. */
@@ -182,9 +195,11 @@ export class Network {
     while (order.firstTime() < end && !this.#halted) {
       const id = order.first()
       const station = this.#stations[id]!
-      const { events } = station
+      const { events, watch } = station
       for (let at = events.firstTime(); at < end && !this.#halted; at = events.firstTime()) {
-        this.#run(station, at > station.nowNs ? at : station.nowNs)
+        const now = at > station.nowNs ? at : station.nowNs
+        if (watch !== null && watch.dueNs < now) watch.lookBefore(now)
+        this.#run(station, now)
       }
       order.set(id, events.firstTime())
     }
@@ -215,8 +230,19 @@ export class Network {
     const id = this.#order.first()
     const station = this.#stations[id]!
     // A source may name a time that has passed (a command given late): time never runs backwards.
-    this.#run(station, at > this.#now ? at : this.#now)
+    const now = at > this.#now ? at : this.#now
+    if (this.#looksNs < now) this.#lookBefore(now)
+    this.#run(station, now)
     this.#order.set(id, station.events.firstTime())
+  }
+
+  /** What happens at one node may act on others: all are looked at. */
+  #lookBefore(now: Nanos): void {
+    this.#looksNs = NEVER
+    for (const watch of this.#watches) {
+      if (watch.dueNs < now) watch.lookBefore(now)
+      this.#looksNs = Math.min(this.#looksNs, watch.dueNs)
+    }
   }
 
   #run(station: Station, now: Nanos): void {
@@ -224,16 +250,26 @@ export class Network {
     this.#now = now
     station.nowNs = now
     this.#events++
-    const { events, node } = station
+    const { events, node, passing } = station
     const source = events.first()
-    if (source === OWN) node.onTimeout(now)
-    else {
-      const pipe = station.into[source - 1]!
-      const frame = pipe.pop()
-      events.set(source, pipe.nextArrival())
-      node.onFrame(now, pipe.toPort, frame)
+    if (source === OWN) {
+      node.onTimeout(now)
+      this.#drain(station, node, now)
+      return
     }
-    this.#drain(station, node, now)
+    const pipe = station.into[source - 1]!
+    const frame = pipe.pop()
+    events.set(source, pipe.nextArrival())
+    if (passing === null) {
+      node.onFrame(now, pipe.toPort, frame)
+      this.#drain(station, node, now)
+      return
+    }
+    const passed = passing.pass(now, pipe.toPort, frame)
+    if (passed !== null) this.#transmit(station, passed)
+    const dueNs = passing.nextTimeout()
+    if (dueNs > now) events.set(OWN, dueNs)
+    else this.#drain(station, passing, now)
   }
 
   #drain(station: Station, node: Node, now: Nanos): void {

@@ -91,13 +91,11 @@ export class Switch implements Node, FeatureSwitch {
   readonly #features = new FeatureSet()
   // Its stages in every frame's way.
   readonly #forward: ForwardStage | null
-  readonly #arrive: ArriveStage | null
+  readonly #choose: ArriveStage | null
   readonly #admission: AdmitStage | null
   readonly #offered: OfferedStage | null
   readonly #start: StartStage | null
   readonly #reporters: readonly PortReporter[]
-  /** The queue that the frame was for which was admitted or refused last. */
-  #queued = 0
 
   constructor(options: SwitchOptions) {
     const { id, name, ports, bufferBytes, pool, features = {} } = options
@@ -125,7 +123,7 @@ export class Switch implements Node, FeatureSwitch {
     this.#features.create(features, this)
     const { forward, arrive, admit, offered, start } = this.#features
     this.#forward = forward
-    this.#arrive = arrive
+    this.#choose = arrive
     this.#admission = admit
     this.#offered = offered
     this.#start = start
@@ -148,17 +146,52 @@ export class Switch implements Node, FeatureSwitch {
   }
 
   onFrame(now: Nanos, port: number, frame: Frame): void {
-    this.ports[port]!.counters.onReceived(frame.wireLength)
-    if (frame.l3 < 0 && this.#takeOwn(now, port, frame)) return
-    const egress = this.#route(now, port, frame)
+    this.#arrive(now, port, frame, false)
+  }
+
+  /** A frame that finds its line free and nothing waiting leaves at once. */
+  pass(now: Nanos, port: number, frame: Frame): Frame | null {
+    // Who looks at a frame in its queue has to find it there.
+    return this.#arrive(now, port, frame, this.#offered === null)
+  }
+
+  /** A frame has come from a link. Returns it if it leaves at once. */
+  #arrive(now: Nanos, ingress: number, frame: Frame, mayPass: boolean): Frame | null {
+    this.ports[ingress]!.counters.onReceived(frame.wireLength)
+    if (frame.l3 < 0 && this.#takeOwn(now, ingress, frame)) return null
+    const egress = this.#route(now, ingress, frame)
     if (egress < 0) {
-      this.#refuse(now, port, frame, -egress as DropReason)
-      return
+      this.#refuse(now, ingress, frame, -egress as DropReason)
+      return null
     }
-    const reason = this.#admit(now, port, egress, frame)
-    if (this.#offered !== null) this.#offered.offered(now, frame, port, this.ports[egress]!, this.#queued)
-    if (reason === DropReason.NONE) return
-    this.#drop(frame, reason === DropReason.HEADROOM_FULL ? port : egress, reason)
+    const port = this.ports[egress]!
+    const given = this.#classifier.priority(frame)
+    const queued = this.#choose === null ? given : this.#choose.arrive(now, frame, ingress, egress, given)
+    // Only a pause of the priority with which the frame came stops the sender on its link.
+    const priority = this.#isLossless(queued) ? given : queued
+    const reason = this.#admit(now, ingress, port, frame, queued, priority)
+    if (reason === DropReason.NONE) {
+      if (mayPass && port.isFree(now) && this.#schedule.firstTime() > now) {
+        this.#pass(now, ingress, port, frame, queued, priority)
+        return frame
+      }
+      frame.ingressPriority = priority
+      this.buffer.update(frame.wireLength)
+      this.#enqueue(now, ingress, port, frame, queued)
+    }
+    if (this.#offered !== null) this.#offered.offered(now, frame, ingress, port, queued)
+    if (reason !== DropReason.NONE)
+      this.#drop(frame, reason === DropReason.HEADROOM_FULL ? ingress : egress, reason)
+    return null
+  }
+
+  /** An admitted frame leaves at once. */
+  #pass(now: Nanos, ingress: number, port: EgressPort, frame: Frame, queued: number, priority: number): void {
+    port.pass(now, frame, queued)
+    this.#admission?.leave?.(now, frame, ingress, priority)
+    this.#start?.start(now, frame, port, this.ports[ingress]!)
+    if (port.hasUrgent) this.wake(now, port.index)
+    frame.port = port.index
   }
 
   isOnWayBack(frame: Frame, port: number): boolean {
@@ -354,26 +387,27 @@ export class Switch implements Node, FeatureSwitch {
     return egress < 0 || egress >= this.ports.length ? -DropReason.NO_ROUTE : egress
   }
 
-  /** A frame from a link joins its queue. Returns the reason if it does not. */
-  #admit(now: Nanos, ingress: number, egress: number, frame: Frame): DropReason {
-    const given = this.#classifier.priority(frame)
-    const queued = this.#arrive === null ? given : this.#arrive.arrive(now, frame, ingress, egress, given)
-    this.#queued = queued
-    // Only a pause of the priority with which the frame came stops the sender on its link.
-    const priority = this.#isLossless(queued) ? given : queued
+  /**
+   * Returns a reason to drop a frame from a link, or NONE.
+   *
+   * @param queued the priority of its queue
+   * @param priority under which its memory is accounted
+   */
+  #admit(
+    now: Nanos,
+    ingress: number,
+    port: EgressPort,
+    frame: Frame,
+    queued: number,
+    priority: number,
+  ): DropReason {
     if (!this.buffer.check(frame.wireLength)) return DropReason.BUFFER_FULL
-    if (this.#admission !== null) {
-      const refused = this.#admission.admit(now, frame, ingress, priority)
-      if (refused !== DropReason.NONE) return refused
-    }
-    const reason = this.#enqueue(now, ingress, egress, frame, queued)
-    if (reason !== DropReason.NONE) {
-      this.#admission?.leave?.(now, frame, ingress, priority)
-      return reason
-    }
-    frame.ingressPriority = priority
-    this.buffer.update(frame.wireLength)
-    return DropReason.NONE
+    if (this.#admission === null) return port.admit(now, frame, queued)
+    const refused = this.#admission.admit(now, frame, ingress, priority)
+    if (refused !== DropReason.NONE) return refused
+    const reason = port.admit(now, frame, queued)
+    if (reason !== DropReason.NONE) this.#admission.leave?.(now, frame, ingress, priority)
+    return reason
   }
 
   /**
@@ -384,10 +418,11 @@ export class Switch implements Node, FeatureSwitch {
    * @param share of the memory for such packets that is free: what may wait at the port
    */
   #sendOwn(now: Nanos, ingress: number, egress: number, frame: Frame, share: number): void {
+    const port = this.ports[egress]!
     const given = this.#classifier.priority(frame)
-    const queued = this.#arrive === null ? given : this.#arrive.arrive(now, frame, ingress, egress, given)
+    const queued = this.#choose === null ? given : this.#choose.arrive(now, frame, ingress, egress, given)
     const reason = this.ownMemory.check(egress, frame.wireLength, share)
-      ? this.#enqueue(now, ingress, egress, frame, queued)
+      ? port.admit(now, frame, queued)
       : DropReason.BUFFER_FULL
     if (reason !== DropReason.NONE) {
       this.#drop(frame, ingress, reason)
@@ -395,17 +430,16 @@ export class Switch implements Node, FeatureSwitch {
     }
     frame.ingressPriority = OWN_PACKET
     this.ownMemory.update(egress, frame.wireLength)
+    this.#enqueue(now, ingress, port, frame, queued)
   }
 
-  #enqueue(now: Nanos, ingress: number, egress: number, frame: Frame, priority: number): DropReason {
-    const port = this.ports[egress]!
-    const reason = port.enqueue(now, frame, priority)
-    if (reason !== DropReason.NONE) return reason
+  /** An admitted frame joins its queue. */
+  #enqueue(now: Nanos, ingress: number, port: EgressPort, frame: Frame, priority: number): void {
+    port.enqueue(now, frame, priority)
     // While the frame waits, this says where it came from.
     frame.port = ingress
     const freeNs = Math.max(now, port.serializer.endNs)
-    if (this.#schedule.timeOf(egress) > freeNs) this.#schedule.set(egress, port.nextStartNs(now))
-    return DropReason.NONE
+    if (this.#schedule.timeOf(port.index) > freeNs) this.#schedule.set(port.index, port.nextStartNs(now))
   }
 
   /** A queued frame leaves. */

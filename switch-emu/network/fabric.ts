@@ -9,6 +9,7 @@ import type { TimelineEntry } from '../../lib/scenario/result/result.js'
 import type { LinkFaults } from '../../lib/sim/faults.js'
 import { Network } from '../../lib/sim/network.js'
 import { Random } from '../../lib/sim/random.js'
+import type { Observer } from '../../lib/sim/station.js'
 import { type Nanos, NEVER } from '../../lib/time/nanos.js'
 import type { PortCaptures } from '../captures/port-captures.js'
 import type { IpAnswers } from '../core/answers/ip-answers.js'
@@ -188,6 +189,11 @@ export class Fabric {
     this.#hostEnds.set(host, node)
     this.#plugLinks()
     return id
+  }
+
+  /** Looks at a switch from now on, as `Network.watch`. */
+  watch(name: string, watch: Observer): void {
+    this.network.watch(this.#nodeOf(name).id, watch)
   }
 
   /** The traffic starts: reports, and the times of static routes, count from `now`. */

@@ -144,8 +144,10 @@ export class HostLine {
     const frame = this.#arriving.shift()!
     this.#arrivingBytes -= frame.wireLength
     const now = frame.enqueuedNs
-    const refused = this.#port.enqueue(now, frame, this.#priority(frame))
+    const priority = this.#priority(frame)
+    const refused = this.#port.admit(now, frame, priority)
     assert(refused === DropReason.NONE, "host line: its queue is smaller than its backlog's bound")
+    this.#port.enqueue(now, frame, priority)
     this.#startNs = this.#port.nextStartNs(now)
   }
 

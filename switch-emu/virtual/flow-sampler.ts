@@ -1,77 +1,120 @@
 import type { ScenarioFlow } from '../../lib/scenario/model/scenario.js'
 import type { Series } from '../../lib/scenario/result/result.js'
 import { seriesName } from '../../lib/scenario/result/series.js'
-import type { Nanos } from '../../lib/time/nanos.js'
+import type { Observer } from '../../lib/sim/station.js'
+import { type Nanos, NEVER } from '../../lib/time/nanos.js'
 import type { TrafficFlow } from '../../lib/traffic/traffic-flow.js'
 
-/** Samples of one flow. Later ones are not taken. */
+/** Samples of one run. Later ones are not taken. */
 const SAMPLES_MAX = 1_000_000
 
-/** The series of one flow. */
-interface FlowSeries {
-  rate: Series
-  window: Series
-  inFlight: Series
-  acked: Series
+const KINDS = [
+  { kind: 'rate', unit: 'bps' },
+  { kind: 'window', unit: 'bytes' },
+  { kind: 'inflight', unit: 'bytes' },
+  { kind: 'acked', unit: 'bytes' },
+] as const
+
+/** The flow of a place in the plan, null before it is made. */
+type FlowAt = (i: number) => TrafficFlow | null
+
+/** What is sampled of one flow. */
+class FlowColumn {
+  readonly #flowAt: FlowAt
+  readonly #i: number
+  /** When it starts, on the clock of the series. */
+  readonly #startNs: Nanos
+  readonly #everyNs: Nanos
+  /** What each sample finds, one value for each of KINDS, one sample behind another. */
+  readonly #values: number[] = []
+
+  /** Time of the first sample, or NEVER. A flow that has been sampled once is sampled each time. */
+  firstNs: Nanos = NEVER
+
+  constructor(flowAt: FlowAt, i: number, startNs: Nanos, everyNs: Nanos) {
+    this.#flowAt = flowAt
+    this.#i = i
+    this.#startNs = startNs
+    this.#everyNs = everyNs
+  }
+
+  sample(timeNs: Nanos): void {
+    const flow = timeNs < this.#startNs ? null : this.#flowAt(this.#i)
+    if (flow === null) return
+    if (this.firstNs === NEVER) this.firstNs = timeNs
+    const { rateBps, windowBytes, inFlightBytes } = flow.connection.stats
+    this.#values.push(rateBps, windowBytes, inFlightBytes, flow.ackedBytes)
+  }
+
+  /** @param flow its name */
+  addTo(series: Record<string, Series>, flow: string): void {
+    const count = this.#values.length / KINDS.length
+    for (const [k, { kind, unit }] of KINDS.entries()) {
+      const timesNs = Array.from({ length: count }, (_, n) => this.firstNs + n * this.#everyNs)
+      const values = Array.from({ length: count }, (_, n) => this.#values[n * KINDS.length + k]!)
+      series[seriesName(kind, flow)] = { unit, timesNs, values }
+    }
+  }
+}
+
+/** Samples the flows that one host sends, at fixed intervals. */
+class FlowWatch implements Observer {
+  readonly host: string
+  dueNs: Nanos
+  readonly #columns: readonly FlowColumn[]
+  readonly #startNs: Nanos
+  readonly #everyNs: Nanos
+  #count = 0
+
+  constructor(host: string, columns: readonly FlowColumn[], startNs: Nanos, everyNs: Nanos) {
+    this.host = host
+    this.#columns = columns
+    this.dueNs = startNs
+    this.#startNs = startNs
+    this.#everyNs = everyNs
+  }
+
+  lookBefore(endNs: Nanos): void {
+    while (this.dueNs < endNs) {
+      for (const column of this.#columns) column.sample(this.dueNs - this.#startNs)
+      this.dueNs = ++this.#count < SAMPLES_MAX ? this.dueNs + this.#everyNs : NEVER
+    }
+  }
 }
 
 /**
- * The series of flows: rate, window, bytes in flight, bytes acknowledged. A flow is sampled from its start
+ * The series of flows: rate, window, bytes in flight, bytes acknowledged, as their senders know them. A flow is sampled from its start
  * on.
  */
 export class FlowSampler {
-  readonly #series: Record<string, Series> = {}
-  /** By a flow's place in the plan: its series, once it has been sampled. */
-  readonly #ofFlow: FlowSeries[] = []
-  readonly #flowAt: (i: number) => TrafficFlow | null
+  /** One for each host that sends. */
+  readonly watches: readonly FlowWatch[]
+  /** By a flow's place in the plan. */
+  readonly #columns: readonly FlowColumn[]
   readonly #plan: readonly ScenarioFlow[]
-  readonly #startNs: Nanos
-  #count = 0
 
-  /** @param flowAt the flow of a place in the plan, null before it is made; @param startNs zero of the series' times */
-  constructor(flowAt: (i: number) => TrafficFlow | null, plan: readonly ScenarioFlow[], startNs: Nanos) {
-    this.#flowAt = flowAt
+  /** @param startNs time of the first sample, and zero of the series' times */
+  constructor(flowAt: FlowAt, plan: readonly ScenarioFlow[], startNs: Nanos, everyNs: Nanos) {
     this.#plan = plan
-    this.#startNs = startNs
+    this.#columns = plan.map(({ startNs: at }, i) => new FlowColumn(flowAt, i, at, everyNs))
+    const hosts = [...new Set(plan.map(({ from }) => from))]
+    this.watches = hosts.map(host => {
+      const own = this.#columns.filter((_, i) => plan[i]!.from === host)
+      return new FlowWatch(host, own, startNs, everyNs)
+    })
   }
 
-  sample(now: Nanos): void {
-    if (this.#count++ >= SAMPLES_MAX) return
-    const time = now - this.#startNs
-    for (let i = 0; i < this.#plan.length; i++) {
-      const flow = time < this.#plan[i]!.startNs ? null : this.#flowAt(i)
-      if (flow === null) continue
-      const { rateBps, windowBytes, inFlightBytes } = flow.connection.stats
-      this.#ofFlow[i] ??= this.#seriesOf(flow.name)
-      const series = this.#ofFlow[i]
-      add(series.rate, time, rateBps)
-      add(series.window, time, windowBytes)
-      add(series.inFlight, time, inFlightBytes)
-      add(series.acked, time, flow.ackedBytes)
-    }
+  /** Takes the samples that are due before `endNs`. */
+  sampleBefore(endNs: Nanos): void {
+    for (const watch of this.watches) watch.lookBefore(endNs)
   }
 
+  /** In the order of their first samples. */
   series(): Record<string, Series> {
-    return this.#series
-  }
-
-  #seriesOf(flow: string): FlowSeries {
-    return {
-      rate: this.#named(seriesName('rate', flow), 'bps'),
-      window: this.#named(seriesName('window', flow), 'bytes'),
-      inFlight: this.#named(seriesName('inflight', flow), 'bytes'),
-      acked: this.#named(seriesName('acked', flow), 'bytes'),
-    }
-  }
-
-  #named(name: string, unit: Series['unit']): Series {
-    const series: Series = { unit, timesNs: [], values: [] }
-    this.#series[name] = series
+    const series: Record<string, Series> = {}
+    const sampled = [...this.#columns.entries()].filter(([, { firstNs }]) => firstNs !== NEVER)
+    for (const [i, column] of sampled.sort(([, a], [, b]) => a.firstNs - b.firstNs))
+      column.addTo(series, this.#plan[i]!.name)
     return series
   }
-}
-
-function add({ timesNs, values }: Series, timeNs: Nanos, value: number): void {
-  timesNs.push(timeNs)
-  values.push(value)
 }

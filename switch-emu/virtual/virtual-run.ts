@@ -177,10 +177,22 @@ export class VirtualRun {
     network.runUntil(this.#t0 - 1)
     const eventsBefore = network.events
     const portSampler = new PortSampler(this.#scenario, this.#fabric.switches, this.#t0)
-    const flowSampler = new FlowSampler(i => this.#flows.at(i), this.#plan, this.#t0)
-    this.#schedule(portSampler, flowSampler)
+    const sampled = this.#samplesFlows ? this.#plan : []
+    const flowSampler = new FlowSampler(
+      i => this.#flows.at(i),
+      sampled,
+      this.#t0,
+      this.#scenario.watch.everyNs,
+    )
+    this.#schedule()
+    for (const watch of portSampler.watches) this.#fabric.watch(watch.switchName, watch)
+    for (const watch of flowSampler.watches) this.#fabric.watch(watch.host, watch)
     network.kick(this.#agendaId)
     const endNs = yield* this.#loop()
+    // Where time ends the run, its last instant belongs to it. The event that ends it precedes the samples of its time.
+    const sampledUntil = this.#t0 + endNs + (this.#flows.ended < this.#plan.length ? 1 : 0)
+    portSampler.sampleBefore(sampledUntil)
+    flowSampler.sampleBefore(sampledUntil)
     return makeResult(this.#scenario, {
       on: 'virtual',
       durationNs: endNs,
@@ -299,13 +311,10 @@ export class VirtualRun {
     return needed > ACK_TIMEOUT_NS ? needed : undefined
   }
 
-  #schedule(portSampler: PortSampler, flowSampler: FlowSampler): void {
+  #schedule(): void {
     this.#agenda.add(this.#t0, now => this.#fabric.begin(now))
     for (const [i, { startNs }] of this.#plan.entries())
       this.#agenda.add(this.#t0 + startNs, now => this.#flows.start(now, i))
-    const { queues, everyNs } = this.#scenario.watch
-    if (queues.length > 0) this.#agenda.add(this.#t0, now => portSampler.sample(now), everyNs)
-    if (this.#samplesFlows) this.#agenda.add(this.#t0, now => flowSampler.sample(now), everyNs)
   }
 
   get #samplesFlows(): boolean {

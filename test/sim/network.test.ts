@@ -5,6 +5,7 @@ import { Agenda } from '../../lib/sim/agenda.js'
 import { LinkFaults } from '../../lib/sim/faults.js'
 import { Network } from '../../lib/sim/network.js'
 import { Random } from '../../lib/sim/random.js'
+import type { Observer } from '../../lib/sim/station.js'
 import { NEVER } from '../../lib/time/nanos.js'
 import { fixedSeed } from '../support/seeds.js'
 import { StubNode } from './stub-node.js'
@@ -151,7 +152,25 @@ t.test('random traffic on a ring: every frame arrives once, at its time, and non
   t.equal(pool.inUse, 0)
 })
 
-/** Six nodes on a ring that answer frames, and an agenda that looks at all of them. Returns what each has received, and what the agenda saw. */
+/** Looks at a node at intervals. */
+class Looks implements Observer {
+  dueNs = 500
+  readonly seen: [number, number][] = []
+  readonly #node: StubNode
+
+  constructor(node: StubNode) {
+    this.#node = node
+  }
+
+  lookBefore(endNs: number): void {
+    for (; this.dueNs < endNs; this.dueNs += 300) this.seen.push([this.dueNs, this.#node.received.length])
+  }
+}
+
+/**
+ * Six nodes on a ring that answer frames, an agenda that looks at all of them, and a look at each. Returns what each has received, and
+ * what was seen.
+ */
 function ring(seed: number, run: (network: Network) => void) {
   const random = new Random(seed)
   const pool = new FramePool(5000, 256)
@@ -168,9 +187,13 @@ function ring(seed: number, run: (network: Network) => void) {
   const agenda = new Agenda()
   agenda.add(1000, now => seen.push([now, nodes.map(({ received }) => received.length)]), 777)
   const agendaId = network.addNode(agenda)
+  const looks = nodes.map(node => new Looks(node))
+  for (const [i, look] of looks.entries()) network.watch(ids[i]!, look)
   for (const id of [...ids, agendaId]) network.kick(id)
   run(network)
-  return { received: nodes.map(({ received }) => received), seen, events: network.events, inUse: pool.inUse }
+  for (const look of looks) look.lookBefore(60_001)
+  const received = nodes.map(({ received }) => received)
+  return { received, seen, looks: looks.map(look => look.seen), events: network.events, inUse: pool.inUse }
 }
 
 t.test('nodes that run ahead of others see the same frames at the same times', async t => {
@@ -181,6 +204,16 @@ t.test('nodes that run ahead of others see the same frames at the same times', a
   })
   t.same(ahead, inOrder, `SEED=${seed}`)
   t.ok(ahead.seen.length > 50)
+  const { received, looks } = inOrder
+  const expected = looks.map((seen, i) =>
+    seen.map(([at]) => received[i]!.filter(({ now }) => now <= at).length),
+  )
+  t.same(
+    looks.map(seen => seen.map(([, count]) => count)),
+    expected,
+    'a look finds what has come by its time',
+  )
+  t.equal(looks[0]!.length, 199)
 })
 
 t.test(

@@ -49,19 +49,28 @@ function forget(frame: Frame): void {
 
 /** Runs with nodes of that class that see only bytes; returns how many frames they have seen. */
 function seeingBytes<T>(kinds: readonly { prototype: Node }[], run: () => T): { result: T; frames: number } {
-  const own = kinds.map(({ prototype }) => prototype.onFrame)
+  const own = kinds.map(({ prototype: { onFrame, pass } }) => ({ onFrame, pass }))
   let frames = 0
+  const see = (frame: Frame) => {
+    frames++
+    forget(frame)
+  }
   for (const [i, { prototype }] of kinds.entries()) {
+    const { onFrame, pass } = own[i]!
     prototype.onFrame = function (now, port, frame) {
-      frames++
-      forget(frame)
-      own[i]!.call(this, now, port, frame)
+      see(frame)
+      onFrame.call(this, now, port, frame)
+    }
+    if (pass === undefined) continue
+    prototype.pass = function (now, port, frame) {
+      see(frame)
+      return pass.call(this, now, port, frame)
     }
   }
   try {
     return { result: run(), frames }
   } finally {
-    for (const [i, { prototype }] of kinds.entries()) prototype.onFrame = own[i]!
+    for (const [i, { prototype }] of kinds.entries()) Object.assign(prototype, own[i])
   }
 }
 

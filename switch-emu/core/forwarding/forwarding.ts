@@ -96,9 +96,14 @@ export class ForwardingTable {
       this.#groupBuckets = grown
     }
     this.#groupBuckets.set(ports, group * BUCKETS)
-    this.#groupPort.push(ports.every(p => p === ports[0]) ? ports[0]! : SEVERAL_PORTS)
     const members = new Uint8Array(PORTS_MAX)
-    for (const port of ports) members[port] = 1
+    let only: number = ports[0]!
+    for (let bucket = 0; bucket < BUCKETS; bucket++) {
+      const port = ports[bucket]!
+      members[port] = 1
+      if (port !== only) only = SEVERAL_PORTS
+    }
+    this.#groupPort.push(only)
     this.#groupMembers.push(members)
     this.#groupByContent.set(content, group)
     return group

@@ -238,22 +238,40 @@ export class EgressPort {
     return this.#barrier === null ? paused : paused | this.#barrier.heldMask(this.queues)
   }
 
-  /** Queues a frame, or returns a reason to drop it. Then the caller still owns it. */
-  enqueue(now: Nanos, frame: Frame, priority: number): DropReason {
+  /** Returns a reason to drop a frame, or NONE: then it is to be queued, or to pass. */
+  admit(now: Nanos, frame: Frame, priority: number): DropReason {
     if (!this.isUp) return DropReason.LINK_DOWN
     if (((this.pause.dropMask >>> priority) & 1) === 1) return DropReason.PFC_WATCHDOG
-    const queue = this.queues[priority]!
-    const bytes = frame.wireLength
-    if (!queue.hasRoom(bytes)) return DropReason.QUEUE_FULL
-    if (this.#enqueue !== null) {
-      const refused = this.#enqueue.enqueue(now, frame, this, priority)
-      if (refused !== DropReason.NONE) return refused
-    }
+    if (!this.queues[priority]!.hasRoom(frame.wireLength)) return DropReason.QUEUE_FULL
+    return this.#enqueue === null ? DropReason.NONE : this.#enqueue.enqueue(now, frame, this, priority)
+  }
+
+  /** Queues a frame that `admit` has accepted. */
+  enqueue(now: Nanos, frame: Frame, priority: number): void {
     frame.enqueuedNs = now
-    queue.push(frame)
-    this.gauge.change(now, bytes)
+    this.queues[priority]!.push(frame)
+    this.gauge.change(now, frame.wireLength)
     this.#waiting |= 1 << priority
-    return DropReason.NONE
+  }
+
+  /** Returns true if a frame that were queued now would start at once. */
+  isFree(now: Nanos): boolean {
+    if (this.#waiting !== 0 || this.serializer.endNs > now || this.#barrier !== null) return false
+    if (this.#lossless && this.pause.any) return false
+    return this.#urgent === null || this.#urgent.dueNs > now
+  }
+
+  /** Some frames precede the queues at times of their own. */
+  get hasUrgent(): boolean {
+    return this.#urgent !== null
+  }
+
+  /** Starts a frame that `admit` has accepted, without queueing it. The port is free: the outcome is that of `enqueue` and `transmit`. */
+  pass(now: Nanos, frame: Frame, priority: number): void {
+    frame.enqueuedNs = now
+    this.queues[priority]!.pass()
+    this.#scheduler.onPassed(priority)
+    this.#send(now, frame, priority)
   }
 
   /** The switch has restarted: what telemetry reports counts from 0. */
@@ -294,16 +312,20 @@ export class EgressPort {
     const empty = queue.count === 0
     if (empty) this.#waiting &= ~(1 << priority)
     this.#scheduler.onSent(priority, bytes, empty)
+    this.#send(dueNs > frame.enqueuedNs ? dueNs : frame.enqueuedNs, frame, priority)
+    this.gauge.change(this.serializer.startNs, -bytes)
+    return frame
+  }
+
+  /** A frame goes onto the line that has been ready since `readyNs`. */
+  #send(readyNs: Nanos, frame: Frame, priority: number): void {
     this.#sentPriority = priority
     // Memory and weights count the frame's length at its arrival, the line its length at departure.
-    const growth = this.#grow === null ? 0 : this.#grow.grow(frame)
-    const readyNs = dueNs > frame.enqueuedNs ? dueNs : frame.enqueuedNs
-    const startNs = this.serializer.transmit(readyNs, bytes + growth)
+    const bytes = frame.wireLength + (this.#grow === null ? 0 : this.#grow.grow(frame))
+    this.serializer.transmit(readyNs, bytes)
     frame.departNs = this.serializer.endNs
-    this.gauge.change(startNs, -bytes)
-    this.counters.onTransmitted(bytes + growth)
-    this.#sentBytes[priority]! += bytes + growth
-    return frame
+    this.counters.onTransmitted(bytes)
+    this.#sentBytes[priority]! += bytes
   }
 
   /**

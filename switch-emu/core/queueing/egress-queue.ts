@@ -66,6 +66,11 @@ export class EgressQueue {
     this.#bytes += frame.wireLength
   }
 
+  /** A frame enters and leaves at once. The queue is empty. */
+  pass(): void {
+    this.#left++
+  }
+
   /** Bytes on the wire of the first frame. The queue must not be empty. */
   headBytes(): number {
     return this.#ring[this.#head]!.wireLength

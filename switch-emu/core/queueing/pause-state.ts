@@ -70,6 +70,11 @@ export class PauseState {
     this.#received[priority]! += 1
   }
 
+  /** False: the peer pauses nothing. */
+  get any(): boolean {
+    return this.#told.any
+  }
+
   /** Bit p: the queue of priority p must not begin a frame at `now`. */
   heldMask(now: Nanos): number {
     return this.#told.any ? this.#withFollower(this.#told.pausedMask(now) & this.#obeyed) : 0

@@ -71,6 +71,14 @@ export class QueueScheduler {
     if (this.#turn === priority) this.#nextTurn()
   }
 
+  /** A frame of `priority` was sent, and no queue had others: as `pick` and `onSent`. */
+  onPassed(priority: number): void {
+    if (((this.#strictMask >> priority) & 1) === 1) return
+    this.#deficitBytes[priority] = 0
+    this.#turn = priority
+    this.#nextTurn()
+  }
+
   #nextTurn(): void {
     this.#turn = (this.#turn + PRIORITIES - 1) % PRIORITIES
     this.#granted = false
