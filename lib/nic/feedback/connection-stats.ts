@@ -49,7 +49,8 @@ export function recordSample(stats: ConnectionStats, sample: AckSample, counters
   if (sample.rttNs > 0) stats.rttNs = sample.rttNs
   const { hops } = sample
   if (hops.count === 0) return
-  let [fullest, waitNs] = [0, 0]
+  let fullest = 0
+  let waitNs = 0
   for (let i = 0; i < hops.count; i++) {
     fullest = Math.max(fullest, hops.qlenBytes[i]!)
     waitNs += (hops.qlenBytes[i]! * 8e9) / hops.rateBps[i]!

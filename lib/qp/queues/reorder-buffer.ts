@@ -160,7 +160,7 @@ export class ReorderBuffer {
   }
 }
 
-/** The smallest power of two that is not below `value`. */
+/** The smallest power of two that is not below `value`, a whole number from 1 to 2^31. */
 export function powerOfTwo(value: number): number {
-  return 2 ** Math.ceil(Math.log2(value))
+  return value === 1 ? 1 : 2 ** (32 - Math.clz32(value - 1))
 }
