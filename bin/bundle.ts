@@ -38,9 +38,12 @@ const THREADS = {
   'veth-worker': 'switch-emu/veth/veth-worker.ts',
 }
 
-/** What moves packets on the main thread: one file too, for the same reason. The program loads it when it needs it. */
+/**
+ * What moves packets on the main thread: one file too, for the same reason, and with it what reads scenario files. The program loads it
+ * when it needs it.
+ */
 const ENGINES: Record<string, string> = {
-  'virtual-run': 'switch-emu/virtual/virtual-run.ts',
+  'virtual-run': 'switch-emu/virtual/engine.ts',
 }
 
 /** Benchmarks of what their own process does: they measure what users run. */

@@ -11,3 +11,4 @@ export function double(value: number): number {
 }
 
 export const DOUBLE_0 = double(0)
+export const DOUBLE_1 = double(1)

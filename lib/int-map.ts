@@ -48,29 +48,27 @@ export class IntMap<V> {
 
   /** The place of the key, or the free one where it belongs. */
   #find(key: number): number {
-    const mask = this.#keys.length - 1
-    let at = this.#home(key)
-    while (this.#keys[at] !== key && this.#keys[at] !== NO_KEY) at = (at + 1) & mask
+    const keys = this.#keys
+    const mask = keys.length - 1
+    let at = homeOf(key, mask)
+    for (let found = keys[at]!; found !== key && found !== NO_KEY; found = keys[at]!) at = (at + 1) & mask
     return at
-  }
-
-  #home(key: number): number {
-    return (Math.imul(key, SPREAD) >>> 8) & (this.#keys.length - 1)
   }
 
   /** Frees a place. Keys behind it that belong there, or before it, move up (Knuth's algorithm R, in the same section). */
   #clear(place: number): void {
-    const mask = this.#keys.length - 1
+    const keys = this.#keys
+    const mask = keys.length - 1
     let free = place
-    for (let at = (free + 1) & mask; this.#keys[at] !== NO_KEY; at = (at + 1) & mask) {
-      const key = this.#keys[at]!
-      const distance = (at - this.#home(key)) & mask
+    for (let at = (free + 1) & mask; keys[at] !== NO_KEY; at = (at + 1) & mask) {
+      const key = keys[at]!
+      const distance = (at - homeOf(key, mask)) & mask
       if (distance < ((at - free) & mask)) continue
-      this.#keys[free] = key
+      keys[free] = key
       this.#values[free] = this.#values[at]!
       free = at
     }
-    this.#keys[free] = NO_KEY
+    keys[free] = NO_KEY
     this.#values[free] = null
   }
 
@@ -85,4 +83,9 @@ export class IntMap<V> {
       this.#values[at] = values[i]!
     }
   }
+}
+
+/** Where a key belongs. @param mask places less one */
+function homeOf(key: number, mask: number): number {
+  return (Math.imul(key, SPREAD) >>> 8) & mask
 }

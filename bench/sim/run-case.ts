@@ -16,8 +16,9 @@ export interface SimRun {
   residentBytesMax: number
 }
 
-/** The part of the engine that every checkout has had. */
-interface Engine {
+/** The part of the engine that every checkout has had; its reader, which older ones have apart; and what `weir run` calls before a run. */
+interface Engine extends Partial<Loader> {
+  tuneGarbageCollection?(): void
   VirtualRun: new (scenario: unknown) => { run(): { events: number }; readonly packetHops: number }
 }
 
@@ -30,11 +31,16 @@ const compiled = (path: string) => join(resolve(checkout!), 'dist', path)
 const from = (path: string) => import(pathToFileURL(compiled(path)).href)
 // The engine is one file, as `weir run` loads it. Without esbuild, and in older checkouts, it is many.
 const bundled = 'weir/virtual-run.js'
-const { VirtualRun } = (await from(
+const engine = (await from(
   existsSync(compiled(bundled)) ? bundled : 'switch-emu/virtual/virtual-run.js',
 )) as Engine
-const { loadScenario } = (await from('lib/scenario/read/load-scenario.js')) as Loader
+const { VirtualRun } = engine
+const { loadScenario } =
+  engine.loadScenario === undefined
+    ? ((await from('lib/scenario/read/load-scenario.js')) as Loader)
+    : (engine as Loader)
 
+engine.tuneGarbageCollection?.()
 const taken: SimRun[] = []
 for (let n = 0; n < Number(runs); n++) {
   const before = process.cpuUsage()

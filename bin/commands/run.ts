@@ -5,7 +5,6 @@ import { WeirError } from '../../lib/errors.js'
 import { type CommandOption, MOST, type SettingsOf } from '../../lib/options/option.js'
 import { htmlReport } from '../../lib/scenario/html/html-report.js'
 import type { Scenario } from '../../lib/scenario/model/scenario.js'
-import { resultDifferences, scenarioOfResult } from '../../lib/scenario/repeat.js'
 import { printTables } from '../../lib/scenario/result/print-tables.js'
 import type { CapacityResult, RunResult } from '../../lib/scenario/result/result.js'
 import {
@@ -21,7 +20,7 @@ import type { RunView } from '../../switch-emu/results/run-view.js'
 import { cancelOnSignal } from '../cancel-on-signal.js'
 import { columnsMost } from './fit.js'
 import { commandOf } from './names.js'
-import { readRepeated, readScenario } from './read-scenario.js'
+import { readRepeated, readScenario, type ScenarioReader } from './read-scenario.js'
 import { runProgress } from './run-progress.js'
 import { withScenarioList } from './scenario-list.js'
 import { addValueOptions, valuesOf } from './value-options.js'
@@ -106,26 +105,36 @@ function checkFiles({ json, report }: RunOptions): void {
 interface Task {
   scenario: Scenario
   on: Place
-  /** The result that the run repeats. */
-  repeated?: { file: string; result: RunResult }
+  /** The result that the run repeats, and the keys in which another one differs from it. */
+  repeated?: { file: string; result: RunResult; differences: (result: RunResult) => readonly string[] }
 }
 
 async function taskOf(file: string | undefined, options: RunOptions, command: Command): Promise<Task> {
   const { repeat, on } = options
   if (repeat === undefined) {
     if (file === undefined) command.error("error: missing required argument 'scenario'")
-    return { scenario: await readScenario(file), on: on ?? 'virtual' }
+    const place = on ?? 'virtual'
+    return { scenario: await readScenario(file, await readerFor(place)), on: place }
   }
   if (file !== undefined) {
     const text = `--repeat has the scenario from the result: leave ${file} out`
     throw new WeirError('WEIR_BAD_ARGUMENT', text)
   }
   const result = await readRepeated(repeat)
+  const { resultDifferences, scenarioOfResult } = await import('../../lib/scenario/repeat.js')
+  const differences = (other: RunResult) => resultDifferences(other, result)
   return {
     scenario: scenarioOfResult(result, repeat),
     on: on ?? result.on,
-    repeated: { file: repeat, result },
+    repeated: { file: repeat, result, differences },
   }
+}
+
+/** In virtual time the file that runs the scenario reads it too: what both need is in memory once. */
+async function readerFor(on: Place): Promise<ScenarioReader> {
+  return on === 'virtual'
+    ? await import('../../switch-emu/virtual/engine.js')
+    : await import('../../lib/scenario/read/load-scenario.js')
 }
 
 /** Writes to standard output. Returns whether that is for people: else it has the JSON or the report alone. */
@@ -146,7 +155,7 @@ function print(result: RunResult, repeated: Task['repeated'], { json, report }: 
     process.stdout.write(`captures: ${folder} (${clock})\n`)
   }
   if (repeated !== undefined && result.on === 'virtual' && repeated.result.on === 'virtual') {
-    const keys = resultDifferences(result, repeated.result)
+    const keys = repeated.differences(result)
     const how = keys.length === 0 ? 'the same as' : `differs (${keys.join(', ')}) from`
     process.stdout.write(`${how} ${repeated.file}\n`)
   }
@@ -214,7 +223,8 @@ async function run({ scenario, on }: Task, options: RunOptions): Promise<RunResu
   const removeHandlers = on === 'virtual' ? cancelOnSignal(cancelled) : () => {}
   try {
     if (on === 'virtual') {
-      const { VirtualRun } = await import('../../switch-emu/virtual/virtual-run.js')
+      const { tuneGarbageCollection, VirtualRun } = await import('../../switch-emu/virtual/engine.js')
+      tuneGarbageCollection()
       const run = new VirtualRun(scenario, shared)
       return { ...(await run.runAside(cancelled.signal)), ...made(run.startNs) }
     }

@@ -6,7 +6,7 @@
  * was in flight, and no more than came through: at the end of a start, half of it may have been lost, and 0.7 of it is still too much.
  */
 import type { AckSample, CongestionContext, LossSample } from './congestion-control.js'
-import { type OptionSpec, type OptionValues, optionFlag, optionNumber } from './options.js'
+import { ByOptions, type OptionSpec, type OptionValues, optionFlag, optionNumber } from './options.js'
 
 /** @param standard the default; null: as the flow begins, of controllers by telemetry */
 export function lossOptions(standard: boolean | null): readonly OptionSpec[] {
@@ -37,6 +37,22 @@ export function lossOptions(standard: boolean | null): readonly OptionSpec[] {
 const LEAST_PACKETS = 2
 const LOSS_WINDOW_PACKETS = 1
 
+interface LossConstants {
+  /** Null: as the flow begins. */
+  isOn: boolean | null
+  beta: number
+}
+
+const CONSTANTS = new ByOptions<LossConstants>((controller, specs, options) => {
+  const isTold = options.lossReaction !== undefined
+  const standard = specs.find(({ name }) => name === 'lossReaction')!.default
+  const flag = optionFlag(controller, specs, options, 'lossReaction')
+  return {
+    isOn: isTold || standard !== null ? flag : null,
+    beta: optionNumber(controller, specs, options, 'lossBeta'),
+  }
+})
+
 export class LossCap {
   readonly #on: boolean
   readonly #beta: number
@@ -58,11 +74,9 @@ export class LossCap {
     context: CongestionContext,
     options: OptionValues,
   ) {
-    const told = options.lossReaction !== undefined
-    const standard = specs.find(({ name }) => name === 'lossReaction')!.default
-    const flag = optionFlag(controller, specs, options, 'lossReaction')
-    this.#on = told || standard !== null ? flag : context.careful === true
-    this.#beta = optionNumber(controller, specs, options, 'lossBeta')
+    const { isOn, beta } = CONSTANTS.of(controller, specs, options)
+    this.#on = isOn ?? context.careful === true
+    this.#beta = beta
     this.#mtu = context.mtuBytes
   }
 

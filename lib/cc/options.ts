@@ -41,3 +41,23 @@ function specOf(controller: string, specs: readonly OptionSpec[], name: string):
   if (spec === undefined) throw new WeirError('WEIR_INTERNAL', `${controller} has no option ${name}`)
   return spec
 }
+
+/** What follows from options alone: worked out once for all connections that have the same ones. */
+export class ByOptions<T> {
+  readonly #workOut: (controller: string, specs: readonly OptionSpec[], values: OptionValues) => T
+  readonly #known = new WeakMap<OptionValues, { specs: readonly OptionSpec[]; worked: T }>()
+
+  /** @param workOut throws WEIR_BAD_ARGUMENT for a value out of range */
+  constructor(workOut: (controller: string, specs: readonly OptionSpec[], values: OptionValues) => T) {
+    this.#workOut = workOut
+  }
+
+  /** As `workOut`. Nobody may change what it returns. @param controller its name, for messages */
+  of(controller: string, specs: readonly OptionSpec[], values: OptionValues): T {
+    const known = this.#known.get(values)
+    if (known?.specs === specs) return known.worked
+    const worked = this.#workOut(controller, specs, values)
+    this.#known.set(values, { specs, worked })
+    return worked
+  }
+}

@@ -111,10 +111,11 @@ export class CmMachine {
       this.#counters.ignored++
       return false
     }
-    const [next, ...actions] = transition
+    const next = transition[0]
     const before = connection.state
     this.#enter(connection, next)
-    for (const action of actions) this.#act(now, connection, action, input, before)
+    for (let i = 1; i < transition.length; i++)
+      this.#act(now, connection, transition[i] as Action, input, before)
     if (next === 'IDLE') this.#table.remove(connection)
     return true
   }

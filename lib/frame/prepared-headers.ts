@@ -3,16 +3,23 @@ import type { Frame } from './frame.js'
 
 export class PreparedHeaders {
   readonly length: number
-  /** Ends with zeros to the next whole word. */
-  readonly view: DataView
+  /** The headers, the first byte of each word highest; the last word ends with zeros. So few bytes V8 keeps in the object itself. */
+  readonly words: Int32Array
 
-  constructor(length: number) {
+  constructor(words: Int32Array, length: number) {
+    this.words = words
     this.length = length
-    this.view = new DataView(new ArrayBuffer((length + 3) & ~3))
+  }
+
+  /** The first `length` bytes of the view, which has zeros behind them to the next whole word. */
+  static of(view: DataView, length: number): PreparedHeaders {
+    const words = new Int32Array((length + 3) >> 2)
+    for (let i = 0; i < words.length; i++) words[i] = view.getInt32(4 * i)
+    return new PreparedHeaders(words, length)
   }
 
   copyInto({ view: to }: Frame): void {
-    const { view, length } = this
-    for (let i = 0; i < length; i += 4) to.setInt32(i, view.getInt32(i, true), true)
+    const { words } = this
+    for (let i = 0; i < words.length; i++) to.setInt32(4 * i, words[i]!)
   }
 }

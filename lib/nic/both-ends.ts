@@ -74,7 +74,8 @@ export function part(now: Nanos, one: Nic, other: Nic, flow: Flow): boolean {
   const peer = other.table.find(flow.qp.remoteQpn)
   if (peer === null) return false
   const isQuiet = flow.sentFrames === peer.receivedFrames && peer.sentFrames === flow.receivedFrames
-  if (!isQuiet || !one.isIdle(now, flow) || !other.isIdle(now, peer)) return false
+  // The end that receives counts as a sender's for a while: mostly that one is not idle yet.
+  if (!isQuiet || !other.isIdle(now, peer) || !one.isIdle(now, flow)) return false
   one.release(now, flow)
   other.release(now, peer)
   return true

@@ -662,16 +662,14 @@ export class Nic implements Node, Verbs, RxEvents {
     this.#start.measure(flow)
   }
 
-  /** T is known: the flow gets its controller and may send. */
-  setBaseRtt(now: Nanos, flow: Flow, baseRttNs: Nanos): void {
+  /** As FlowStart. `flowChanged` is to follow. */
+  begin(flow: Flow, baseRttNs: Nanos): void {
     this.#start.begin(flow, baseRttNs)
-    this.flowChanged(now, flow)
   }
 
-  /** As FlowStart. */
-  beginUnmeasured(now: Nanos, flow: Flow): void {
+  /** As FlowStart. `flowChanged` is to follow. */
+  beginUnmeasured(flow: Flow): void {
     this.#start.beginUnmeasured(flow)
-    this.flowChanged(now, flow)
   }
 
   /** Asks the flow's peer a question that it answers if it knows the flow. */

@@ -5,7 +5,7 @@ import type { ReceivedRun } from '../frame/received-run.js'
 import type { Nanos } from '../time/nanos.js'
 import * as bth from '../wire/ib/bth.js'
 import { isKnown, isOfOtherService, isRequest, Opcode } from '../wire/ib/opcode.js'
-import { checkAttributes, need, type QpAttributes, type QpConfig, QpSettings } from './context/config.js'
+import { checkAttributes, lacking, type QpAttributes, type QpConfig, QpSettings } from './context/config.js'
 import { QpContext } from './context/context.js'
 import type { QpCounters } from './context/counters.js'
 import type { QpObserver } from './context/observer.js'
@@ -215,14 +215,16 @@ export class QueuePair {
       return
     }
     const from = context.state
-    if (state === QpState.RTR) need(this.qpn, qpStateName(state), attributes, ['remoteQpn', 'receivePsn'])
-    if (state === QpState.RTS && from === QpState.RTR)
-      need(this.qpn, qpStateName(state), attributes, ['sendPsn'])
+    const { remoteQpn, receivePsn, sendPsn } = attributes
+    if (state === QpState.RTR && (remoteQpn === undefined || receivePsn === undefined))
+      throw lacking(this.qpn, qpStateName(state), attributes, ['remoteQpn', 'receivePsn'])
+    if (state === QpState.RTS && from === QpState.RTR && sendPsn === undefined)
+      throw lacking(this.qpn, qpStateName(state), attributes, ['sendPsn'])
     this.#takeAttributes(state, attributes)
     context.state = state
     if (state === QpState.RESET) this.#reset()
-    if (state === QpState.RTR) this.#responder.start(attributes.receivePsn!)
-    if (state === QpState.RTS && from === QpState.RTR) this.#requester.start(attributes.sendPsn!)
+    if (state === QpState.RTR) this.#responder.start(receivePsn!)
+    if (state === QpState.RTS && from === QpState.RTR) this.#requester.start(sendPsn!)
   }
 
   #takeAttributes(state: QpState, attributes: QpAttributes): void {
@@ -548,8 +550,7 @@ export class QueuePair {
 
 /** The first of the given attributes that is settled on the way to RTR. */
 function settledBeforeRts(attributes: QpAttributes): keyof QpAttributes | undefined {
-  for (const name of UNTIL_RTR) if (attributes[name] !== undefined) return name
-  return undefined
+  return UNTIL_RTR.find(name => attributes[name] !== undefined)
 }
 
 /**

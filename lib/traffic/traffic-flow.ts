@@ -8,6 +8,8 @@ import type { Nanos } from '../time/nanos.js'
 import type { HostAddress } from '../wire/net/address.js'
 import { readSinkMemory, TRAFFIC_PORT } from './traffic-sink.js'
 
+/** A time that has not come. */
+const NOT_YET: Nanos = double(-1)
 /** Default length of a flow's messages: 1 MiB. Every packet but the flow's last is full. */
 const MESSAGE_BYTES = 1 << 20
 /** Most messages posted at a time. */
@@ -36,9 +38,9 @@ export class TrafficFlow implements ConnectionHandler {
   readonly bytes: number
   readonly connection: Connection
   /** Time of `start`, or -1. */
-  startNs = double(-1)
+  startNs = NOT_YET
   /** Time of the last completion, or -1. */
-  endNs = double(-1)
+  endNs = NOT_YET
   /** Why the flow failed. */
   error: WeirError | null = null
   /** True once `start` may be called. */

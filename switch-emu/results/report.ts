@@ -119,7 +119,7 @@ function idealTimes(topology: Topology, scenario: Scenario): (flow: ScenarioFlow
 
 function flowResult(ideal: Nanos, flow: ScenarioFlow, outcome: FlowOutcome, durationNs: Nanos): FlowResult {
   const lastedNs = outcome.fctNs ?? Math.max(0, durationNs - flow.startNs)
-  return {
+  const result: FlowResult = {
     name: flow.name,
     from: flow.from,
     to: flow.to,
@@ -133,9 +133,12 @@ function flowResult(ideal: Nanos, flow: ScenarioFlow, outcome: FlowOutcome, dura
     spuriousRetransmissions: outcome.spuriousRetransmissions,
     timeouts: outcome.timeouts,
     ackedBytes: outcome.ackedBytes,
-    ...(outcome.paths !== undefined && { paths: outcome.paths }),
-    ...(outcome.refused !== undefined && { refused: outcome.refused }),
-    ...(outcome.failed !== undefined && { failed: outcome.failed }),
-    ...(outcome.digestEqual !== undefined && { digestEqual: outcome.digestEqual }),
   }
+  // Spreads of nothing would make an object several times as large, and there may be ten thousand.
+  const { paths, refused, failed, digestEqual } = outcome
+  if (paths !== undefined) result.paths = paths
+  if (refused !== undefined) result.refused = refused
+  if (failed !== undefined) result.failed = failed
+  if (digestEqual !== undefined) result.digestEqual = digestEqual
+  return result
 }

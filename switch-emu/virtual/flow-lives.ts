@@ -283,15 +283,16 @@ export class FlowLives {
 
   #outcome(flow: TrafficFlow): FlowOutcome {
     const { stats } = flow.connection
-    return {
+    const outcome: FlowOutcome = {
       fctNs: flow.endNs < 0 ? null : flow.endNs - flow.startNs,
       ackedBytes: flow.ackedBytes,
       retransmittedBytes: stats.retransmittedBytes,
       spuriousRetransmissions: stats.spuriousRetransmissions,
       timeouts: stats.timeouts,
-      ...(choosesPaths(this.#options.scenario) && { paths: pathFigures(stats) }),
-      ...failureOf(withHint(flow)),
     }
+    if (choosesPaths(this.#options.scenario)) outcome.paths = pathFigures(stats)
+    if (flow.error !== null) Object.assign(outcome, failureOf(withHint(flow)))
+    return outcome
   }
 }
 

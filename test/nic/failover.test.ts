@@ -9,6 +9,7 @@ import * as bth from '../../lib/wire/ib/bth.js'
 import { Opcode } from '../../lib/wire/ib/opcode.js'
 import { HostAddress } from '../../lib/wire/net/address.js'
 import * as udp from '../../lib/wire/net/udp.js'
+import { preparedPort } from '../support/prepared-port.js'
 import { drawnSeed } from '../support/seeds.js'
 import { type App, connected, makePair, memoryOf, type Pair, type PairOptions, pattern } from './pair.js'
 
@@ -128,10 +129,7 @@ t.test('handshakes leave from their usual port once links are up again', async t
   const pair = makePair({ a: { failover: true } })
   const to = HostAddress.parse('10.0.0.2')
   const ports = () =>
-    new Set(
-      // Ethernet and IPv4 are 34 bytes.
-      Array.from({ length: 50 }, () => udp.sourcePort(pair.a.headers.forManagement(to).view, 34)),
-    )
+    new Set(Array.from({ length: 50 }, () => preparedPort(pair.a.headers.forManagement(to))))
   t.same([...ports()], [mad.UDP_SOURCE_PORT])
   pair.a.linkFailed(pair.network.now)
   t.ok(ports().size > 10)

@@ -4,6 +4,7 @@ import { Nic } from '../../lib/nic/nic.js'
 import { SourcePorts } from '../../lib/nic/tx/source-ports.js'
 import { Random } from '../../lib/sim/random.js'
 import { HostAddress } from '../../lib/wire/net/address.js'
+import { preparedPort } from '../support/prepared-port.js'
 
 t.test('without a list any port of RoCEv2 can be drawn and kept', async t => {
   const ports = new SourcePorts(null)
@@ -76,7 +77,7 @@ function connectTwo(portsA: number[], portsB: number[]): Map<number, number> {
   for (const flow of a.table.flows) {
     if (flow === null) continue
     const other = b.table.flows.find(other => other?.qp.remoteQpn === flow.qpn)
-    ports.set(flow.path.headers.view.getUint16(34), other?.path.headers.view.getUint16(34) ?? 0)
+    ports.set(preparedPort(flow.path.headers), other ? preparedPort(other.path.headers) : 0)
   }
   return ports
 }

@@ -4,7 +4,7 @@
  *
  * Units: bytes, ns, bit/s. The names are the listing's: U, u, tau, W, Wc, incStage, L.
  */
-import { DOUBLE_0, double } from '../../double.js'
+import { DOUBLE_0, DOUBLE_1 } from '../../double.js'
 import type { Nanos } from '../../time/nanos.js'
 import { AT_TS_MODULUS, HopRecords } from '../../wire/telemetry/hop-records.js'
 import { CAREFUL_PACKETS, type CongestionContext } from '../congestion-control.js'
@@ -33,7 +33,7 @@ export class HpccCore {
   #wAi: number
   #w: number
   #wc: number
-  #u = double(1)
+  #u = DOUBLE_1
   #incStage = 0
   /** L of the listing: the telemetry that came last. */
   readonly #last = new HopRecords()

@@ -1,5 +1,5 @@
 /** Constants of HPCC++, sender-based and receiver-based (draft-miao-rtgwg-hpccplus, section 4.1, figure 3, and 4.3). */
-import { type OptionSpec, type OptionValues, optionFlag, optionNumber } from '../options.js'
+import { ByOptions, type OptionSpec, optionFlag, optionNumber } from '../options.js'
 
 export interface HpccConstants {
   eta: number
@@ -66,16 +66,10 @@ export function hpccOptions(countFlows: boolean): readonly OptionSpec[] {
   ]
 }
 
-/** Throws WEIR_BAD_ARGUMENT for a value out of range. @param controller its name, for messages */
-export function hpccConstants(
-  controller: string,
-  specs: readonly OptionSpec[],
-  options: OptionValues,
-): HpccConstants {
-  const known = KNOWN.get(options)
-  if (known?.specs === specs) return known.constants
+/** The constants that options give. */
+export const HPCC_CONSTANTS = new ByOptions<HpccConstants>((controller, specs, options) => {
   const value = (name: string) => optionNumber(controller, specs, options, name)
-  const constants = {
+  return {
     eta: value('eta'),
     maxStage: value('maxStage'),
     flows: value('flows'),
@@ -83,9 +77,4 @@ export function hpccConstants(
     minRate: value('minRate'),
     countFlows: optionFlag(controller, specs, options, 'countFlows'),
   }
-  KNOWN.set(options, { specs, constants })
-  return constants
-}
-
-/** Constants of options that many connections have: worked out once. */
-const KNOWN = new WeakMap<OptionValues, { specs: readonly OptionSpec[]; constants: HpccConstants }>()
+})

@@ -5,8 +5,8 @@ import { LossCap, lossOptions } from '../loss-cap.js'
 import type { OptionSpec, OptionValues } from '../options.js'
 import { DirectCap } from './direct-cap.js'
 import { HpccCore } from './hpcc-core.js'
-import { hpccConstants, hpccOptions } from './hpcc-options.js'
-import { LastHop, lastHopOptions } from './last-hop.js'
+import { HPCC_CONSTANTS, hpccOptions } from './hpcc-options.js'
+import { LAST_HOPS, type LastHop, lastHopOptions } from './last-hop.js'
 
 export const HPCC_OPTIONS: readonly OptionSpec[] = [
   ...hpccOptions(false),
@@ -40,10 +40,10 @@ export class Hpcc implements CongestionControl {
 
   constructor(context: CongestionContext, options: OptionValues = {}, variant: HpccVariant = HPCC) {
     const { name, options: specs } = variant
-    const constants = hpccConstants(name, specs, options)
+    const constants = HPCC_CONSTANTS.of(name, specs, options)
     this.name = name
     this.#core = new HpccCore(context, constants)
-    this.#lastHop = new LastHop(name, specs, options)
+    this.#lastHop = LAST_HOPS.of(name, specs, options)
     this.#cap = new LossCap(name, specs, context, options)
   }
 

@@ -18,7 +18,7 @@
  * ratios.
  */
 import type { HopRecords } from '../../wire/telemetry/hop-records.js'
-import { type OptionSpec, type OptionValues, optionFlag, optionNumber } from '../options.js'
+import { ByOptions, type OptionSpec, type OptionValues, optionFlag, optionNumber } from '../options.js'
 import type { HpccCore } from './hpcc-core.js'
 
 /** @param on the default of `lastHop` */
@@ -52,6 +52,7 @@ export function lastHopOptions(on: boolean): readonly OptionSpec[] {
   ]
 }
 
+/** It remembers nothing of a flow. */
 export class LastHop {
   readonly #on: boolean
   readonly #alpha: number
@@ -72,3 +73,8 @@ export class LastHop {
     core.setReferenceWindow(core.bounded((bdp * this.#beta) / hops.flows))
   }
 }
+
+/** One for all connections that have the same options. */
+export const LAST_HOPS = new ByOptions(
+  (controller, specs, options) => new LastHop(controller, specs, options),
+)

@@ -3,7 +3,7 @@ import { type Nanos, NEVER } from '../../time/nanos.js'
 import type { HopRecords } from '../../wire/telemetry/hop-records.js'
 import { type CongestionContext, type ReceiverControl, SentWith, WindowDue } from '../congestion-control.js'
 import { HpccCore } from '../hpcc/hpcc-core.js'
-import { hpccConstants } from '../hpcc/hpcc-options.js'
+import { HPCC_CONSTANTS } from '../hpcc/hpcc-options.js'
 import { type OptionValues, optionNumber } from '../options.js'
 import { RX_HPCC_OPTIONS } from './rx-hpcc.js'
 
@@ -51,7 +51,7 @@ export class RxHpccReceiver implements ReceiverControl {
 
   /** @param context the sender's; @param options those that the sender was given */
   constructor(context: CongestionContext, options: OptionValues = {}) {
-    this.#core = new HpccCore(context, hpccConstants('rx-hpcc', RX_HPCC_OPTIONS, options))
+    this.#core = new HpccCore(context, HPCC_CONSTANTS.of('rx-hpcc', RX_HPCC_OPTIONS, options))
     this.#sentW = this.#core.windowBytes
     this.#w = this.#sentW
     this.#rateChange = optionNumber('rx-hpcc', RX_HPCC_OPTIONS, options, 'rateChange')

@@ -12,7 +12,7 @@ import {
   type LossSample,
 } from '../congestion-control.js'
 import { HpccCore } from '../hpcc/hpcc-core.js'
-import { hpccConstants, hpccOptions } from '../hpcc/hpcc-options.js'
+import { HPCC_CONSTANTS, hpccOptions } from '../hpcc/hpcc-options.js'
 import { LossCap, lossOptions } from '../loss-cap.js'
 import { type OptionSpec, type OptionValues, optionFlag, optionNumber } from '../options.js'
 
@@ -74,7 +74,7 @@ export class RxHpcc implements CongestionControl {
   #w: number
 
   constructor(context: CongestionContext, options: OptionValues = {}) {
-    this.#core = new HpccCore(context, hpccConstants('rx-hpcc', RX_HPCC_OPTIONS, options))
+    this.#core = new HpccCore(context, HPCC_CONSTANTS.of('rx-hpcc', RX_HPCC_OPTIONS, options))
     const ackPackets = optionNumber('rx-hpcc', RX_HPCC_OPTIONS, options, 'ackPackets')
     const literal = optionFlag('rx-hpcc', RX_HPCC_OPTIONS, options, 'literal')
     this.#unacknowledged = literal ? 0 : ackPackets * context.mtuBytes

@@ -6,7 +6,7 @@ import type { Nanos } from '../../time/nanos.js'
 import type { HopRecords } from '../../wire/telemetry/hop-records.js'
 import { type CongestionContext, type ReceiverControl, WindowDue } from '../congestion-control.js'
 import { HpccCore } from '../hpcc/hpcc-core.js'
-import { hpccConstants } from '../hpcc/hpcc-options.js'
+import { HPCC_CONSTANTS } from '../hpcc/hpcc-options.js'
 import type { OptionValues } from '../options.js'
 import { RX_HPCC_OPTIONS } from './rx-hpcc.js'
 
@@ -17,7 +17,7 @@ export class RxListing implements ReceiverControl {
 
   /** @param context the sender's; @param options those that the sender was given */
   constructor(context: CongestionContext, options: OptionValues = {}) {
-    this.#core = new HpccCore(context, hpccConstants('rx-hpcc', RX_HPCC_OPTIONS, options))
+    this.#core = new HpccCore(context, HPCC_CONSTANTS.of('rx-hpcc', RX_HPCC_OPTIONS, options))
   }
 
   /** NewINT, lines 28-34. */

@@ -120,10 +120,10 @@ interface Host extends FlowHost {
   checkController(cc: ConnectOptions['cc']): void
   /** As FlowStart. */
   startProbe(flow: Flow): void
-  /** As FlowStart. */
-  beginUnmeasured(now: Nanos, flow: Flow): void
-  /** T is known: the flow gets its controller and may send. */
-  setBaseRtt(now: Nanos, flow: Flow, baseRttNs: Nanos): void
+  /** As FlowStart. `flowChanged` is to follow. */
+  beginUnmeasured(flow: Flow): void
+  /** As FlowStart. `flowChanged` is to follow. */
+  begin(flow: Flow, baseRttNs: Nanos): void
 }
 
 /**
@@ -714,7 +714,7 @@ export class Connections {
       // From REP to RTU: no application has to accept in between.
       if (!flow.handshake.active) flow.stats.rttNs = roundTripNs
     }
-    this.#settleBaseRtt(now, flow)
+    this.#settleBaseRtt(flow)
     flow.handler.onEstablished(now, flow.connection)
     this.#nic.flowChanged(now, flow)
   }
@@ -724,11 +724,11 @@ export class Connections {
    * trips; or probes measure it. The active side has its controller, or begins to measure, at once; the passive one when it first
    * sends.
    */
-  #settleBaseRtt(now: Nanos, flow: Flow): void {
+  #settleBaseRtt(flow: Flow): void {
     const { fixedBaseRttNs, active } = flow.handshake
-    if (fixedBaseRttNs > 0 && active) this.#nic.setBaseRtt(now, flow, fixedBaseRttNs)
+    if (fixedBaseRttNs > 0 && active) this.#nic.begin(flow, fixedBaseRttNs)
     else if (fixedBaseRttNs > 0) flow.sender.congestion.expect(fixedBaseRttNs)
-    else if (this.#nic.settings.start === 'careful' || !flow.peer.isWeir) this.#nic.beginUnmeasured(now, flow)
+    else if (this.#nic.settings.start === 'careful' || !flow.peer.isWeir) this.#nic.beginUnmeasured(flow)
     else if (flow.handshake.active) this.#nic.startProbe(flow)
   }
 

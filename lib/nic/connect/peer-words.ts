@@ -148,7 +148,7 @@ export function wordsAsRead(
     ? length === 0 && needs.length <= NEEDS_THAT_FIT
     : length <= weirData.REPLY_BYTES_MAX
   if (!fit) return writtenWords(settings, flow, applicationData)
-  return saidBy(settings, flow, Uint8Array.from(applicationData), ownKeyWords(settings, flow))
+  return saidBy(settings, flow, new Uint8Array(applicationData), ownKeyWords(settings, flow))
 }
 
 /** The same where they have to be written. */

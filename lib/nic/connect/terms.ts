@@ -26,6 +26,8 @@ class Terms {
   readonly #lesserOffer: FeedbackOffer
   readonly #asked = new WeakMap<ChosenController, Uint8Array>()
   readonly #granted = new Map<string, Granted>()
+  /** The list that was named last, and what is granted of it: mostly the next connection names the same one. */
+  #last: { hidesAckEvery: boolean; list: Uint8Array; granted: Granted } | null = null
   readonly #toOlder: Granted
 
   constructor(settings: NicSettings) {
@@ -54,6 +56,14 @@ class Terms {
    */
   granted(hidesAckEvery: boolean, features: number, list: Uint8Array): Granted {
     if (!readsNeeds(features)) return this.#toOlder
+    const last = this.#last
+    if (last?.list === list && last.hidesAckEvery === hidesAckEvery) return last.granted
+    const granted = this.#grantedOf(hidesAckEvery, list)
+    this.#last = { hidesAckEvery, list, granted }
+    return granted
+  }
+
+  #grantedOf(hidesAckEvery: boolean, list: Uint8Array): Granted {
     const key = String.fromCharCode(Number(hidesAckEvery), ...list)
     const known = this.#granted.get(key)
     if (known !== undefined) return known

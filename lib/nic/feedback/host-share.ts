@@ -1,4 +1,4 @@
-import { DOUBLE_0, double } from '../../double.js'
+import { DOUBLE_0, DOUBLE_1 } from '../../double.js'
 import type { Nanos } from '../../time/nanos.js'
 
 /** One answer can lower N to this share of itself at most. */
@@ -35,7 +35,7 @@ export class HostShare {
   #flowBytes = Number.POSITIVE_INFINITY
   #hostBytes = Number.POSITIVE_INFINITY
   /** Flows that send to the same host now. */
-  #flows = double(1)
+  #flows = DOUBLE_1
   #onTheWayBytes = DOUBLE_0
   /** Acknowledged since then. */
   #ackedBytes = 0

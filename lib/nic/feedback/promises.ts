@@ -32,8 +32,8 @@ export class Promises {
   /** Packets were lost in this round trip, and in the last one. */
   #lossy = false
   #lossyBefore = false
-  /** By id: round trips in a row in which a need was due and did not come. */
-  readonly #missed = new Uint8Array(NeedId.PROBES + 1)
+  /** By id: round trips in a row in which a need was due and did not come. Made when the first does not come. */
+  #missed: Uint8Array | null = null
   /** The round trip ends with the acknowledgement of this transmission. */
   #endSeq = 0
   /** Made when the first need breaks, which hardly any does. */
@@ -72,10 +72,7 @@ export class Promises {
     const promised = (granted & PART) === 0 ? granted : granted & ~bit(NeedId.TELEMETRY)
     const missing = this.#lossy || this.#lossyBefore ? 0 : this.#dueBefore & ~given & promised
     this.#broken?.onRoundTrip(this.#given)
-    for (const id of IDS) {
-      if ((given & bit(id)) !== 0) this.#missed[id] = 0
-      else if ((missing & bit(id)) !== 0 && ++this.#missed[id]! >= ROUND_TRIPS) this.#break(id)
-    }
+    if (missing !== 0 || this.#missed !== null) this.#count(given, missing)
     this.#dueBefore = this.#due
     this.#givenBefore = this.#given
     this.#lossyBefore = this.#lossy
@@ -84,10 +81,17 @@ export class Promises {
     this.#lossy = false
   }
 
-  #break(id: NeedId): void {
-    this.#missed[id] = 0
-    this.#broken ??= new BrokenNeeds()
-    this.#broken.add(id)
+  #count(given: number, missing: number): void {
+    this.#missed ??= new Uint8Array(NeedId.PROBES + 1)
+    const missed = this.#missed
+    for (const id of IDS) {
+      if ((given & bit(id)) !== 0) missed[id] = 0
+      else if ((missing & bit(id)) !== 0 && ++missed[id]! >= ROUND_TRIPS) {
+        missed[id] = 0
+        this.#broken ??= new BrokenNeeds()
+        this.#broken.add(id)
+      }
+    }
   }
 }
 

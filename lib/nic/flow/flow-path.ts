@@ -4,7 +4,7 @@ import type { Nanos } from '../../time/nanos.js'
 import type { PathRace } from '../telemetry/path-race.js'
 import type { FlowPaths } from './flow-paths.js'
 
-const NO_HEADERS = new PreparedHeaders(0)
+const NO_HEADERS = new PreparedHeaders(new Int32Array(0), 0)
 
 /** A link has failed since the path was last known to be whole. `Failover` writes it. */
 export interface PathDoubt {

@@ -105,14 +105,11 @@ export class Flow implements QpObserver {
   }
 
   #settle(): void {
-    const { cc, reason, granted, refused, grantedTexts, refusedTexts } = agreementOn(
-      this.#configuredCc,
-      this.#offer,
-      this.#broken,
-    )
+    const agreement = agreementOn(this.#configuredCc, this.#offer, this.#broken)
+    const { cc, reason, grantedTexts, refusedTexts } = agreement
     this.#cc = cc
     this.#ccReason = reason
-    this.peer.grant(granted, refused)
+    this.peer.grant(agreement)
     this.stats.feedbackGranted = grantedTexts
     this.stats.feedbackRefused = refusedTexts
   }

@@ -145,6 +145,7 @@ interface Filling {
 
 /** The payload that fills packets; 0 where it would be no more than the path MTU. */
 function filledPayloadOf(settings: NicSettings, { packetBytes, pathMtu, controller, hops }: Filling): number {
+  if (packetBytes === 0) return 0
   const collected = ccWantsTelemetry(controller) ? { format: intFormat(settings), hops } : null
   const payload = filledPayload(packetBytes, settings.address, collected)
   return payload > pathMtu ? payload : 0

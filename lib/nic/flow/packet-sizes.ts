@@ -20,6 +20,7 @@ export class PacketSizes {
 
   /** Bytes of the longest packet to that peer. */
   bytesTo(now: Nanos, peer: HostAddress): number {
+    if (this.#shorter.size === 0) return this.#most
     const known = this.#shorter.get(peer.toString())
     return known === undefined || known.untilNs <= now ? this.#most : known.bytes
   }

@@ -20,7 +20,7 @@ export class PathLengths {
 
   /** Slots for a new connection to that peer. */
   slotsTo(peer: HostAddress): number {
-    return this.#known.get(peer.toString()) ?? this.#least
+    return this.#known.size === 0 ? this.#least : (this.#known.get(peer.toString()) ?? this.#least)
   }
 
   /** A packet to that peer has passed so many switches, more than it had slots for. */

@@ -17,6 +17,44 @@ export function reverseOf(needs: readonly Need[]): Reverse {
   return need.value === ReverseTelemetry.OWN_WAY ? 'own-way' : 'data-way'
 }
 
+/** Needs on which two ends have agreed. */
+interface Agreed {
+  readonly granted: readonly Need[]
+  readonly refused: readonly Need[]
+}
+
+/** What follows from them. */
+interface Grants {
+  /** Bit `id` is set for each need that is granted. */
+  bits: number
+  stamps: boolean
+  reverse: Reverse
+  reverseAsked: Reverse
+  reportsMarks: boolean
+  acksEnough: boolean
+}
+
+const KNOWN_GRANTS = new WeakMap<Agreed, Grants>()
+
+/** Worked out once for all connections with the same agreement. */
+function grantsOf(agreed: Agreed): Grants {
+  const known = KNOWN_GRANTS.get(agreed)
+  if (known !== undefined) return known
+  const { granted, refused } = agreed
+  const refuses = (id: number) => refused.some(need => need.id === id)
+  const reverse = reverseOf(granted)
+  const grants = {
+    bits: granted.reduce((bits, { id }) => bits | (1 << id), 0),
+    stamps: granted.some(({ id }) => id === NeedId.TIME_STAMPS || id === NeedId.HOP_COUNT),
+    reverse,
+    reverseAsked: reverse === 'none' ? reverseOf(refused) : reverse,
+    reportsMarks: !refuses(NeedId.MARKS),
+    acksEnough: !refuses(NeedId.ACK_EVERY),
+  }
+  KNOWN_GRANTS.set(agreed, grants)
+  return grants
+}
+
 /** What a peer that is a Weir host has said of itself. */
 interface PeerFeatures {
   answersPaths: boolean
@@ -136,16 +174,16 @@ export class Peer {
     return this.#repeatsNs
   }
 
-  /** What the peer does for this end's controller, and what it refuses to do. */
-  grant(needs: readonly Need[], refused: readonly Need[]): void {
-    const refuses = (id: number) => refused.some(need => need.id === id)
-    this.granted = needs.reduce((bits, { id }) => bits | (1 << id), 0)
+  /** What the peer does for this end's controller, and what it refuses to do. Nobody may change `agreed` any more. */
+  grant(agreed: Agreed): void {
+    const { bits, stamps, reverse, reverseAsked, reportsMarks, acksEnough } = grantsOf(agreed)
+    this.granted = bits
     // What comes unasked from now on is dropped, but what was asked for may be on its way.
-    this.stamps ||= needs.some(({ id }) => id === NeedId.TIME_STAMPS || id === NeedId.HOP_COUNT)
-    this.reverse = reverseOf(needs)
-    this.reverseAsked = this.reverse === 'none' ? reverseOf(refused) : this.reverse
-    this.#reportsMarks = !refuses(NeedId.MARKS)
-    this.#acksEnough = !refuses(NeedId.ACK_EVERY)
+    this.stamps ||= stamps
+    this.reverse = reverse
+    this.reverseAsked = reverseAsked
+    this.#reportsMarks = reportsMarks
+    this.#acksEnough = acksEnough
   }
 
   /** The peer is a Weir host, and both do what both can. */

@@ -28,8 +28,7 @@ export function prepareHeaders(ends: Endpoints, sourcePort: number, dscp = 0, ma
   const trafficClass = (dscp << 2) | (marks ? ipv4.ECN_ECT0 : 0)
   const v4 = ends.from.family === 4
   const l4 = ethernet.BYTES + (v4 ? ipv4.BYTES : ipv6.BYTES)
-  const headers = new PreparedHeaders(l4 + udp.BYTES)
-  const { view } = headers
+  const view = new DataView(new ArrayBuffer((l4 + udp.BYTES + 3) & ~3))
   const type = v4 ? ethernet.TYPE_IPV4 : ethernet.TYPE_IPV6
   ethernet.write(view, 0, ends.toMac, ends.fromMac, type)
   if (v4) {
@@ -57,7 +56,16 @@ export function prepareHeaders(ends: Endpoints, sourcePort: number, dscp = 0, ma
     })
   }
   udp.write(view, l4, sourcePort, 0, 0)
-  return headers
+  return PreparedHeaders.of(view, l4 + udp.BYTES)
+}
+
+/** The same headers with another UDP source port. */
+export function withSourcePort({ words, length }: PreparedHeaders, sourcePort: number): PreparedHeaders {
+  const copy = words.slice()
+  // The UDP header begins with the second half of a word.
+  const at = (length - udp.BYTES) >> 2
+  copy[at] = (copy[at]! & ~0xffff) | sourcePort
+  return new PreparedHeaders(copy, length)
 }
 
 /** Puts prepared headers into the frame and sets its offsets; returns the first byte behind them. */

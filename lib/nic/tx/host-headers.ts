@@ -1,12 +1,22 @@
 import type { PreparedHeaders } from '../../frame/prepared-headers.js'
 import * as mad from '../../wire/cm/mad.js'
 import type { HostAddress } from '../../wire/net/address.js'
+import type { MacAddress } from '../../wire/net/mac.js'
 import type { NicSettings } from '../config.js'
 import type { Flow } from '../flow/flow.js'
-import { prepareHeaders } from './headers.js'
+import { prepareHeaders, withSourcePort } from './headers.js'
 import type { SourcePorts } from './source-ports.js'
 
 const PEERS_MAX = 1024
+
+/** Headers that have been made, and for what, but for their source port. */
+interface Made {
+  to: HostAddress
+  toMac: MacAddress
+  dscp: number
+  marks: boolean
+  headers: PreparedHeaders
+}
 
 /** Prepared headers from this host to its peers. */
 export class HostHeaders {
@@ -14,6 +24,8 @@ export class HostHeaders {
   readonly #sourcePorts: SourcePorts
   /** For management datagrams, by peer; starts over when there are too many. */
   readonly #management = new Map<string, PreparedHeaders>()
+  /** The last ones of a flow: mostly the next flow's differ in their source port alone. */
+  #made: Made | null = null
   #spreads = false
 
   constructor(settings: NicSettings, sourcePorts: SourcePorts) {
@@ -54,7 +66,12 @@ export class HostHeaders {
     const { address: from, mac, peerMac, macOfPeer } = this.#settings
     const toMac = macOfPeer?.(to) ?? peerMac
     const port = this.#sourcePorts.nearest(sourcePort)
-    return prepareHeaders({ from, to, fromMac: mac, toMac }, port, dscp, marks)
+    const made = this.#made
+    if (made?.to === to && made.toMac === toMac && made.dscp === dscp && made.marks === marks)
+      return withSourcePort(made.headers, port)
+    const headers = prepareHeaders({ from, to, fromMac: mac, toMac }, port, dscp, marks)
+    this.#made = { to, toMac, dscp, marks, headers }
+    return headers
   }
 
   /** A link has failed: from now on each management datagram leaves from a source port of its own, so that repeated ones take other paths. */

@@ -174,7 +174,7 @@ export class QpSettings implements Required<QpConfig> {
     this.reorderTolerance = config.reorderTolerance ?? 3
     this.probeTimeoutLeastNs = config.probeTimeoutLeastNs ?? 0
     this.retransmitTimeoutLeastNs = config.retransmitTimeoutLeastNs ?? NEVER
-    checkSettings(this)
+    checkSettings(this, config)
     this.reorderPool = config.reorderPool ?? new ReorderPool(2 * this.reorderPackets, SLOT_BYTES)
     this.readRoom = config.readRoom ?? new ReadRoom()
   }
@@ -200,7 +200,7 @@ const PATH_MTU_LEAST = 256
 const PATH_MTU_MOST = 4096
 
 /** Throws WEIR_BAD_ARGUMENT, naming the option and its range, for a value out of it. */
-function checkSettings(settings: QpSettings): void {
+function checkSettings(settings: QpSettings, config: QpConfig): void {
   const { qpn } = settings
   range(qpn, 'qpn', settings.qpn, 2, 0xffffff)
   range(qpn, 'sendQueueDepth', settings.sendQueueDepth, 1, 65_536)
@@ -209,7 +209,7 @@ function checkSettings(settings: QpSettings): void {
   range(qpn, 'maxPacketsInFlight', settings.maxPacketsInFlight, 1, PSN_HALF)
   range(qpn, 'reorderPackets', settings.reorderPackets, 1, 65_536)
   range(qpn, 'reorderTolerance', settings.reorderTolerance, 1, 65_536)
-  checkAttributes(qpn, settings)
+  checkAttributes(qpn, config)
   if (!(settings.probeTimeoutLeastNs >= 0)) {
     throw bad(qpn, `probeTimeoutLeastNs is 0 to NEVER, not ${settings.probeTimeoutLeastNs}`)
   }
@@ -224,38 +224,36 @@ export function checkAttributes(qpn: number, given: QpAttributes): void {
   if (pathMtu !== undefined && (pathMtu % 4 !== 0 || pathMtu < PATH_MTU_LEAST || pathMtu > PATH_MTU_MOST)) {
     throw bad(qpn, `pathMtu is a multiple of 4 from ${PATH_MTU_LEAST} to ${PATH_MTU_MOST}, not ${pathMtu}`)
   }
-  range(qpn, 'ackEveryPackets', given.ackEveryPackets, 0, PSN_HALF)
-  range(qpn, 'access', given.access, 0, 15)
-  range(qpn, 'responderResources', given.responderResources, 0, 255)
-  range(qpn, 'initiatorDepth', given.initiatorDepth, 0, 255)
-  range(qpn, 'retryCount', given.retryCount, 0, 7)
-  range(qpn, 'rnrRetry', given.rnrRetry, 0, 7)
-  range(qpn, 'ackTimeoutExponent', given.ackTimeoutExponent, 0, 31)
-  range(qpn, 'minRnrTimer', given.minRnrTimer, 0, 31)
-  range(qpn, 'grantedPackets', given.grantedPackets, 1, PSN_HALF)
-  range(qpn, 'remoteQpn', given.remoteQpn, 0, 0xffffff)
-  range(qpn, 'receivePsn', given.receivePsn, 0, 0xffffff)
-  range(qpn, 'sendPsn', given.sendPsn, 0, 0xffffff)
+  if (given.ackEveryPackets !== undefined) range(qpn, 'ackEveryPackets', given.ackEveryPackets, 0, PSN_HALF)
+  if (given.access !== undefined) range(qpn, 'access', given.access, 0, 15)
+  if (given.responderResources !== undefined)
+    range(qpn, 'responderResources', given.responderResources, 0, 255)
+  if (given.initiatorDepth !== undefined) range(qpn, 'initiatorDepth', given.initiatorDepth, 0, 255)
+  if (given.retryCount !== undefined) range(qpn, 'retryCount', given.retryCount, 0, 7)
+  if (given.rnrRetry !== undefined) range(qpn, 'rnrRetry', given.rnrRetry, 0, 7)
+  if (given.ackTimeoutExponent !== undefined)
+    range(qpn, 'ackTimeoutExponent', given.ackTimeoutExponent, 0, 31)
+  if (given.minRnrTimer !== undefined) range(qpn, 'minRnrTimer', given.minRnrTimer, 0, 31)
+  if (given.grantedPackets !== undefined) range(qpn, 'grantedPackets', given.grantedPackets, 1, PSN_HALF)
+  if (given.remoteQpn !== undefined) range(qpn, 'remoteQpn', given.remoteQpn, 0, 0xffffff)
+  if (given.receivePsn !== undefined) range(qpn, 'receivePsn', given.receivePsn, 0, 0xffffff)
+  if (given.sendPsn !== undefined) range(qpn, 'sendPsn', given.sendPsn, 0, 0xffffff)
 }
 
-/** @param value undefined: it is not given */
-function range(qpn: number, name: string, value: number | undefined, least: number, most: number): void {
-  if (value === undefined || (Number.isInteger(value) && value >= least && value <= most)) return
+function range(qpn: number, name: string, value: number, least: number, most: number): void {
+  if (Number.isInteger(value) && value >= least && value <= most) return
   throw bad(qpn, `${name} is a whole number from ${least} to ${most}, not ${value}`)
 }
 
-/** Throws WEIR_BAD_ARGUMENT for an attribute that is missing on the way to that state. */
-export function need(
+/** WEIR_BAD_ARGUMENT for those attributes of `names` that are missing on the way to that state. */
+export function lacking(
   qpn: number,
   state: string,
   attributes: QpAttributes,
   names: readonly (keyof QpAttributes)[],
-): void {
-  let missing = ''
-  for (const name of names) {
-    if (attributes[name] === undefined) missing += missing === '' ? name : ` and ${name}`
-  }
-  if (missing !== '') throw bad(qpn, `${state} needs ${missing}`)
+): WeirError {
+  const missing = names.filter(name => attributes[name] === undefined)
+  return bad(qpn, `${state} needs ${missing.join(' and ')}`)
 }
 
 function bad(qpn: number, what: string): WeirError {

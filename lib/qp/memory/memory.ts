@@ -1,6 +1,7 @@
 import type { InspectOptions, inspect } from 'node:util'
 import { WeirError } from '../../errors.js'
 import { Backing } from '../../frame/backing.js'
+import { IntMap } from '../../int-map.js'
 import { INSPECT, shown } from '../../shown.js'
 import type { WriteGate } from './write-gate.js'
 
@@ -127,7 +128,7 @@ export interface MemoryPiece {
 export class MemoryTable {
   readonly limit: number
   readonly #random: () => number
-  readonly #regions = new Map<number, MemoryRegion>()
+  readonly #regions = new IntMap<MemoryRegion>()
   #nextAddress = ADDRESS_FIRST
   #lastDomain: DomainId = DEFAULT_DOMAIN
 
@@ -189,24 +190,24 @@ export class MemoryTable {
   /** Ends a region; harmless if it has ended already. */
   deregister(region: MemoryRegion): void {
     region.valid = false
-    if (this.#regions.get(region.key) === region) this.#regions.delete(region.key)
+    this.#regions.deleteIf(region.key, region)
   }
 
   /** The region of a key, of any domain, or null: for the host's own use. */
   find(key: number): MemoryRegion | null {
-    return this.#regions.get(key) ?? null
+    return this.#regions.get(key)
   }
 
   /** The region of a key that a peer has named to a queue pair of `domain`, or null: also if it is of another domain (IBA 9.7.4.1, R_Key). */
   findIn(domain: DomainId, key: number): MemoryRegion | null {
     const region = this.#regions.get(key)
-    return region !== undefined && region.domain === domain ? region : null
+    return region !== null && region.domain === domain ? region : null
   }
 
   #drawKey(): number {
     let key = this.#random() >>> 0
     // If the key is taken, the next free one is used: a poor random source cannot make this loop for ever.
-    while (key === 0 || this.#regions.has(key)) key = (key + 1) >>> 0
+    while (key === 0 || this.#regions.get(key) !== null) key = (key + 1) >>> 0
     return key
   }
 

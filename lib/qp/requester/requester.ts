@@ -74,6 +74,7 @@ export class Requester {
     const { outbound } = this
     const context = this.context
     const queue = context.sendQueue
+    if (queue.isEmpty) return null
     if (this.#silence.lasts && outbound.sendSeq > outbound.sndUna && !this.tail?.pending) return null
     if (this.selective?.hasLost) {
       if (!context.requests || this.timers.waitsForReceiver) return null

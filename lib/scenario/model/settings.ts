@@ -129,8 +129,14 @@ export function settingsOf(scenario: Scenario): RunSettings {
     deadlockPrevention: scenario.deadlockPrevention ?? null,
     ...(scenario.inof && { inof: withoutPassword(scenario.inof) }),
     ...(scenario.vtep && { vtep: scenario.vtep }),
-    flows: scenario.flows.map(({ sourcePort = null, cc, ...flow }) => ({
-      ...flow,
+    // By names: there may be ten thousand, and spreads would make each several times as large.
+    flows: scenario.flows.map(({ name, from, to, bytes, startNs, priority, sourcePort = null, cc }) => ({
+      name,
+      from,
+      to,
+      bytes,
+      startNs,
+      priority,
       sourcePort,
       cc: ccOf(cc),
     })),
