@@ -16,6 +16,11 @@ export interface Node {
    * @param run packets right behind it, of which the node may take some from the front; the others come as frames
    */
   onFrame(now: Nanos, port: number, frame: Frame, run?: ReceivedRun | null): void
+  /**
+   * The same for a frame that stays the caller's, and that the caller uses again once this returns. True: it has been handled. False:
+   * nothing has happened, and the frame is to come by `onFrame`.
+   */
+  takeInPlace?(now: Nanos, frame: Frame): boolean
   /** The time that `nextTimeout` named has come; harmless when called early. */
   onTimeout(now: Nanos): void
   /** When `onTimeout` or `pollTransmit` next has something to do, or NEVER. */
