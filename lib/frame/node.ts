@@ -21,6 +21,11 @@ export interface Node {
    * leave first, or nothing. A node that has it names in `nextTimeout` when `pollTransmit` has a frame, exactly.
    */
   pass?(now: Nanos, port: number, frame: Frame): Frame | null
+  /**
+   * As `onFrame`, for a frame that stays the caller's, and that the caller uses again once this returns. True: it has been handled. False:
+   * nothing has happened, and the frame is to come by `onFrame`.
+   */
+  takeInPlace?(now: Nanos, frame: Frame): boolean
   /** The time that `nextTimeout` named has come; harmless when called early. */
   onTimeout(now: Nanos): void
   /** When `onTimeout` or `pollTransmit` next has something to do, or NEVER. */

@@ -56,6 +56,13 @@ export interface Port {
    */
   receive(): Frame | null
   /**
+   * The frame that `receive` would return, where the kernel has put it, or null: there is none, or it is a long one or begins a run. It stays
+   * the port's, and is whole until the next call but `skip`. A port without these two has no such frames.
+   */
+  peek?(): Frame | null
+  /** The caller has handled the frame that `peek` has just returned: `receive` does not return it. */
+  skip?(): void
+  /**
    * Packets that arrived together with the frame that `receive` returned last, or null. The caller may take packets from the front
    * before it calls `receive` again, which returns the others one by one. A port without this property returns all packets one by one.
    */

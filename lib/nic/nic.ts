@@ -104,6 +104,9 @@ export class Nic implements Node, Verbs, RxEvents {
   #dirtyCount = 0
   readonly #isDirty: Uint8Array
   #dispatching = false
+  /** The flow that an expected packet was of. It is considered once its handler's answer has left, or at the next event. */
+  #inHand: Flow | null = null
+  #hasAnswered = false
   readonly #completion = new Completion()
   /** The priority of the packets of a run that have not been handed out. */
   #runPriority = 0
@@ -301,6 +304,7 @@ export class Nic implements Node, Verbs, RxEvents {
   // ---- Node
 
   onFrame(now: Nanos, _port: number, frame: Frame, run: ReceivedRun | null = null): void {
+    this.#letGo(now)
     // A switch that forwards a frame has parsed it; a frame straight off the wire may be meant for the port itself.
     try {
       if (frame.l3 < 0 && this.pfc.receive(now, frame)) this.#updateHeld(now)
@@ -314,7 +318,15 @@ export class Nic implements Node, Verbs, RxEvents {
     if (this.#dirtyCount > 0) this.#dispatch(now)
   }
 
+  takeInPlace(now: Nanos, frame: Frame): boolean {
+    this.#letGo(now)
+    if (!this.#rx.takeExpected(now, frame)) return false
+    if (this.#dirtyCount > 0) this.#dispatch(now)
+    return true
+  }
+
   onTimeout(now: Nanos): void {
+    this.#letGo(now)
     if (this.pfc.held !== 0) this.#updateHeld(now)
     while (this.#timers.firstTime() <= now) this.#flowTimeout(now, this.table.flows[this.#timers.first()]!)
     this.#connections.onTimeout(now)
@@ -356,7 +368,9 @@ export class Nic implements Node, Verbs, RxEvents {
 
   nextTimeout(): Nanos {
     const send =
-      this.#goesOn() || this.#hasControl() || this.readRoom.calls ? 0 : this.#scheduler.nextTimeout(0)
+      this.#inHand !== null || this.#goesOn() || this.#hasControl() || this.readRoom.calls
+        ? 0
+        : this.#scheduler.nextTimeout(0)
     let due = this.#paced === null ? send : Math.min(send, this.#paced.nextTimeout())
     let timer = NEVER
     if (this.#linkLocal !== null) {
@@ -374,12 +388,15 @@ export class Nic implements Node, Verbs, RxEvents {
   }
 
   pollTransmit(now: Nanos): Frame | null {
-    if (this.#linkBusyUntil > now) return null
+    if (this.#linkBusyUntil > now) {
+      this.#letGo(now)
+      return null
+    }
     if (this.pfc.held !== 0) this.#updateHeld(now)
     const missed = this.#tx.counters.noFrame
     const frame = this.#goesOn()
       ? this.#tx.nextOfRun()
-      : (this.#linkLocal?.transmit(now, this.settings.pool) ?? this.#nextFrame(now))
+      : (this.#linkLocal?.transmit(now, this.settings.pool) ?? this.#answer(now) ?? this.#nextFrame(now))
     if (frame === null) {
       // Nothing reports when frames are given back: without this wait the driver would call again at once, for ever.
       if (this.#tx.counters.noFrame > missed) this.#linkBusyUntil = now + NO_FRAME_RETRY_NS
@@ -397,6 +414,48 @@ export class Nic implements Node, Verbs, RxEvents {
   /** The next packet has been written already, and may leave: the run that it belongs to goes on. */
   #goesOn(): boolean {
     return this.#tx.run.size > 0 && !this.pfc.isHeld(this.#runPriority)
+  }
+
+  /**
+   * What the flow in hand answers, with the acknowledgement of the question, if nothing else has its turn before it. Else null, and the flow
+   * waits for its turn. What else the flow has to be considered for may wait until the answer has left.
+   */
+  #answer(now: Nanos): Frame | null {
+    const flow = this.#inHand
+    if (flow === null) return null
+    let frame: Frame | null = null
+    try {
+      if (!this.#hasAnswered && this.#isIdle(now) && flow.isOrdinary && flow.mayCarryAck(now))
+        frame = this.#tx.carrier(now, flow)
+    } catch (defect) {
+      this.#inHand = null
+      this.onDefect(now, flow, defect)
+      return null
+    }
+    if (frame === null) this.#letGo(now)
+    else {
+      this.#hasAnswered = true
+      flow.sentFrames++
+    }
+    return frame
+  }
+
+  /** No packet waits that would leave before another one. */
+  #isIdle(now: Nanos): boolean {
+    return this.pfc.held === 0 && this.#paced === null && !this.#hasControl() && this.#scheduler.isIdle(now)
+  }
+
+  /** The flow in hand waits for its turn. */
+  #letGo(now: Nanos): void {
+    const flow = this.#inHand
+    if (flow === null) return
+    this.#inHand = null
+    try {
+      if (this.#hasAnswered && flow.sender.telemetryProbe !== null) this.#feedback.considerProbe(now, flow)
+      this.flowChanged(now, flow)
+    } catch (defect) {
+      this.onDefect(now, flow, defect)
+    }
   }
 
   #nextFrame(now: Nanos): Frame | null {
@@ -607,6 +666,12 @@ export class Nic implements Node, Verbs, RxEvents {
     return this.#paced?.has(qpn) ?? false
   }
 
+  onExpected(flow: Flow): void {
+    this.#inHand = flow
+    this.#hasAnswered = false
+    if (hasNews(flow)) this.#markDirty(flow)
+  }
+
   onFlowChanged(now: Nanos, flow: Flow, received: boolean): void {
     this.#connections.onTraffic(now, flow)
     // What the peer asks for has no deadline here, nor has the answer.
@@ -642,19 +707,23 @@ export class Nic implements Node, Verbs, RxEvents {
 
   /** The flow has new work, a new state or news of its packets: schedules it, and its handler's events. */
   flowChanged(now: Nanos, flow: Flow): void {
+    if (flow === this.#inHand) {
+      if (hasNews(flow)) this.#markDirty(flow)
+      return
+    }
     this.#reconsider(now, flow, true)
   }
 
   /** @param timed there may be earlier deadlines */
   #reconsider(now: Nanos, flow: Flow, timed: boolean): void {
-    const { sender, path, ending } = flow
+    const { sender, path } = flow
     if (flow.promisesChanged) this.#start.agreeAgain(flow)
     if (sender.needsBaseRtt()) this.#start.onFirstWork(flow)
     if (path.peerSourcePort !== path.sourcePort && path.peerSourcePort !== 0) this.#paths.follow(now, flow)
     this.#choosePath(now, flow)
     this.#scheduler.update(flow, now)
     if (timed || path.doubt !== null || path.selection !== null) this.#setTimer(now, flow)
-    if (flow.completions.pending > 0 || ending.hasNews || ending.endsNs !== NEVER) this.#markDirty(flow)
+    if (hasNews(flow)) this.#markDirty(flow)
   }
 
   /** As FlowStart. */
@@ -686,6 +755,7 @@ export class Nic implements Node, Verbs, RxEvents {
   }
 
   removeFlow(flow: Flow): void {
+    if (flow === this.#inHand) this.#inHand = null
     this.#scheduler.remove(flow)
     this.#control.remove(flow)
     this.#paths.remove(flow)
@@ -833,4 +903,9 @@ export class Nic implements Node, Verbs, RxEvents {
     }
     if (flow.ending.endsNs !== NEVER) this.#connections.goOnEnding(now, flow)
   }
+}
+
+/** Its handler has something to learn. */
+function hasNews({ completions, ending }: Flow): boolean {
+  return completions.pending > 0 || ending.hasNews || ending.endsNs !== NEVER
 }

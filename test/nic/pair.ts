@@ -57,6 +57,41 @@ class Tap implements Node {
   }
 }
 
+/** Hands frames to a NIC as a port does that has them where the kernel has put them: the NIC never owns those that it takes. */
+export class InPlace implements Node {
+  /** Frames that the NIC has taken so. */
+  taken = 0
+  readonly #nic: Nic
+  readonly #pool: FramePool
+
+  constructor(nic: Nic, pool: FramePool) {
+    this.#nic = nic
+    this.#pool = pool
+  }
+
+  onFrame(now: number, port: number, frame: Frame): void {
+    frame.l3 = -1
+    if (!this.#nic.takeInPlace(now, frame)) {
+      this.#nic.onFrame(now, port, frame)
+      return
+    }
+    this.taken++
+    // Nobody may look at it any more.
+    frame.bytes.fill(0xa5)
+    this.#pool.give(frame)
+  }
+
+  onTimeout(now: number): void {
+    this.#nic.onTimeout(now)
+  }
+  nextTimeout(): number {
+    return this.#nic.nextTimeout()
+  }
+  pollTransmit(now: number): Frame | null {
+    return this.#nic.pollTransmit(now)
+  }
+}
+
 export interface PairOptions {
   v6?: boolean
   poolSize?: number
@@ -66,6 +101,8 @@ export interface PairOptions {
   delayNs?: number
   /** Faults on the link of `a`, in both directions. */
   faults?: { ab?: LinkFaults; ba?: LinkFaults }
+  /** The NICs take in place what they can. */
+  inPlace?: boolean
   a?: Partial<NicConfig>
   b?: Partial<NicConfig>
   seed?: number
@@ -76,6 +113,8 @@ export interface Pair {
   network: Network
   a: Nic
   b: Nic
+  /** With `inPlace`: how the NICs get their frames. */
+  placed: readonly InPlace[]
   aId: number
   bId: number
   tap: Tap
@@ -109,8 +148,11 @@ export function makePair(options: PairOptions = {}): Pair {
     })
   }) as [Nic, Nic]
   const tap = new Tap(pool)
-  const aId = network.addNode(a)
-  const bId = network.addNode(b)
+  const placed = options.inPlace ? [a, b].map(nic => new InPlace(nic, pool)) : []
+  const [aId, bId] = (options.inPlace ? placed : [a, b]).map(node => network.addNode(node)) as [
+    number,
+    number,
+  ]
   const tapId = network.addNode(tap)
   const delayNs = options.delayNs ?? DELAY_NS
   network.connect(aId, 0, tapId, 0, delayNs, options.faults)
@@ -136,7 +178,7 @@ export function makePair(options: PairOptions = {}): Pair {
     kick()
     network.runUntil(network.now + 120 * SECOND)
   }
-  return { pool, network, a, b, aId, bId, tap, passed, until, settle, kick }
+  return { pool, network, a, b, placed, aId, bId, tap, passed, until, settle, kick }
 }
 
 /** The kind of a management datagram, or the opcode. */

@@ -22,7 +22,12 @@ import {
 const MESSAGES = 8
 /** The longest run that the kernel joins, bytes. */
 const BUFFER_BYTES = 65_536
-export const RECEIVER_ROOM_BYTES = MESSAGES * BUFFER_BYTES
+/** Room before each of them for the headers of a frame, so that a datagram can become one where it is. */
+export const HEADROOM_BYTES = 64
+export const PLACE_BYTES = HEADROOM_BYTES + BUFFER_BYTES
+export const RECEIVER_ROOM_BYTES = MESSAGES * PLACE_BYTES
+/** Places that a message can have in the room. */
+export const PLACES = MESSAGES
 
 const MSG_DONTWAIT = 0x40
 
@@ -71,9 +76,13 @@ export class BatchReceiver {
     this.view = this.#batch.view
     const arena = Float64Array.of(this.#libc.address(pool.arena))
     for (let i = 0; i < MESSAGES; i++) {
-      this.#batch.setPiece(i, arena, room + i * BUFFER_BYTES, BUFFER_BYTES)
+      this.#batch.setPiece(i, arena, room + i * PLACE_BYTES + HEADROOM_BYTES, BUFFER_BYTES)
       this.#batch.setPieces(i, i, 1)
     }
+  }
+
+  get family(): 4 | 6 {
+    return this.#socket.family
   }
 
   /** True while datagrams that have been read are still to be returned, so that the room is in use. */
@@ -109,6 +118,15 @@ export class BatchReceiver {
     return true
   }
 
+  /**
+   * The place in the room of the datagram that `next` found, 0 to before PLACES, or -1: it is part of a run. Those that came alone have
+   * HEADROOM_BYTES before them.
+   */
+  get place(): number {
+    const message = this.#message - 1
+    return this.bytes === this.#batch.moved(message) ? message : -1
+  }
+
   /** Datagrams of the same length, sender and class that lie right behind the one that `next` found. */
   get following(): number {
     return Math.floor((this.#endAt - this.#segmentAt) / this.#segmentBytes)
@@ -124,7 +142,7 @@ export class BatchReceiver {
       if (this.#message === this.#count && !this.#read()) return this.#isEmpty()
       const message = this.#message++
       const length = this.#batch.moved(message)
-      this.#segmentAt = this.#roomAt + message * BUFFER_BYTES
+      this.#segmentAt = this.#roomAt + message * PLACE_BYTES + HEADROOM_BYTES
       this.#endAt = this.#segmentAt + length
       if (length === 0) continue
       const name = this.#batch.nameAt(message)

@@ -122,6 +122,11 @@ export class BatchSender {
     return this.#segmentsMax > 1
   }
 
+  /** No frame is kept. */
+  get isEmpty(): boolean {
+    return this.#messageCount === 0
+  }
+
   /** True if another frame can be added before the next `flush`. */
   get hasRoom(): boolean {
     return (

@@ -19,12 +19,16 @@ export class SenderPool {
   readonly ports: readonly number[]
   readonly #senders: readonly BatchSender[]
   readonly #indexOf: SourcePortIndex
+  /** Indices of the senders that keep frames, the first so many. Most rounds use one of many. */
+  readonly #keeping: Uint8Array
+  #keepingCount = 0
 
   constructor(options: SenderPoolOptions) {
     const { sockets } = options
     this.ports = sockets.map(({ port }) => port)
     this.#indexOf = new SourcePortIndex(this.ports)
     this.#senders = sockets.map(({ fd, family }) => new BatchSender({ ...options, fd, family }))
+    this.#keeping = new Uint8Array(sockets.length)
   }
 
   /** False: the kernel cannot split runs, so no frame may have others behind it. */
@@ -37,21 +41,28 @@ export class SenderPool {
    * port.
    */
   add(frame: Frame): boolean {
-    const sender = this.#senders[this.#indexOf.of(udp.sourcePort(frame.view, frame.l4))]!
+    const index = this.#indexOf.of(udp.sourcePort(frame.view, frame.l4))
+    const sender = this.#senders[index]!
+    if (sender.isEmpty) this.#keeping[this.#keepingCount++] = index
     sender.add(frame)
     return sender.hasRoom
   }
 
   /** Sends the added frames. Returns false if a socket is full. Call it again later then. */
   flush(): boolean {
-    let done = true
-    // An index and no iterator, because this runs in every round of the loop and an iterator allocates.
-    for (let i = 0; i < this.#senders.length; i++) if (!this.#senders[i]!.flush()) done = false
-    return done
+    const keeping = this.#keeping
+    let left = 0
+    for (let i = 0; i < this.#keepingCount; i++) {
+      const index = keeping[i]!
+      if (!this.#senders[index]!.flush()) keeping[left++] = index
+    }
+    this.#keepingCount = left
+    return left === 0
   }
 
   /** Returns unsent frames to the pool. */
   close(): void {
     for (const sender of this.#senders) sender.close()
+    this.#keepingCount = 0
   }
 }

@@ -1,4 +1,5 @@
-import type { Frame } from '../../frame/frame.js'
+import { DOUBLE_0 } from '../../double.js'
+import { type Frame, UNKNOWN_ARRIVAL } from '../../frame/frame.js'
 import type { Node } from '../../frame/node.js'
 import { type Nanos, NEVER } from '../../time/nanos.js'
 import * as bth from '../../wire/ib/bth.js'
@@ -55,12 +56,19 @@ export class HostLoop implements Driven {
   readonly #intake: Intake | null
   /** Acknowledgements, which leave behind the other frames of their round, SENT_FRAMES at most. */
   readonly #behind: Frame[] = []
+  /** The port has frames where the kernel has put them, and the node takes such frames. */
+  readonly #peeks: boolean
+  /** The node has taken the last frame there. */
+  #tookInPlace = false
+  /** The node's time in this round. */
+  #now: Nanos = DOUBLE_0
   /** Consecutive rounds that did not take in all arrived frames. */
   #fullRounds = 0
 
   constructor(options: HostLoopOptions) {
     this.#node = options.node
     this.#port = options.port
+    this.#peeks = options.port.peek !== undefined && options.node.takeInPlace !== undefined
     this.#onRound = options.onRound ?? (() => {})
     this.#intake = options.intake ?? null
     this.#loop = new RealTimeLoop(this, {
@@ -109,40 +117,70 @@ export class HostLoop implements Driven {
   }
 
   round(begun: Nanos): boolean {
-    let now = begun
-    this.#onRound(now)
-    this.#intake?.begin(now)
+    this.#now = begun
+    this.#onRound(begun)
+    this.#intake?.begin(begun)
     let received = 0
     let bytes = 0
     let answered = false
+    // Nothing has happened since the node had nothing more to send.
+    let isSettled = false
     while (received < RECEIVED_FRAMES && bytes < ROUND_BYTES) {
-      const frame = this.#port.receive()
-      if (frame === null) break
-      const { length } = frame
-      const run = this.#port.run ?? null
-      // A new reading of the clock: the frame may have arrived while the frames before it were handled, or
-      // while other processes ran. With the older time its round trip would be too short. What follows the
-      // frame in its run has arrived with it.
-      now = this.now()
-      this.#node.onFrame(now, 0, frame, run)
+      const taken = this.#receive(received === 0)
+      if (taken === 0) break
       received++
-      bytes += (run === null ? 1 : 1 + run.taken) * length
+      bytes += taken
+      isSettled = false
       // Who polls wants the answer to leave before the loop takes in what came behind the question.
-      if (received === 1 && this.#loop.polls) answered = this.#send(now)
+      if (received === 1 && this.#loop.polls) {
+        answered = this.#send(this.#now, this.#tookInPlace)
+        isSettled = !answered
+      }
     }
     this.#intake?.took(bytes, this.#port.waitingBytes())
     const moreWaits = received >= RECEIVED_FRAMES || bytes >= ROUND_BYTES
-    this.#keepDeadlines(now, moreWaits)
-    const sent = this.#send(now)
+    if (this.#keepDeadlines(this.#now, moreWaits)) isSettled = false
+    const sent = !isSettled && this.#send(this.#now)
     if (this.#intake?.wantsEnd) this.#intake.end(this.now())
     return moreWaits || sent || answered
+  }
+
+  /** Hands the next frame to the node, and what it takes of the run behind it. Returns their bytes; 0: there is none. */
+  #receive(isFirst: boolean): number {
+    this.#tookInPlace = false
+    const placed = this.#peeks ? this.#port.peek!() : null
+    if (placed !== null) {
+      this.#arrived(placed, isFirst)
+      this.#tookInPlace = this.#node.takeInPlace!(this.#now, placed)
+      if (this.#tookInPlace) {
+        this.#port.skip!()
+        return placed.length
+      }
+    }
+    const frame = this.#port.receive()
+    if (frame === null) return 0
+    const { length } = frame
+    const run = this.#port.run ?? null
+    if (placed === null) this.#arrived(frame, isFirst)
+    this.#node.onFrame(this.#now, 0, frame, run)
+    return (run === null ? 1 : 1 + run.taken) * length
+  }
+
+  /**
+   * Reads the clock for a frame: it may have arrived while the frames before it were handled, or while other processes ran. With the
+   * older time its round trip would be too short. The first one may be known to have arrived before the round. What follows the frame in its
+   * run has arrived with it.
+   */
+  #arrived({ arrivedNs }: Frame, isFirst: boolean): void {
+    if (!isFirst || arrivedNs === UNKNOWN_ARRIVAL || arrivedNs > this.#now) this.#now = this.now()
   }
 
   /**
    * Sends what may leave. Returns true if it has sent as much as a round may, so there may be more. Acknowledgements are last. An answer would otherwise leave behind the
    * acknowledgement of its question, and its peer would take in that one before it saw the answer. Requests keep their order.
+   * @param atOnce the first frame does not wait for others: it answers a single message, so it is probably alone
    */
-  #send(now: Nanos): boolean {
+  #send(now: Nanos, atOnce = false): boolean {
     this.#sendBehind()
     let sent = 0
     let bytes = 0
@@ -152,7 +190,10 @@ export class HostLoop implements Driven {
       sent++
       bytes += (1 + frame.followers) * frame.length
       if (acknowledges(frame) && this.#behind.length < SENT_FRAMES) this.#behind.push(frame)
-      else this.#port.transmit(frame)
+      else {
+        this.#port.transmit(frame)
+        if (atOnce && sent === 1) this.#port.flush()
+      }
     }
     this.#sendBehind()
     this.#port.flush()
@@ -169,10 +210,12 @@ export class HostLoop implements Driven {
     behind.length -= sent
   }
 
-  #keepDeadlines(now: Nanos, moreWaits: boolean): void {
+  /** True if one has passed. */
+  #keepDeadlines(now: Nanos, moreWaits: boolean): boolean {
     this.#fullRounds = moreWaits ? this.#fullRounds + 1 : 0
-    if (this.#fullRounds % DEADLINES_PUT_OFF_ROUNDS !== 0) return
-    if (this.#node.nextTimeout() <= now) this.#node.onTimeout(now)
+    if (this.#fullRounds % DEADLINES_PUT_OFF_ROUNDS !== 0 || this.#node.nextTimeout() > now) return false
+    this.#node.onTimeout(now)
+    return true
   }
 
   nextDeadline(): Nanos {

@@ -8,7 +8,7 @@ import { HostAddress } from '../../wire/net/address.js'
 import * as udp from '../../wire/net/udp.js'
 import { parseFrame } from '../../wire/parse.js'
 import { interfaceMtu } from '../interfaces/interface.js'
-import { BatchReceiver, RECEIVER_ROOM_BYTES } from '../linux/batch-receiver.js'
+import { BatchReceiver, PLACES, RECEIVER_ROOM_BYTES } from '../linux/batch-receiver.js'
 import { FdWaiter } from '../linux/fd-waiter.js'
 import { SenderPool } from '../linux/sender-pool.js'
 import { UdpSocket } from '../linux/udp-socket.js'
@@ -18,6 +18,7 @@ import type { Waiter } from '../waiter.js'
 import { KERNEL_OVERHEAD } from './datagram-socket.js'
 import { HEADER_BYTES_V4, HEADER_BYTES_V6, HeaderWriter4, HeaderWriter6 } from './dgram-headers.js'
 import { frameFault } from './frame-fault.js'
+import { PlacedFrame } from './placed-frame.js'
 import { receiveBufferBytes, SOCKET_BUFFER_BYTES } from './socket-buffers.js'
 
 interface BatchPortOptions {
@@ -96,6 +97,13 @@ export class BatchPort implements Port {
   /** The socket that is read now. The two sockets share the receive buffers. */
   #current: Receiving
   #looks = 0
+  /** A look has found what is read now, and times since then that the other socket was left to the next look. */
+  #isPolled = false
+  #aside = 0
+  /** By place in the room: datagrams as frames where they are. */
+  readonly #placed: readonly PlacedFrame[]
+  /** `#current` has found the next datagram already. */
+  #peeked = false
   #isFull = false
   #retry: NodeJS.Timeout | null = null
   #closed = false
@@ -131,6 +139,10 @@ export class BatchPort implements Port {
       this.#arena = new DataView(pool.arena.buffer)
       this.#room = new Backing(pool.arena.subarray(room, room + RECEIVER_ROOM_BYTES))
       this.#run = new ReceivedRun(this.#room)
+      this.#placed = Array.from(
+        { length: PLACES },
+        (_, place) => new PlacedFrame(pool.arena, room, place, this.#headerBytes, LEND_FROM_BYTES),
+      )
       this.#roce = new Receiving(new BatchReceiver(pool, roce, room), udp.PORT_ROCE)
       this.#int = new Receiving(new BatchReceiver(pool, int, room), udp.PORT_INT)
       this.#current = this.#int
@@ -159,21 +171,57 @@ export class BatchPort implements Port {
   }
 
   receive(): Frame | null {
-    if (this.#closed) return null
-    this.#skipTaken()
-    // The socket of the last frame is first: the next one probably comes there too, and an empty look takes a system call.
-    for (let empty = 0; empty < 2; ) {
+    while (this.#find()) {
       const from = this.#current
-      if (from.receiver.next()) {
-        const frame = this.#take(from)
-        if (frame === null) continue
-        this.#beginRun(from.receiver)
-        return frame
-      }
-      this.#current = this.#other
-      empty++
+      const frame = this.#take(from)
+      if (frame === null) continue
+      this.#beginRun(from.receiver)
+      return frame
     }
     return null
+  }
+
+  peek(): Frame | null {
+    if (!this.#find()) return null
+    this.#peeked = true
+    const { receiver, port } = this.#current
+    const { place, bytes } = receiver
+    if (place < 0 || bytes >= LEND_FROM_BYTES) return null
+    const placed = this.#placed[place]!
+    const { frame } = placed
+    if (!placed.hasHeaders(receiver, port)) this.#writeHeaders(frame, receiver, port)
+    frame.l3 = -1
+    frame.arrivedNs = receiver.arrivedNs
+    return frame
+  }
+
+  skip(): void {
+    this.#peeked = false
+    this.#countLost()
+    this.counters.rxFrames++
+    this.counters.rxBytes += this.#headerBytes + this.#current.receiver.bytes
+  }
+
+  /** Finds the next datagram, which `#current` has then. */
+  #find(): boolean {
+    if (this.#closed) return false
+    if (this.#peeked) {
+      this.#peeked = false
+      return true
+    }
+    this.#skipTaken()
+    // The socket of the last frame is first: the next one probably comes there too, and an empty look takes a system call.
+    if (this.#current.receiver.next()) return true
+    // Who polls looks at the other one soon.
+    if (this.#isPolled && ++this.#aside % LOOKS_ASIDE !== 0) {
+      this.#isPolled = false
+      return false
+    }
+    this.#isPolled = false
+    this.#current = this.#other
+    if (this.#current.receiver.next()) return true
+    this.#current = this.#other
+    return false
   }
 
   /** The socket that is not read now. */
@@ -183,11 +231,13 @@ export class BatchPort implements Port {
 
   /** True if something has come, which has been read then: to ask the kernel whether there is something takes a system call more. */
   #look(): boolean {
+    if (this.#closed || this.#peeked) return this.#peeked
     this.#skipTaken()
-    if (this.#closed) return false
-    if (this.#current.receiver.look()) return true
-    if (++this.#looks % LOOKS_ASIDE !== 0 || !this.#other.receiver.look()) return false
+    this.#isPolled = this.#current.receiver.look()
+    if (this.#isPolled || ++this.#looks % LOOKS_ASIDE !== 0 || !this.#other.receiver.look())
+      return this.#isPolled
     this.#current = this.#other
+    this.#isPolled = true
     return true
   }
 
@@ -267,13 +317,7 @@ export class BatchPort implements Port {
       drops.poolEmpty++
       return null
     }
-    const { view, sourceAt, sourcePort, tos } = receiver
-    if (this.#family === 4) {
-      this.#headers4.write(frame, view.getUint32(sourceAt), sourcePort, port, bytes, tos)
-    } else {
-      for (let i = 0; i < 16; i++) this.#gid[i] = view.getUint8(sourceAt + i)
-      this.#headers6.write(frame, this.#gid, sourcePort, port, bytes, tos)
-    }
+    this.#writeHeaders(frame, receiver, port)
     if (bytes < LEND_FROM_BYTES || !this.#lend(frame, start, receiver.at, bytes)) {
       this.#pool.arena.copyWithin(frame.bytes.byteOffset + start, receiver.at, receiver.at + bytes)
     }
@@ -281,6 +325,15 @@ export class BatchPort implements Port {
     this.counters.rxFrames++
     this.counters.rxBytes += frame.length
     return frame
+  }
+
+  #writeHeaders(frame: Frame, { view, sourceAt, sourcePort, tos, bytes }: BatchReceiver, port: number): void {
+    if (this.#family === 4) {
+      this.#headers4.write(frame, view.getUint32(sourceAt), sourcePort, port, bytes, tos)
+    } else {
+      for (let i = 0; i < 16; i++) this.#gid[i] = view.getUint8(sourceAt + i)
+      this.#headers6.write(frame, this.#gid, sourcePort, port, bytes, tos)
+    }
   }
 
   /**

@@ -149,6 +149,14 @@ export class Flow implements QpObserver {
     return this.qp.peekTransmit(false) === TxKind.ACK
   }
 
+  /** All that its packets ask for is that they leave: no path is to be chosen, nothing to be agreed on anew, and the connection goes on. */
+  get isOrdinary(): boolean {
+    const { path, ending } = this
+    const isFollowing = path.peerSourcePort === path.sourcePort || path.peerSourcePort === 0
+    const isWhole = isFollowing && path.selection === null && path.doubt === null
+    return isWhole && ending.phase === 'established' && !this.promisesChanged
+  }
+
   /** The packet with payload that is next may leave now, and the acknowledgement that is owed with it. */
   mayCarryAck(now: Nanos): boolean {
     const { peer, qp, receiver, sender, path, ending } = this

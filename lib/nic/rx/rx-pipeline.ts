@@ -32,6 +32,7 @@ import type { Flow } from '../flow/flow.js'
 import type { FlowTable } from '../flow/flow-table.js'
 import { TagVerdict } from '../keys/feedback-guard.js'
 import { HOP_LIMIT } from '../tx/headers.js'
+import { expectedFlow } from './expected-flow.js'
 import { RefusedPackets, type RxDropReason } from './refused-packets.js'
 
 /** Packets that were dropped, and feedback that was ignored, by reason. */
@@ -81,6 +82,8 @@ export interface RxEvents {
    * @param received the packet was a request of the peer, and acknowledged nothing
    */
   onFlowChanged(now: Nanos, flow: Flow, received: boolean): void
+  /** The same for a packet that was expected: the caller may wait with it until the flow's handler has answered. */
+  onExpected(flow: Flow): void
   /** A packet for a queue pair that is no connection. False if there is none of that number. */
   onUnacknowledged(now: Nanos, frame: Frame, qpn: number): boolean
   /** A queue pair that is no connection has that number. */
@@ -128,6 +131,44 @@ export class RxPipeline {
     this.#table = table
     this.#events = events
     this.#settings = settings
+  }
+
+  /**
+   * Carries out a frame that is what its flow expects next to hear: a whole message (`expectedFlow`). True if it was one; else nothing has
+   * changed. The caller keeps the frame.
+   */
+  takeExpected(now: Nanos, frame: Frame): boolean {
+    const flow = expectedFlow(frame, this.#table)
+    if (flow === null || !this.#isSound(frame, flow)) {
+      frame.l3 = -1
+      return false
+    }
+    this.counters.frames++
+    flow.receivedFrames++
+    try {
+      this.#carryOutExpected(now, frame, flow)
+    } catch (defect) {
+      this.#events.onDefect(now, flow, defect)
+    }
+    return true
+  }
+
+  #isSound(frame: Frame, flow: Flow): boolean {
+    if (this.#settings.icrc === 'off') return true
+    return (flow.peer.withoutIcrc.agreed && icrc.isZero(frame)) || icrc.verify(frame)
+  }
+
+  /** As `#carryOut`, where it is known what the packet may be. */
+  #carryOutExpected(now: Nanos, frame: Frame, flow: Flow): void {
+    const opcode = bth.opcode(frame.view, frame.bth)
+    flow.keepAlive.onHeard(now)
+    this.#beginSample(now, frame)
+    this.#forgetEcho()
+    if (carriedAck.isIn(frame)) this.#takeCarried(now, frame, flow, opcode)
+    flow.qp.onPacket(now, frame)
+    flow.sender.reportToCongestion(now, this.sample)
+    if (flow.qp.took) this.#events.onData(now, flow, frame, opcode)
+    this.#events.onExpected(flow)
   }
 
   /** Handles one frame, and takes those packets of the run behind it that can be handled with it; the caller keeps the frame. */
@@ -249,14 +290,7 @@ export class RxPipeline {
     const isPeers = !mayBeOfSwitch && (guarded || flow.peer.guard === null)
     if (isPeers) flow.keepAlive.onHeard(now)
     if (flow.peer.challenged && isPeers) this.#events.onAlive(now, flow)
-    const { sample } = this
-    sample.source = FeedbackSource.ACK
-    sample.heardNs = heardNs(now, frame)
-    sample.arrivedNs = UNKNOWN_NS
-    sample.leftNs = UNKNOWN_NS
-    sample.turnaroundNs = UNKNOWN_NS
-    sample.hopCount = 0
-    sample.reverseHops.count = 0
+    this.#beginSample(now, frame)
     if (isStamped) {
       if (!this.#takeArrival(frame, flow)) return
       opcode = arrival.plainOpcode(opcode)
@@ -287,6 +321,17 @@ export class RxPipeline {
     } else if (!this.#events.onVendor(now, flow, frame, opcode, this.sample)) {
       this.counters.unknownOpcode++
     }
+  }
+
+  #beginSample(now: Nanos, frame: Frame): void {
+    const { sample } = this
+    sample.source = FeedbackSource.ACK
+    sample.heardNs = heardNs(now, frame)
+    sample.arrivedNs = UNKNOWN_NS
+    sample.leftNs = UNKNOWN_NS
+    sample.turnaroundNs = UNKNOWN_NS
+    sample.hopCount = 0
+    sample.reverseHops.count = 0
   }
 
   /**
@@ -405,9 +450,14 @@ export class RxPipeline {
   }
 
   #forgetEcho(): void {
-    this.sample.ecnEcho = false
-    this.sample.hops.count = 0
-    this.sample.hops.flows = 0
+    const { sample } = this
+    const { hops } = sample
+    sample.ecnEcho = false
+    hops.count = 0
+    hops.flows = 0
+    hops.accumulated = false
+    hops.busiestOnly = false
+    hops.endsAtHost = false
   }
 
   /** A switch knows only the QPN of the data's receiver, and names the flow to the sender by that. */
@@ -422,11 +472,7 @@ export class RxPipeline {
   /** Echoed telemetry goes into the sample. So do CE marks of packets without data; data has to be taken first. */
   #takeEcho(now: Nanos, frame: Frame, flow: Flow, opcode: number): void {
     const sample = this.sample
-    sample.hops.count = 0
-    sample.hops.flows = 0
-    sample.hops.accumulated = false
-    sample.hops.busiestOnly = false
-    sample.hops.endsAtHost = false
+    this.#forgetEcho()
     sample.ecnEcho = bth.becn(frame.view, frame.bth)
     if (flow.peer.isWeir && (isAcknowledgement(opcode) || opcode === Opcode.NOTIFY))
       flow.sender.marks.hear(bth.marks(frame.view, frame.bth))

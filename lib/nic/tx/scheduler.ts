@@ -159,6 +159,11 @@ export class Scheduler {
     }
   }
 
+  /** No flow may send now. */
+  isIdle(now: Nanos): boolean {
+    return this.#acks.size === 0 && this.#ready.size === 0 && this.#wheel.nextDue() > now
+  }
+
   /** When a flow may next send: `now` if one may already, NEVER if none will without an event. */
   nextTimeout(now: Nanos): Nanos {
     return this.#acks.size > 0 || this.#ready.size > 0 ? now : this.#wheel.nextDue()

@@ -144,14 +144,24 @@ export class ReceiveQueue {
  * @param headBytes that come before the payload of each message
  */
 export function checkedReceive(qpn: number, posted: ReceiveWork, headBytes = 0): ReceiveWork {
-  const what = `queue pair ${qpn}, receive work`
-  const bad = (text: string) => new WeirError('WEIR_BAD_ARGUMENT', `${what}: ${text}`)
-  const work = joined(what, posted)
+  // The text takes time that work of one piece need not have.
+  const work = posted.more === undefined ? posted : joined(nameOf(qpn), posted)
   const { region, offset, length } = work
   const whole = Number.isSafeInteger(offset) && Number.isSafeInteger(length)
   if (!whole || !region.holds(offset, length))
-    throw bad(`offset ${offset} length ${length} is outside its region of ${region.length} bytes`)
+    throw bad(qpn, `offset ${offset} length ${length} is outside its region of ${region.length} bytes`)
   if (length < headBytes)
-    throw bad(`${headBytes} bytes come before the payload, so length is ${headBytes} at least, not ${length}`)
+    throw bad(
+      qpn,
+      `${headBytes} bytes come before the payload, so length is ${headBytes} at least, not ${length}`,
+    )
   return work
+}
+
+function nameOf(qpn: number): string {
+  return `queue pair ${qpn}, receive work`
+}
+
+function bad(qpn: number, text: string): WeirError {
+  return new WeirError('WEIR_BAD_ARGUMENT', `${nameOf(qpn)}: ${text}`)
 }

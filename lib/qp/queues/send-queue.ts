@@ -218,7 +218,8 @@ export function bytesBetween(slot: SendSlot, from: number, until: number, mtu: n
 
 /** The work with its pieces as one region. Throws WEIR_BAD_ARGUMENT, saying which field, for a work request that makes no sense. */
 export function checkedSend(qpn: number, posted: SendWork): SendWork {
-  const work = joined(`queue pair ${qpn}, send work`, posted)
+  // The text takes time that work of one piece need not have.
+  const work = posted.more === undefined ? posted : joined(`queue pair ${qpn}, send work`, posted)
   const { opcode } = work
   if (!Number.isInteger(opcode) || opcode < WorkOpcode.SEND || opcode > WorkOpcode.FETCH_AND_ADD) {
     throw bad(qpn, `opcode is one of WorkOpcode, not ${opcode}`)

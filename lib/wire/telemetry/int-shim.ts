@@ -75,8 +75,12 @@ const VERSION_FORMAT = 0
 const FLAGS = 1
 const HOP_COUNT = 2
 const SLOTS = 3
-const PATH_ID = 4
+/** Path id and N, one word. */
+export const PATH_ID = 4
 const FLOWS = 6
+
+/** The first word of an empty compact shim that no hop stamps. */
+export const EMPTY_ECHO = (((VERSION << 4) | FORMAT_COMPACT) << 24) | (FLAG_ECHO << 16)
 
 const TWO_32 = 0x1_0000_0000
 const TWO_48 = 0x1_0000_0000_0000

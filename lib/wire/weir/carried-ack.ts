@@ -16,8 +16,9 @@ import * as intShim from '../telemetry/int-shim.js'
 import * as telemetry from '../telemetry/telemetry.js'
 
 /** Version and format, flags, hop count, slots. */
-const HEAD = 0x11_80_00_01
+export const HEAD = 0x11_80_00_01
 const DUPLICATES_PSN = intShim.BYTES + aeth.BYTES
+export const BYTES = DUPLICATES_PSN + 4
 
 /**
  * Begins a packet that is to carry one, as `telemetry.begin` does. AETH, PSN and duplicates are still to be written. Returns the offset of

@@ -1,0 +1,186 @@
+/**
+ * Frames that stay the port's (`Node.takeInPlace`): a NIC does with what it expects the same as with frames of its own, to the byte. Anything
+ * else it leaves alone.
+ */
+import t from 'tap'
+import type { Frame } from '../../lib/frame/frame.js'
+import type { NicConfig } from '../../lib/nic/config.js'
+import { WorkOpcode } from '../../lib/qp/queues/work.js'
+import { Random } from '../../lib/sim/random.js'
+import * as bth from '../../lib/wire/ib/bth.js'
+import * as icrc from '../../lib/wire/ib/icrc.js'
+import * as ipv4 from '../../lib/wire/net/ipv4.js'
+import * as udp from '../../lib/wire/net/udp.js'
+import { drawnSeed } from '../support/seeds.js'
+import { type App, connected, frameName, makePair, memoryOf, type Pair, pattern } from './pair.js'
+
+const seed = drawnSeed(t)
+
+/** As daemons, in virtual time. */
+const END: Partial<NicConfig> = {
+  carriesAcks: true,
+  cc: { name: 'auto', options: {} },
+  start: 'careful',
+  ackEveryPackets: 16,
+  baseRttNs: 10_000,
+  ackTimeoutNs: 1_000_000,
+}
+const BYTES = 4096
+const OPCODES = [
+  WorkOpcode.SEND,
+  WorkOpcode.SEND_WITH_IMM,
+  WorkOpcode.RDMA_WRITE_WITH_IMM,
+  WorkOpcode.RDMA_WRITE,
+  WorkOpcode.RDMA_READ,
+]
+
+interface Exchange {
+  inPlace: boolean
+  v6: boolean
+  messages: number
+  seed: number
+  /** What happens to a frame on its way. False: it is lost. */
+  change: (frame: Frame, random: Random) => boolean
+  end?: Partial<NicConfig>
+}
+
+/** Both ends answer each message that comes by another one, or by several. Returns all that can be seen of it. */
+function exchange({ inPlace, v6, messages, seed, change, end = {} }: Exchange) {
+  const ends = { ...END, ...end }
+  const pair = makePair({ inPlace, v6, a: ends, b: ends, seed })
+  const random = new Random(seed)
+  const frames: string[] = []
+  const { left, right } = connected(pair)
+  pair.tap.watch = (frame, now, fromA) => {
+    const passes = change(frame, random)
+    frames.push(`${now} ${fromA} ${passes} ${frame.bytes.toString('latin1', 0, frame.length)}`)
+    return passes
+  }
+  const [from, to] = [memoryOf(pair.a, pattern(1, BYTES)), memoryOf(pair.b, pattern(2, BYTES))]
+  let posted = 0
+  const post = (app: App, now: number) => {
+    const [own, peer] = app === left ? [from, to] : [to, from]
+    for (let n = random.next() < 0.1 ? 4 : 1; n > 0 && posted < messages; n--) {
+      const opcode = random.next() < 0.6 ? WorkOpcode.SEND : OPCODES[random.below(OPCODES.length)]!
+      const length = random.next() < 0.8 ? random.below(200) : random.below(BYTES)
+      const remote = { remoteAddress: peer.address, rkey: peer.key }
+      const work = { id: ++posted, opcode, region: own, offset: 0, length, immediate: posted, ...remote }
+      app.connection!.postSend(now, work)
+    }
+  }
+  right.onDone = (now, _connection, { isReceive }) => isReceive && post(right, now)
+  left.onDone = (now, _connection, { isReceive }) => isReceive && post(left, now)
+  for (let turns = 0; posted < messages && turns < messages; turns++) {
+    // The exchange has come to a stop: a READ completes nothing at its peer.
+    post(turns % 2 === 0 ? left : right, pair.network.now)
+    pair.settle()
+  }
+  left.connection!.disconnect(pair.network.now)
+  pair.settle()
+  t.equal(pair.pool.inUse, 0)
+  const counters = [pair.a, pair.b].map(nic => JSON.stringify(nic.counters))
+  const taken = pair.placed.reduce((sum, end) => sum + end.taken, 0)
+  return { frames, logs: [left.log, right.log], counters, taken, posted, pair }
+}
+
+/** Whatever the frames meet, nothing differs but how they were handed over. Returns how many were taken in place. */
+function expectSame(what: Omit<Exchange, 'inPlace'>): number {
+  const [own, placed] = [false, true].map(inPlace => exchange({ ...what, inPlace })) as [Result, Result]
+  t.equal(own.posted, what.messages)
+  const differs = own.frames.findIndex((frame, i) => frame !== placed.frames[i])
+  t.equal(differs, -1, `frame ${differs} of ${own.frames.length}`)
+  t.same(placed.logs, own.logs)
+  t.same(placed.counters, own.counters)
+  t.equal(own.taken, 0)
+  return placed.taken
+}
+
+type Result = ReturnType<typeof exchange>
+
+t.test('messages and answers leave and arrive as ever', async t => {
+  for (const v6 of [false, true]) {
+    const taken = expectSame({ v6, messages: 500, seed, change: () => true })
+    t.ok(taken > 250, `${taken} in place`)
+  }
+})
+
+t.test('what is lost, late or damaged is handled as ever', async () => {
+  for (let n = 0; n < 6; n++) {
+    const change = (frame: Frame, random: Random) => {
+      const draw = random.next()
+      if (draw < 0.05) return false
+      if (draw < 0.15) damage(frame, random)
+      return true
+    }
+    expectSame({ v6: n % 2 === 1, messages: 200, seed: seed + n, change })
+  }
+})
+
+/** Flips a bit behind the UDP header: most are found by a check, and some are of no meaning. */
+function damage({ bytes, length, l4 }: Frame, random: Random): void {
+  const from = l4 + udp.BYTES
+  const at = from + random.below(length - from)
+  bytes[at]! ^= 1 << random.below(8)
+}
+
+/** Changes by which a packet stays a good one, but is not what its flow expects. */
+const ODD: Record<string, (frame: Frame) => void> = {
+  'a CE mark': ({ view, l3 }) => ipv4.setTos(view, l3, ipv4.tos(view, l3) | ipv4.ECN_CE),
+  FECN: ({ view, bth: at }) => bth.setFecn(view, at, true),
+  BECN: ({ view, bth: at }) => bth.setBecn(view, at, true),
+  'another source port': ({ view, l4 }) => udp.setSourcePort(view, l4, 50_000),
+  'another sender': ({ view, l3 }) => ipv4.setSource(view, l3, 0x0a000063),
+  'another queue pair': ({ view, bth: at }) => bth.setDestQpn(view, at, 0x123456),
+  'a limited member': ({ view, bth: at }) => bth.setPartitionKey(view, at, 0x7fff),
+  'another partition': ({ view, bth: at }) => bth.setPartitionKey(view, at, 0x1234),
+  'another version': ({ view, bth: at }) => bth.setVersion(view, at, 1),
+  'a longer pad': ({ view, bth: at }) => bth.setPadCount(view, at, 3),
+  'N in the shim': ({ view, shim }) => view.setUint16(shim + 6, 7),
+  'an opcode of nobody': ({ view, bth: at }) => bth.setOpcode(view, at, 0x1f),
+  'an ACK': ({ view, bth: at }) => bth.setOpcode(view, at, 0x11),
+}
+
+t.test('odd packets are left to the general path', async t => {
+  for (const [name, make] of Object.entries(ODD)) {
+    let odd = 0
+    const change = (frame: Frame, random: Random) => {
+      if (random.next() > 0.1 || frame.shim < 0 || !frameName(frame).includes('ONLY')) return true
+      odd++
+      make(frame)
+      ipv4.updateChecksum(frame.view, frame.l3)
+      icrc.write(frame)
+      return true
+    }
+    expectSame({ v6: false, messages: 100, seed, change })
+    t.ok(odd > 0, name)
+  }
+})
+
+t.test('with a key, with time stamps, or without ICRC', async t => {
+  const secret = new Uint8Array(16).fill(3)
+  t.equal(expectSame({ v6: false, messages: 100, seed, change: () => true, end: { secret } }), 0)
+  const stamped = { cc: { name: 'swift', options: {} } }
+  expectSame({ v6: false, messages: 100, seed, change: () => true, end: stamped })
+  const bare = { withoutIcrc: true }
+  t.ok(expectSame({ v6: false, messages: 100, seed, change: () => true, end: bare }) > 50)
+})
+
+t.test('an answer waits for packets of others that were to leave before it', async t => {
+  const pair: Pair = makePair({ inPlace: true, a: END, b: END, seed })
+  const first = connected(pair)
+  pair.b.unlisten(7000)
+  const second = connected(pair)
+  const apps = [first.left, first.right, second.left, second.right]
+  const memories = [memoryOf(pair.a, pattern(1, BYTES)), memoryOf(pair.b, pattern(2, BYTES))]
+  const counts = [0, 0, 0, 0]
+  for (const [i, app] of apps.entries()) {
+    const work = { id: 1, opcode: WorkOpcode.SEND, region: memories[i % 2]!, offset: 0, length: 64 }
+    app.onDone = (now, connection, { isReceive }) => {
+      if (isReceive && ++counts[i]! <= 100) connection.postSend(now, work)
+    }
+    if (i % 2 === 0) app.connection!.postSend(pair.network.now, work)
+  }
+  pair.settle()
+  t.same(counts, [100, 101, 100, 101])
+  t.ok(pair.placed.every(({ taken }) => taken > 100))
+})
