@@ -2,7 +2,7 @@ import type { Frame } from '../../frame/frame.js'
 import * as bth from '../../wire/ib/bth.js'
 import * as icrc from '../../wire/ib/icrc.js'
 import { EXTENDED_HEADER_BYTES, Opcode } from '../../wire/ib/opcode.js'
-import { comesFrom, isIpv4 } from '../../wire/net/comes-from.js'
+import { comesFrom } from '../../wire/net/comes-from.js'
 import * as ethernet from '../../wire/net/ethernet.js'
 import * as ipv4 from '../../wire/net/ipv4.js'
 import * as ipv6 from '../../wire/net/ipv6.js'
@@ -34,7 +34,7 @@ for (const opcode of [
 export function expectedFlow(frame: Frame, table: FlowTable): Flow | null {
   const { view, length } = frame
   const l3 = ethernet.BYTES
-  const v4 = isIpv4(frame)
+  const v4 = ipv4.version(view, l3) === 4
   const l4 = l3 + (v4 ? ipv4.BYTES : ipv6.BYTES)
   const shim = l4 + udp.BYTES
   if (udp.destinationPort(view, l4) !== udp.PORT_INT) return null
