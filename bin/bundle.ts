@@ -146,6 +146,8 @@ async function bundled(
     format: 'esm',
     platform: 'node',
     target: 'node20.15',
+    // A field that is declared without a value would begin as undefined, and V8 would keep no number in it as one: HACKING.md.
+    tsconfigRaw: { compilerOptions: { useDefineForClassFields: false } },
     plugins: [plainNames, ...plugins],
     banner: { js: REQUIRE },
     legalComments: 'none',

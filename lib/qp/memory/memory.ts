@@ -1,4 +1,5 @@
 import type { InspectOptions, inspect } from 'node:util'
+import { DOUBLE_0 } from '../../double.js'
 import { WeirError } from '../../errors.js'
 import { Backing } from '../../frame/backing.js'
 import { IntMap } from '../../int-map.js'
@@ -40,9 +41,9 @@ const PAGE = 4096
  */
 export class MemoryRegion {
   /** L_Key and R_Key alike: 32 bits, never 0. */
-  readonly key: number
+  readonly key: number = DOUBLE_0
   /** Virtual address of byte 0: a multiple of 4,096, below 2^53. */
-  readonly address: number
+  readonly address: number = DOUBLE_0
   /** Bytes. */
   readonly length: number
   /** The storage, or null: then lengths and bounds are real, contents are not (virtual time). */

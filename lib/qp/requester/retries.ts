@@ -1,3 +1,4 @@
+import { DOUBLE_0 } from '../../double.js'
 import type { QpSettings } from '../context/config.js'
 
 const INFINITE_RNR_RETRIES = 7
@@ -5,7 +6,7 @@ const INFINITE_RNR_RETRIES = 7
 /** The retries that a requester has left until the peer acknowledges something new (IBA 9.9.2.1). */
 export class Retries {
   #left = 0
-  #rnrLeft = 0
+  #rnrLeft = DOUBLE_0
   readonly #settings: QpSettings
 
   constructor(settings: QpSettings) {

@@ -1,3 +1,4 @@
+import { DOUBLE_0 } from '../../double.js'
 import { assert } from '../../errors.js'
 import type { QpContext } from '../context/context.js'
 import type { MemoryRegion } from '../memory/memory.js'
@@ -25,7 +26,7 @@ export class Inbound {
   remainingBytes = 0
   /** Memory that the request has named, as long as it goes on; null: no bytes. Where in it the next byte is. */
   region: MemoryRegion | null = null
-  offset = 0
+  offset = DOUBLE_0
   /** The READs and atomics that the peer may request again. */
   readonly table = new ResponseTable()
   readonly owed = new Owed()
