@@ -36,11 +36,18 @@ export class Frame {
   l4 = -1
   /** Offset of the telemetry: the INT shim, or the header of another encapsulation. */
   shim = -1
+  /** Encapsulation of the telemetry, as lib/wire/telemetry/telemetry.ts numbers them; of no meaning without `shim`. */
+  intFormat = 0
   /**
    * Hash of the frame's flow, which the first switch computes and the others take from here (`switch-emu/core/forwarding/ecmp.ts`).
    * -1: not known. Whoever changes addresses or ports sets it to -1; `parseFrame` does.
    */
   flowHash = -1
+  /**
+   * The IPv4 address that it goes to, as a signed number, kept in the same way: the header need not have come from memory when a switch
+   * looks for the frame's port. 0: not known.
+   */
+  destination = 0
   /** Kept by FramePool: true while somebody owns the frame. */
   taken = false
   /** Index of the port that the frame came in by, or is to leave by. */
@@ -63,8 +70,6 @@ export class Frame {
   payload = -1
   /** Bytes of transport payload, without pad and ICRC; counts bytes that are not materialised. */
   payloadLength = 0
-  /** Encapsulation of the telemetry, as lib/wire/telemetry/telemetry.ts numbers them; of no meaning without `shim`. */
-  intFormat = 0
   /** When the kernel received the frame, by the loop's clock. UNKNOWN_ARRIVAL: its port does not know; then it is the time of `onFrame`. */
   arrivedNs = UNKNOWN_ARRIVAL
   readonly slot: number
@@ -139,6 +144,7 @@ export class Frame {
     this.enqueuedNs = 0
     this.arrivedNs = UNKNOWN_ARRIVAL
     this.flowHash = -1
+    this.destination = 0
     this.l3 = -1
     this.l4 = -1
     this.shim = -1
@@ -185,6 +191,7 @@ export class Frame {
     this.departNs = other.departNs
     this.enqueuedNs = other.enqueuedNs
     this.flowHash = other.flowHash
+    this.destination = other.destination
     this.l3 = other.l3
     this.l4 = other.l4
     this.shim = other.shim

@@ -30,6 +30,7 @@ export { isShort, WIRE_ERROR_NAMES, WireError } from './bytes/wire-error.js'
  */
 export function parseFrame(frame: Frame): WireError {
   frame.flowHash = -1
+  frame.destination = 0
   frame.l3 = -1
   frame.l4 = -1
   frame.shim = -1

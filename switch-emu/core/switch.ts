@@ -366,6 +366,7 @@ export class Switch implements Node, FeatureSwitch {
       return
     }
     frame.flowHash = -1
+    frame.destination = 0
     if (reason === DropReason.TTL_EXPIRED) this.ports[port]!.counters.onDropped(reason, bytes)
     this.#sendOwn(now, port, port, frame, ANSWERS_SHARE)
   }

@@ -50,21 +50,21 @@ export class PortSampler {
 
   series(): Record<string, Series> {
     const series: Record<string, Series> = {}
-    const timesNs = (values: readonly number[]) => values.map((_, n) => n * this.#everyNs)
     for (const { name, values, gauges } of this.#columns) {
-      const queueBytes = values.filter((_, n) => n % 2 === 0)
-      series[seriesName('queue', name)] = {
-        unit: 'bytes',
-        timesNs: timesNs(queueBytes),
-        values: queueBytes,
-      }
+      const timesNs: Nanos[] = []
+      const queueBytes: number[] = []
+      const txBytes: number[] = []
       // Sent in this run. The counter itself counts from the start of the switch.
       const before = values[1] ?? 0
-      const txBytes = values.filter((_, n) => n % 2 === 1).map(bytes => bytes - before)
-      series[seriesName('tx', name)] = { unit: 'bytes', timesNs: timesNs(txBytes), values: txBytes }
-      for (const gauge of gauges) {
-        series[gauge.name] = { unit: gauge.unit, timesNs: timesNs(gauge.values), values: [...gauge.values] }
+      for (let at = 0; at < values.length; at += 2) {
+        timesNs.push((at / 2) * this.#everyNs)
+        queueBytes.push(values[at]!)
+        txBytes.push(values[at + 1]! - before)
       }
+      series[seriesName('queue', name)] = { unit: 'bytes', timesNs, values: queueBytes }
+      series[seriesName('tx', name)] = { unit: 'bytes', timesNs, values: txBytes }
+      for (const gauge of gauges)
+        series[gauge.name] = { unit: gauge.unit, timesNs, values: [...gauge.values] }
     }
     return series
   }

@@ -48,12 +48,14 @@ class FlowColumn {
 
   /** @param flow its name */
   addTo(series: Record<string, Series>, flow: string): void {
-    const count = this.#values.length / KINDS.length
-    for (const [k, { kind, unit }] of KINDS.entries()) {
-      const timesNs = Array.from({ length: count }, (_, n) => this.firstNs + n * this.#everyNs)
-      const values = Array.from({ length: count }, (_, n) => this.#values[n * KINDS.length + k]!)
-      series[seriesName(kind, flow)] = { unit, timesNs, values }
+    const timesNs: Nanos[] = []
+    const columns: number[][] = KINDS.map(() => [])
+    for (let at = 0; at < this.#values.length; at += KINDS.length) {
+      timesNs.push(this.firstNs + (at / KINDS.length) * this.#everyNs)
+      for (let k = 0; k < KINDS.length; k++) columns[k]!.push(this.#values[at + k]!)
     }
+    for (const [k, { kind, unit }] of KINDS.entries())
+      series[seriesName(kind, flow)] = { unit, timesNs, values: columns[k]! }
   }
 }
 

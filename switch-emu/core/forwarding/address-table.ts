@@ -43,6 +43,11 @@ export class AddressTable {
     return this.#v6.get4(this.#key, 0)
   }
 
+  /** Returns the value of an IPv4 address, or NONE. */
+  ofIpv4(address: number): number {
+    return this.#v4.get1(address)
+  }
+
   /** Returns the value of the destination of the IP packet at `l3`, or NONE. */
   destination(view: DataView, l3: number): number {
     if (ipv4.version(view, l3) === 4) return this.#v4.get1(ipv4.destination(view, l3))

@@ -1,6 +1,7 @@
 import { WeirError } from '../../../lib/errors.js'
 import type { Frame } from '../../../lib/frame/frame.js'
 import type { HostAddress } from '../../../lib/wire/net/address.js'
+import * as ipv4 from '../../../lib/wire/net/ipv4.js'
 import { AddressTable, NONE } from './address-table.js'
 import { BUCKETS, bucketOf, flowHash, spreadBuckets } from './ecmp.js'
 
@@ -61,13 +62,22 @@ export class ForwardingTable {
    * destination.
    */
   egressPort(frame: Frame): number {
-    const { view, l3 } = frame
-    const group = this.#groups.destination(view, l3)
+    const group = this.#groupTo(frame)
     if (group === NO_GROUP) return -1
     const only = this.#groupPort[group]!
     if (only !== SEVERAL_PORTS) return only
-    if (frame.flowHash < 0) frame.flowHash = flowHash(view, frame.length, l3, frame.l4)
+    if (frame.flowHash < 0) frame.flowHash = flowHash(frame.view, frame.length, frame.l3, frame.l4)
     return this.#groupBuckets[group * BUCKETS + bucketOf(frame.flowHash)]!
+  }
+
+  /** Returns the group of the destination, or NO_GROUP. */
+  #groupTo(frame: Frame): number {
+    if (frame.destination === 0) {
+      const { view, l3 } = frame
+      if (ipv4.version(view, l3) !== 4) return this.#groups.destination(view, l3)
+      frame.destination = ipv4.destination(view, l3) | 0
+    }
+    return this.#groups.ofIpv4(frame.destination >>> 0)
   }
 
   /** Returns true if `port` is one of those by which the source of a frame is reached. Its IP header has been found. */

@@ -114,6 +114,7 @@ function forgetHeaders(frame: Frame): void {
   frame.payload = -1
   frame.payloadLength = 0
   frame.flowHash = -1
+  frame.destination = 0
 }
 
 function writeIp(view: DataView, from: HostAddress, to: HostAddress): void {
