@@ -89,8 +89,9 @@ t.test(
       kinds.push(probe.isShort ? 'short' : 'long')
       const { isShort } = probe
       probe.onSent(now)
-      if (isShort) probe.onAnswer((now += MILLISECOND), probe.sequence, null)
-      else probe.onTimeout((now = probe.nextTimeout()))
+      now = isShort ? now + MILLISECOND : probe.nextTimeout()
+      if (isShort) probe.onAnswer(now, probe.sequence, null)
+      else probe.onTimeout(now)
     }
     t.same(kinds, ['long', 'long', 'long', 'short', 'long', 'short', 'long', 'short'])
     t.ok(probe.onlyShort)
