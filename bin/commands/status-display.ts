@@ -26,7 +26,7 @@ import {
 const LEAST_WANTED = ['base', 'window', 'RTT', 'up', 'received', 'retrans', 'rate', 'sent']
 /** Figures of which all say nothing take no column. */
 const NOTHING = ['-', '0B']
-/** Of a longer last column the rest is cut rather than that another column gives way. */
+/** A longer last column is cut rather than that another column gives way. */
 const LAST_COLUMNS = 40
 /** The head of a table, and the line below it. */
 const HEAD_ROWS = 2

@@ -214,6 +214,8 @@ function controllerOf({ controller, controllerReason }: FileReport): string {
 function attemptsOf({ attempts, restarts }: FileReport): string {
   if (attempts === 1) return ''
   const anew =
-    restarts === 0 ? '' : ', started again from byte 0: the part that had arrived was gone or of another file'
+    restarts === 0
+      ? ''
+      : ', started again from byte 0: what had arrived was no whole chunk, gone, or of another file'
   return `, ${attempts} attempts${anew}`
 }

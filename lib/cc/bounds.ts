@@ -4,7 +4,7 @@ import { textOf } from '../options/value.js'
 import type { OptionSpec, OptionValues } from './options.js'
 
 /** Two options, by name. */
-export interface Bounds {
+export interface OptionBounds {
   least: string
   most: string
   /** The least is a number of packets, the most one of bytes. */
@@ -14,7 +14,7 @@ export interface Bounds {
 }
 
 /** A window in packets, from below, and its begin: both within `maxWindow`. */
-export const WINDOW_BOUNDS: readonly Bounds[] = [
+export const WINDOW_BOUNDS: readonly OptionBounds[] = [
   { least: 'minWindow', most: 'maxWindow', inPackets: true },
   { least: 'initialWindow', most: 'maxWindow', inPackets: true, ifGiven: true },
 ]
@@ -24,7 +24,7 @@ export const WINDOW_BOUNDS: readonly Bounds[] = [
  * @param mtuBytes payload of a full packet; 0 = not known, and nothing is said of packets
  */
 export function crossedBounds(
-  pairs: readonly Bounds[],
+  pairs: readonly OptionBounds[],
   specs: readonly OptionSpec[],
   options: OptionValues,
   mtuBytes: number,

@@ -6,7 +6,7 @@ import type { Need } from '../wire/weir/needs.js'
 import type { About } from './about.js'
 import { AUTO_OPTIONS, Auto } from './auto/auto.js'
 import { AUTO_ABOUT } from './auto/auto-about.js'
-import { type Bounds, checkBounds, WINDOW_BOUNDS } from './bounds.js'
+import { checkBounds, type OptionBounds, WINDOW_BOUNDS } from './bounds.js'
 import type { CongestionContext, CongestionControl, ReceiverControl } from './congestion-control.js'
 import { Cubic } from './cubic/cubic.js'
 import { CUBIC_ABOUT } from './cubic/cubic-about.js'
@@ -67,7 +67,7 @@ export interface ControllerEntry {
   name: string
   options: readonly OptionSpec[]
   /** Those of them that bound the same value. Default: none does. */
-  bounds?: readonly Bounds[]
+  bounds?: readonly OptionBounds[]
   /** What it needs of its peer and the path. */
   needs: Needs
   /** Those of them that follow from its options. Default: none does. */
@@ -246,7 +246,7 @@ export function ccOptions(name: string): readonly OptionSpec[] {
 }
 
 /** Pairs of its options that bound the same value. Throws WEIR_BAD_ARGUMENT for an unknown name. */
-export function ccBounds(name: string): readonly Bounds[] {
+export function ccBounds(name: string): readonly OptionBounds[] {
   return entry(name).bounds ?? []
 }
 
@@ -406,7 +406,7 @@ export function createReceiverControl(
 
 /**
  * A new controller. Throws WEIR_BAD_ARGUMENT for an unknown name or option, a value out of range, or an option that has no effect
- * beside the others or contradicts one. Bounds in packets are not compared with bounds in bytes: `checkController` does so before there are
+ * beside the others or contradicts one. OptionBounds in packets are not compared with bounds in bytes: `checkController` does so before there are
  * connections, whose packets may be longer.
  */
 export function createCongestionControl(

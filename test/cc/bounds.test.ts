@@ -57,7 +57,7 @@ t.test('each pair is of numbers that the controller has', async t => {
   }
 })
 
-t.test('a scenario file is told where, also for a flow of its own', async t => {
+t.test('a scenario file shows the place, also for a flow of its own', async t => {
   const base = 'hosts: [h1, h2]\nlinks: [h1--h2]\ntransport: {pathMtu: 512}\n'
   const ofFlow = 'traffic: [{from: h1, to: h2, size: 1MB, cc: {name: swift, minCwnd: 4, ¦maxWindow: 2KB}}]'
   checkProblems(t, base, [

@@ -63,6 +63,42 @@ function write(pair: Pair, bytes: number, size = bytes) {
   return { ok: data.equals(target.buffer!), pathMtu: connection!.pathMtu, error, tookNs }
 }
 
+t.test('after a slow handshake, probes wait no longer than a round trip of the flow asks for', async t => {
+  const probe = new BaseRttProbe(0, false, SECOND, true)
+  probe.onSent(0)
+  t.equal(probe.nextTimeout(), 2 * SECOND)
+  probe.onTimeout(2 * SECOND)
+  probe.expect(0)
+  probe.onSent(2 * SECOND)
+  t.equal(probe.nextTimeout(), 4 * SECOND, 'nothing has been acknowledged')
+  probe.onTimeout(4 * SECOND)
+  probe.expect(3 * MILLISECOND)
+  probe.onSent(4 * SECOND)
+  t.equal(probe.nextTimeout(), 4 * SECOND + 50 * MILLISECOND)
+  probe.expect(100 * MILLISECOND)
+  t.equal(probe.nextTimeout(), 4 * SECOND + 200 * MILLISECOND, 'a long path')
+})
+
+t.test(
+  'probes that wait long are three before the first short one, whose answer says how long to wait',
+  async t => {
+    const probe = new BaseRttProbe(0, false, 300 * MILLISECOND, true)
+    let now = 0
+    const kinds: string[] = []
+    while (!probe.done && kinds.length < 20) {
+      kinds.push(probe.isShort ? 'short' : 'long')
+      const { isShort } = probe
+      probe.onSent(now)
+      now = isShort ? now + MILLISECOND : probe.nextTimeout()
+      if (isShort) probe.onAnswer(now, probe.sequence, null)
+      else probe.onTimeout(now)
+    }
+    t.same(kinds, ['long', 'long', 'long', 'short', 'long', 'short', 'long', 'short'])
+    t.ok(probe.onlyShort)
+    t.equal(now, (3 * 600 + 2 * 50 + 3) * MILLISECOND)
+  },
+)
+
 t.test('the first connection ends with the reason, the next has packets that arrive', async t => {
   for (const v6 of [false, true]) {
     const pair = hole(1400, { v6 })

@@ -9,7 +9,7 @@ import { flowBytesOf } from '../../lib/nic/feedback/host-share.js'
 import { say } from '../attack/third-party.js'
 import { App, frameName, makePair, type PairOptions } from './pair.js'
 
-/** Of a receive buffer of 32 MiB. */
+/** What a receive buffer of 32 MiB takes. */
 const BUDGET_BYTES = 22_369_621
 const UNIT = 1 << 18
 const HOST = { receiveBudgetBytes: BUDGET_BYTES }

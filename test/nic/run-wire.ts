@@ -26,6 +26,8 @@ interface WireOptions {
   family: 4 | 6
   /** Probability that a packet is harmed in one way or another. */
   harm: number
+  /** Bits turn in the ICRC alone, where another one than 0 is found out also on connections without. */
+  harmsIcrcAlone?: boolean
   nic?: Partial<NicConfig>
 }
 
@@ -114,7 +116,8 @@ export class RunWire {
 
   #flipped(packet: Buffer): Buffer {
     const copy = Buffer.from(packet)
-    const first = HEADER_BYTES[this.#options.family]
+    const { family, harmsIcrcAlone = false } = this.#options
+    const first = harmsIcrcAlone ? copy.length - icrc.BYTES : HEADER_BYTES[family]
     const at = first + this.#random.below(copy.length - first)
     copy[at]! ^= 1 << this.#random.below(8)
     return copy

@@ -66,7 +66,7 @@ const ROOMS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   'lib/cc': [
     ['path-switches.ts'],
     ['about.ts', 'options.ts', 'context-options.ts', 'congestion-control.ts', 'plausibility.ts', 'needs.ts'],
-    ['loss-cap.ts', 'path-options.ts', 'telemetry-options.ts'],
+    ['bounds.ts', 'loss-cap.ts', 'path-options.ts', 'telemetry-options.ts'],
     [
       'rate-guard.ts',
       'path-settings.ts',
@@ -80,7 +80,7 @@ const ROOMS: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['rttcc', 'swift', 'timely'],
     ['rx-hpcc', 'fncc', 'auto', 'rocc'],
     ['catalogue.ts'],
-    ['agreements.ts', 'describe-controller.ts', 'parse-options.ts', 'conflicts.ts'],
+    ['agreements.ts', 'check-controller.ts', 'describe-controller.ts', 'parse-options.ts', 'conflicts.ts'],
     ['controllers-page.ts'],
   ],
   'lib/qp': [

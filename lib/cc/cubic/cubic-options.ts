@@ -1,6 +1,6 @@
 /** Constants of CUBIC (RFC 9438) and of what it works with: HyStart++ (RFC 9406), PRR (RFC 9937), ECN, pacing. */
 import { MILLISECOND, type Nanos } from '../../time/nanos.js'
-import { type Bounds, WINDOW_BOUNDS } from '../bounds.js'
+import { type OptionBounds, WINDOW_BOUNDS } from '../bounds.js'
 import { type OptionSpec, type OptionValues, optionFlag, optionNumber } from '../options.js'
 
 const NAME = 'cubic'
@@ -135,7 +135,7 @@ export const CUBIC_OPTIONS: readonly OptionSpec[] = [
   ),
 ]
 
-export const CUBIC_BOUNDS: readonly Bounds[] = [
+export const CUBIC_BOUNDS: readonly OptionBounds[] = [
   ...WINDOW_BOUNDS,
   { least: 'hystartRttLeast', most: 'hystartRttMost' },
 ]

@@ -3,7 +3,7 @@
  * paper gives the formulas and leaves most values to whoever runs the network: `doc` says which ones are Weir's. Windows are packets.
  */
 import type { Nanos } from '../../time/nanos.js'
-import type { Bounds } from '../bounds.js'
+import type { OptionBounds } from '../bounds.js'
 import { type OptionSpec, type OptionValues, optionNumber } from '../options.js'
 
 const NAME = 'swift'
@@ -92,7 +92,9 @@ export const SWIFT_OPTIONS: readonly OptionSpec[] = [
   },
 ]
 
-export const SWIFT_BOUNDS: readonly Bounds[] = [{ least: 'minCwnd', most: 'maxWindow', inPackets: true }]
+export const SWIFT_BOUNDS: readonly OptionBounds[] = [
+  { least: 'minCwnd', most: 'maxWindow', inPackets: true },
+]
 
 /** A constant of the scaling by flows. */
 function scaling(spec: OptionSpec): OptionSpec {

@@ -3,7 +3,7 @@
  * 4.2 to 4.4). The paper's values are for links of 10 Gbit/s with a round trip of 20 us; rates and times follow the link and the path.
  */
 import type { Nanos } from '../../time/nanos.js'
-import type { Bounds } from '../bounds.js'
+import type { OptionBounds } from '../bounds.js'
 import type { CongestionContext } from '../congestion-control.js'
 import { type OptionSpec, type OptionValues, optionFlag, optionNumber } from '../options.js'
 import { leastRateBps, rateGuardOptions } from '../rate-guard.js'
@@ -128,7 +128,7 @@ export const TIMELY_OPTIONS: readonly OptionSpec[] = [
   ...rateGuardOptions('tLow'),
 ]
 
-export const TIMELY_BOUNDS: readonly Bounds[] = [{ least: 'tLow', most: 'tHigh' }]
+export const TIMELY_BOUNDS: readonly OptionBounds[] = [{ least: 'tLow', most: 'tHigh' }]
 
 /** Those that do not follow T. */
 export interface TimelyConstants {

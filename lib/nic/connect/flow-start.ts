@@ -101,7 +101,9 @@ export class FlowStart {
     const { congestion } = flow.sender
     const probe = flow.sender.baseRttProbe!
     if (!probe.done) {
-      if (probe.wantsToSend) this.#control.push(flow, Control.BASE_PROBE)
+      if (!probe.wantsToSend) return false
+      probe.expect(flow.stats.rttNs)
+      this.#control.push(flow, Control.BASE_PROBE)
       return false
     }
     flow.sender.measured()

@@ -6,8 +6,12 @@ import { queuesNs } from './flow-base-rtt.js'
 /** Answers to wait for: the fastest of a few most likely met empty queues. */
 const ANSWERS = 5
 const ATTEMPTS_MAX = 15
-/** After so many without an answer every other probe is short, to find out whether the peer answers at all. */
+/**
+ * After so many without an answer every other probe is short, to find out whether the peer answers at all. Fewer, where each waits long: a
+ * flow whose packets do not arrive gives up after some seconds.
+ */
 const LONG_ATTEMPTS_FIRST = 8
+const LONG_ATTEMPTS_LEAST = 3
 /** So many short ones have to be answered, and none of the long ones between them: a queue or a socket that is full loses long ones too. */
 const SHORT_ANSWERS = 3
 const ANSWER_TIMEOUT_NS = 50 * MILLISECOND
@@ -18,7 +22,7 @@ const ANSWER_ROUND_TRIPS = 2
  * Measures T, the base round-trip time: full-size probes, one at a time, sent before the flow's own data, so that the
  * path is idle as far as this flow goes. T is the smallest of five round trips, or their median less the queues that others make, if
  * that is less. A probe without an answer is given up after 50 ms, or after two round trips where those are known to be
- * longer. No more than fifteen probes are sent. If none of eight has been answered and the flow is new, every other one is short: three
+ * longer. No more than fifteen probes are sent. If none of eight, or of three that wait long, has been answered and the flow is new, every other one is short: three
  * answers to those, and none to the long ones, show that packets of full size do not arrive (RFC 8899, section 3). They are no measure of T.
  *
  * Telemetry shows the queue behind a probe. Where queues shrink, the queue before it was as long or longer. Where they
@@ -48,10 +52,12 @@ export class BaseRttProbe {
   /** What they have shown. */
   readonly path: ProbeFindings = { answers: 0, slowestBps: Number.POSITIVE_INFINITY, pathId: 0 }
 
-  readonly #timeoutNs: Nanos
+  #timeoutNs: Nanos
   /** It is to find out whether packets of full size arrive, and has not. */
   #findsSize: boolean
   readonly #firstSequence: number
+  /** Long ones before the first short one. */
+  readonly #longFirst: number
 
   /**
    * @param firstSequence of no earlier probe of the flow; @param rttNs of the path, 0 = not known
@@ -62,7 +68,14 @@ export class BaseRttProbe {
     this.#firstSequence = firstSequence
     this.collects = collects
     this.#findsSize = findsSize
-    this.#timeoutNs = Math.max(ANSWER_TIMEOUT_NS, ANSWER_ROUND_TRIPS * rttNs)
+    this.#timeoutNs = timeoutFor(rttNs)
+    const many = Math.ceil((LONG_ATTEMPTS_FIRST * ANSWER_TIMEOUT_NS) / this.#timeoutNs)
+    this.#longFirst = Math.max(LONG_ATTEMPTS_LEAST, many)
+  }
+
+  /** So long is a round trip, by the flow's own packets: that of the handshake also has the time which both hosts took. 0 = not known */
+  expect(rttNs: Nanos): void {
+    if (rttNs > 0) this.#timeoutNs = timeoutFor(rttNs)
   }
 
   /** True if a probe is to be sent now. */
@@ -77,7 +90,7 @@ export class BaseRttProbe {
 
   /** The next probe has no payload. */
   get isShort(): boolean {
-    return this.#findsSize && isShortAttempt(this.#attempts)
+    return this.#findsSize && this.#isShortAttempt(this.#attempts)
   }
 
   /** The peer answers short probes, and has answered none of full size. */
@@ -108,6 +121,7 @@ export class BaseRttProbe {
     if (this.#sentNs < 0 || sequence !== this.sequence) return
     if (this.#sentShort) {
       this.#shortAnswers++
+      this.expect(heardNs - this.#sentNs)
       this.#next()
       return
     }
@@ -138,7 +152,7 @@ export class BaseRttProbe {
   /** Another answer than that to the probe in flight: to an earlier probe, it shows that long ones arrive. */
   onOtherAnswer(sequence: number): void {
     const attempt = sequence - this.#firstSequence
-    if (attempt >= 0 && attempt < this.#attempts && !isShortAttempt(attempt)) this.#findsSize = false
+    if (attempt >= 0 && attempt < this.#attempts && !this.#isShortAttempt(attempt)) this.#findsSize = false
   }
 
   nextTimeout(): Nanos {
@@ -149,13 +163,17 @@ export class BaseRttProbe {
     if (now >= this.nextTimeout()) this.#next()
   }
 
+  /** Whether a probe that finds out the size is short; @param attempt from 0 */
+  #isShortAttempt(attempt: number): boolean {
+    return attempt >= this.#longFirst && (attempt - this.#longFirst) % 2 === 0
+  }
+
   #next(): void {
     this.#sentNs = -1
     this.sequence++
   }
 }
 
-/** Whether a probe that finds out the size is short; @param attempt from 0 */
-function isShortAttempt(attempt: number): boolean {
-  return attempt >= LONG_ATTEMPTS_FIRST && (attempt - LONG_ATTEMPTS_FIRST) % 2 === 0
+function timeoutFor(rttNs: Nanos): Nanos {
+  return Math.max(ANSWER_TIMEOUT_NS, ANSWER_ROUND_TRIPS * rttNs)
 }

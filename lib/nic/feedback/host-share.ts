@@ -48,7 +48,7 @@ export class HostShare {
     return this.#flowBytes
   }
 
-  /** And of all flows that send to the peer. */
+  /** Payload bytes that it can take of all flows at once. */
   get hostBytes(): number {
     return this.#hostBytes
   }

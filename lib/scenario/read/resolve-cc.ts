@@ -2,7 +2,7 @@
  * Checks the congestion controller of a scenario file, or of one of its flows, against the catalogue of
  * lib/cc.
  */
-import { type Bounds, crossedBounds } from '../../cc/bounds.js'
+import { crossedBounds, type OptionBounds } from '../../cc/bounds.js'
 import type { OptionSpec } from '../../cc/options.js'
 import { offer } from '../../offer.js'
 import { idleOptions } from '../../options/idle.js'
@@ -14,7 +14,7 @@ import type { CcChoice } from '../model/scenario.js'
 export interface CcCatalogue {
   ccNames(): string[]
   ccOptions(name: string): readonly OptionSpec[]
-  ccBounds(name: string): readonly Bounds[]
+  ccBounds(name: string): readonly OptionBounds[]
 }
 
 export const DEFAULT_CC = 'hpcc'
