@@ -38,16 +38,20 @@ export interface LatencySummary {
   histogram: { fromNs: number; count: number }[]
 }
 
+/**
+ * The histogram's buckets of times below SHORT_NS: 2,048 for the times below 2,048 ns, and then 1,024 an octave. A time is counted in its bucket, because the
+ * library takes as long for each as the half of a small message's way.
+ */
+const SHORT_NS = 2 ** 30
+const BUCKET_BITS = 11
+const BUCKETS = (30 - BUCKET_BITS + 2) << (BUCKET_BITS - 1)
+
 /** Records times of messages in a fixed amount of memory. */
 export class LatencyRecorder {
   readonly #histogram = buildHistogram()
   readonly #octaves = new Float64Array(53)
-  /**
-   * The last time, and how often it occurred in a row. Messages that go and come back together take equally
-   * long, so this saves work.
-   */
-  #runNs = 0
-  #runCount = 0
+  /** By bucket: times that the histogram does not have yet. */
+  readonly #short = new Uint32Array(BUCKETS)
   #minNs = Number.POSITIVE_INFINITY
   #maxNs = 0
   /** The histogram's own mean uses the middles of buckets, which is inexact even if all times are equal. */
@@ -55,27 +59,25 @@ export class LatencyRecorder {
 
   record(ns: Nanos): void {
     const time = Math.min(Math.max(0, Math.round(ns)), NS_MAX)
-    if (time !== this.#runNs) {
-      this.#endRun()
-      this.#runNs = time
-    }
-    this.#runCount++
-  }
-
-  #endRun(): void {
-    const time = this.#runNs
-    const count = this.#runCount
-    if (count === 0) return
-    this.#runCount = 0
-    this.#histogram.recordValueWithCount(time, count)
-    this.#octaves[octaveOf(time)]! += count
-    this.#sumNs += time * count
+    if (time < SHORT_NS) this.#short[bucketOf(time)]!++
+    else this.#count(time, 1)
+    this.#sumNs += time
     if (time < this.#minNs) this.#minNs = time
     if (time > this.#maxNs) this.#maxNs = time
   }
 
+  #count(time: Nanos, count: number): void {
+    this.#histogram.recordValueWithCount(time, count)
+    this.#octaves[octaveOf(time)]! += count
+  }
+
+  #countShort(): void {
+    for (const [bucket, count] of this.#short.entries()) if (count > 0) this.#count(leastOf(bucket), count)
+    this.#short.fill(0)
+  }
+
   reset(): void {
-    this.#runCount = 0
+    this.#short.fill(0)
     this.#histogram.reset()
     this.#octaves.fill(0)
     this.#sumNs = 0
@@ -85,7 +87,7 @@ export class LatencyRecorder {
 
   /** @param share factor for each time: 0.5 for half a round trip */
   summary(share = 1): LatencySummary {
-    this.#endRun()
+    this.#countShort()
     const histogram = this.#histogram
     const count = histogram.totalCount
     const at = (percentile: number) =>
@@ -114,6 +116,18 @@ export class LatencyRecorder {
       count,
     }))
   }
+}
+
+/** @param ns below SHORT_NS */
+function bucketOf(ns: number): number {
+  const octave = Math.max(0, 32 - BUCKET_BITS - Math.clz32(ns))
+  return (octave << (BUCKET_BITS - 1)) + (ns >>> octave)
+}
+
+/** The least time of a bucket. */
+function leastOf(bucket: number): number {
+  const octave = Math.max(0, (bucket >>> (BUCKET_BITS - 1)) - 1)
+  return (bucket - (octave << (BUCKET_BITS - 1))) << octave
 }
 
 /** Returns 0 for 0 and 1 ns, else the exponent of the largest power of two that is not above `ns`. */

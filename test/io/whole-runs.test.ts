@@ -132,12 +132,14 @@ t.test('where the kernel cannot split runs, each packet leaves by itself', { ski
   const { a, got, drain, close } = openBoth()
   const memory = randomMemory(new Random(seed))
   const libc = loadLibc()
-  const { sendmmsg, errno } = libc
+  const { sendmmsg, sendmsg, errno } = libc
   libc.sendmmsg = () => -1
+  libc.sendmsg = () => -1
   libc.errno = () => EIO
   a.port.transmit(runOf(a.pool, memory, 0, 1024, 5, 0))
   a.port.flush()
   libc.sendmmsg = sendmmsg
+  libc.sendmsg = sendmsg
   libc.errno = errno
   t.equal(a.port.counters.drops.txError, 5)
   a.port.transmit(runOf(a.pool, memory, 4, 1024, 60, 100))

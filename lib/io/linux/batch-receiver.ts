@@ -62,6 +62,8 @@ export class BatchReceiver {
   #endAt = 0
   #segmentBytes = 0
   #drained = false
+  /** The last look. */
+  #foundNothing = false
   readonly #queue: KernelQueue
   /** True if the last call of `next` found nothing. */
   #empty = true
@@ -101,9 +103,15 @@ export class BatchReceiver {
     return bytes + this.#queue.sample(this.#socket.receiveMemoryBytes())
   }
 
-  /** Reads what has arrived, if nothing is left to be returned. True if there is something. */
+  /**
+   * Reads what has arrived, if nothing is left to be returned. True if there is something. Where looks find nothing in between, datagrams
+   * come one by one: then it reads one, and what comes behind it is for the next look.
+   */
   look(): boolean {
-    return this.busy || this.#read()
+    if (this.busy) return true
+    const found = this.#foundNothing && !this.#drained ? this.#readOne() : this.#read()
+    this.#foundNothing = !found
+    return found
   }
 
   /**
@@ -173,13 +181,29 @@ export class BatchReceiver {
     for (let i = 0; i < MESSAGES; i++) this.#batch.setLengths(i, NAME_BYTES, CONTROL_BYTES)
     const count = this.#libc.recvmmsg(this.#socket.fd, this.#batch.headers, MESSAGES, MSG_DONTWAIT, 0)
     if (count <= 0) return false
+    this.#took(count)
+    this.#drained = count < MESSAGES
+    return true
+  }
+
+  #readOne(): boolean {
+    this.#message = this.#count = 0
+    this.#batch.setLengths(0, NAME_BYTES, CONTROL_BYTES)
+    const bytes = this.#libc.recvmsg(this.#socket.fd, this.#batch.headers, MSG_DONTWAIT)
+    if (bytes < 0) return false
+    this.#batch.setMoved(0, bytes)
+    this.#took(1)
+    this.#drained = true
+    return true
+  }
+
+  /** So many messages have been read. */
+  #took(count: number): void {
     this.#count = count
     this.#empty = false
     // The lengths are nearly always those of the last call, and only the queue's measurement depends on them.
     for (let i = 0; i < count; i++)
       this.#queue.onRead(this.#batch.moved(i), this.#segmentBytes || BUFFER_BYTES)
-    this.#drained = count < MESSAGES
-    return true
   }
 
   #readControl(at: number, bytes: number): void {

@@ -15,7 +15,7 @@ import * as ipv4 from '../../wire/net/ipv4.js'
 import * as ipv6 from '../../wire/net/ipv6.js'
 import * as udp from '../../wire/net/udp.js'
 import type { PortCounters } from '../port.js'
-import { type Libc, loadLibc } from './libc.js'
+import { type Libc, loadLibc, type Pointer } from './libc.js'
 import { MessageBatch, writeControl } from './message-batch.js'
 import {
   AF_INET,
@@ -162,7 +162,8 @@ export class BatchSender {
     this.#endRun()
     while (this.#firstUnsent < this.#messageCount) {
       const left = this.#messageCount - this.#firstUnsent
-      const sent = this.#libc.sendmmsg(this.#fd, this.#batch.header(this.#firstUnsent), left, 0)
+      const header = this.#batch.header(this.#firstUnsent)
+      const sent = left === 1 ? this.#sendOne(header) : this.#libc.sendmmsg(this.#fd, header, left, 0)
       if (sent > 0) {
         this.#giveBack(this.#firstUnsent + sent, true)
         continue
@@ -178,6 +179,11 @@ export class BatchSender {
     }
     this.#clear()
     return true
+  }
+
+  /** Messages sent: 1, or -1. */
+  #sendOne(header: Pointer): number {
+    return this.#libc.sendmsg(this.#fd, header, 0) < 0 ? -1 : 1
   }
 
   /** Returns unsent frames to the pool. */

@@ -22,6 +22,9 @@ export interface Libc {
   recv(fd: number, bytes: Uint8Array, length: number, flags: number): number
   sendmmsg(fd: number, headers: Pointer, count: number, flags: number): number
   recvmmsg(fd: number, headers: Pointer, count: number, flags: number, timeout: Pointer): number
+  /** The same for one message: they return its bytes, and take a little less time. */
+  sendmsg(fd: number, header: Pointer, flags: number): number
+  recvmsg(fd: number, header: Pointer, flags: number): number
   ppoll(fds: Pointer, count: number, timeout: Pointer, signals: Pointer): number
   /** The same on one of libuv's threads. `done` gets the result, -1 for any error. */
   ppollAsync(fds: Pointer, count: number, timeout: Pointer, done: (ready: number) => void): void
@@ -153,6 +156,8 @@ function bindCalls(koffi: Koffi, library: Library): Libc {
     recv: call('int64_t recv(int, void*, uint64_t, int)'),
     sendmmsg: call('int sendmmsg(int, uint64_t, uint32_t, int)'),
     recvmmsg: call('int recvmmsg(int, uint64_t, uint32_t, int, uint64_t)'),
+    sendmsg: call('int64_t sendmsg(int, uint64_t, int)'),
+    recvmsg: call('int64_t recvmsg(int, uint64_t, int)'),
     ppoll: ppoll as Libc['ppoll'],
     ppollAsync: (fds, count, timeout, done) => ppoll.async(fds, count, timeout, 0, resultFor(done)),
     eventfd: call('int eventfd(uint32_t, int)'),

@@ -91,6 +91,11 @@ export class MessageBatch {
     return this.view.getUint32(message * HEADER_BYTES + MOVED, true)
   }
 
+  /** A call that says so itself has moved so many bytes for this message. */
+  setMoved(message: number, bytes: number): void {
+    this.view.setUint32(message * HEADER_BYTES + MOVED, bytes, true)
+  }
+
   /** The view takes the low 32 bits of a number. A remainder of numbers of 53 bits would be a call for each pointer. */
   #setPointer(at: number, pointer: Pointer): void {
     this.view.setUint32(at, pointer, true)

@@ -26,6 +26,8 @@ export class BaseRttFilter {
   #baseRttNs: Nanos = 0
   #estimateNs: Nanos = NEVER
   #estimateEndsNs: Nanos = Number.NEGATIVE_INFINITY
+  /** The window has changed since T was worked out. */
+  #isChanged = false
   /** When the last clean one was measured. */
   cleanNs: Nanos = Number.NEGATIVE_INFINITY
 
@@ -41,7 +43,10 @@ export class BaseRttFilter {
 
   /** A round trip has been measured. Returns T if it has changed, else 0: the first one makes it, whatever was guessed before. */
   onRoundTrip(now: Nanos, rttNs: Nanos, clean: boolean): Nanos {
-    if (clean && this.#estimateNs < REFUTED * rttNs) this.#estimateNs = NEVER
+    if (clean && this.#estimateNs < REFUTED * rttNs) {
+      this.#estimateNs = NEVER
+      this.#isChanged = true
+    }
     return this.#take(now, rttNs, clean)
   }
 
@@ -54,14 +59,20 @@ export class BaseRttFilter {
 
   #take(now: Nanos, rttNs: Nanos, clean: boolean): Nanos {
     if (now >= this.#slotEndsNs) this.#advance(now)
-    if (rttNs < this.#smallestNs[this.#slot]!) this.#smallestNs[this.#slot] = rttNs
+    if (rttNs < this.#smallestNs[this.#slot]!) {
+      this.#smallestNs[this.#slot] = rttNs
+      this.#isChanged = true
+    }
     if (clean) {
+      if (this.#clean[this.#slot] === 0) this.#isChanged = true
       this.#clean[this.#slot] = 1
       this.cleanNs = now
     }
     const before = this.#baseRttNs
     // Most round trips change nothing.
     if (!clean && before > 0 && rttNs >= before && this.#estimateNs >= before) return 0
+    if (!this.#isChanged && before > 0 && this.#estimateNs === NEVER) return 0
+    this.#isChanged = false
     const smallestNs = this.#smallest(now)
     const baseRttNs = Math.max(this.#leastNs, smallestNs)
     if (before > 0 && Math.abs(baseRttNs - before) < NOTICED * before) return 0
@@ -89,6 +100,7 @@ export class BaseRttFilter {
       this.#clean[this.#slot] = 0
     }
     this.#slotEndsNs = now + this.#slotNs
+    this.#isChanged = true
   }
 
   /** The flow takes another path: measurements of the old one no longer count. */
@@ -97,6 +109,7 @@ export class BaseRttFilter {
     this.#clean.fill(0)
     this.#baseRttNs = 0
     this.#estimateNs = NEVER
+    this.#isChanged = true
     this.cleanNs = Number.NEGATIVE_INFINITY
   }
 }
