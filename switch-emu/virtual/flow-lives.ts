@@ -205,7 +205,7 @@ export class FlowLives {
       bytes,
       messageBytes: bytes,
       storage: false,
-      connect: { sourcePort, priority, ...(cc && { cc }), ...(baseRttNs !== undefined && { baseRttNs }) },
+      connect: { sourcePort, priority, cc, baseRttNs },
       onDone: () => this.#onDone(i),
     })
     this.#flows[i] = made

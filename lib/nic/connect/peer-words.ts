@@ -329,8 +329,8 @@ interface PeerSaid {
 
 /** Keeps the peer's words as they came. A REQ has no proof: bytes there that look like one are its own. */
 function noteWords({ handshake }: Flow, { privateData, spare = NO_WORDS }: PeerSaid): void {
-  const words = [spare, privateData].find(data => spokenWords(data) !== null)
-  if (words === undefined) return
+  const words = spokenWords(spare) !== null ? spare : spokenWords(privateData) !== null ? privateData : null
+  if (words === null) return
   if (handshake.active) handshake.onReplyWords(Uint8Array.from(weirData.splitProof(words).words))
   else handshake.onRequestWords(Uint8Array.from(weirData.wordsOf(words)))
 }
