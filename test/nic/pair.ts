@@ -58,7 +58,7 @@ class Tap implements Node {
 }
 
 /** Hands frames to a NIC as a port does that has them where the kernel has put them: the NIC never owns those that it takes. */
-export class InPlace implements Node {
+class InPlace implements Node {
   /** Frames that the NIC has taken so. */
   taken = 0
   readonly #nic: Nic
