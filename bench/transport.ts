@@ -107,8 +107,6 @@ export async function run(args: string[]): Promise<TransportResult> {
     pin: values.pin,
   }
   const mtus = values.mtu.split(',').map(text => wholeNumber('--mtu', text, MTU_LEAST, MTU_MOST))
-  // A message of 64 bytes takes as long whatever the MTU is.
-  if (plan.only === 'latency') mtus.splice(1)
   const networks: NetworkResult[] = []
   let skipped: TransportResult['skipped'] = []
   for (const mtu of mtus) {
