@@ -538,8 +538,16 @@ t.test(
 /** Makes an end of a connection break its word: what it says and does from then on. */
 type Lie = (receiver: Receiver, pair: Pair) => void
 
-const says = (name: keyof Receiver, value: unknown) => (receiver: Receiver) =>
-  void Object.defineProperty(receiver, name, { configurable: true, get: () => value })
+/** What a receiver would say without its lies. */
+const truths = new WeakMap<Receiver, Map<keyof Receiver, PropertyDescriptor>>()
+
+const says =
+  (name: keyof Receiver, value: unknown) =>
+  (receiver: Receiver): void => {
+    const own = Object.getOwnPropertyDescriptor(receiver, name)
+    if (own !== undefined) truths.set(receiver, (truths.get(receiver) ?? new Map()).set(name, own))
+    Object.defineProperty(receiver, name, { configurable: true, get: () => value })
+  }
 
 const swallows =
   (name: string): Lie =>
@@ -559,8 +567,11 @@ const keepsNothing: Lie = receiver => {
 
 const speaksTrue =
   (name: keyof Receiver): Lie =>
-  receiver =>
-    void Reflect.deleteProperty(receiver, name)
+  receiver => {
+    Reflect.deleteProperty(receiver, name)
+    const own = truths.get(receiver)?.get(name)
+    if (own !== undefined) Object.defineProperty(receiver, name, own)
+  }
 
 const LIES: [what: string, name: string, lie: Lie, broken: string[], controller: string][] = [
   ['time stamps', 'stamps', says('stamps', false), ['time stamps', 'hop counts'], 'cubic'],

@@ -6,7 +6,6 @@
  */
 import t from 'tap'
 import {
-  ccBounds,
   ccIsReceiverBased,
   ccNames,
   ccOptions,
@@ -27,6 +26,7 @@ import { neededBeside } from '../../lib/options/idle.js'
 import { textOf } from '../../lib/options/value.js'
 import { Random } from '../../lib/sim/random.js'
 import { fixedSeeds } from '../support/seeds.js'
+import { boundsBeside } from './bounds-beside.js'
 import { type Hop, lossOf, sampleOf } from './samples.js'
 
 const STEPS = 1500
@@ -233,15 +233,6 @@ for (const name of ccNames()) {
           t.equal(faultOf(cc, context, seeds[0]!), '', `${JSON.stringify(options)}, careful ${careful}`)
         }
   })
-}
-
-/** The other option of a pair of bounds, at the same value. */
-function boundsBeside(controller: string, option: string, value: number): OptionValues {
-  const pairs = ccBounds(controller).filter(({ inPackets }) => !inPackets)
-  const others = pairs.flatMap(({ least, most }) =>
-    option === least ? [most] : option === most ? [least] : [],
-  )
-  return Object.fromEntries(others.map(other => [other, value]))
 }
 
 /** Options of a controller as command lines have them: what the option needs beside it, without and with its default as it is shown. */

@@ -1,9 +1,11 @@
 /** The catalogue of controllers and the checks of their options: what is refused, and with which message. */
 import t, { type Test } from 'tap'
 import { ccNames, ccOptions, ccWantsTelemetry, createCongestionControl } from '../../lib/cc/catalogue.js'
+import type { OptionValues } from '../../lib/cc/options.js'
 import { parseCcOptions } from '../../lib/cc/parse-options.js'
 import { WeirError } from '../../lib/errors.js'
 import { neededBeside } from '../../lib/options/idle.js'
+import { boundsBeside } from './bounds-beside.js'
 
 const CONTEXT = { lineRateBps: 10e9, baseRttNs: 20_000, mtuBytes: 1024 }
 
@@ -54,11 +56,15 @@ t.test('an unknown option is refused with the options there are', async t => {
 t.test('every option is held to its range, and its bounds are inside', async t => {
   for (const name of ccNames()) {
     for (const spec of ccOptions(name)) {
-      const make = (value: number | boolean | string) =>
-        createCongestionControl(name, CONTEXT, { ...neededBeside(ccOptions(name), spec), [spec.name]: value })
+      const make = (value: number | boolean | string, beside: OptionValues = {}) =>
+        createCongestionControl(name, CONTEXT, {
+          ...neededBeside(ccOptions(name), spec),
+          ...beside,
+          [spec.name]: value,
+        })
       if (spec.kind === 'flag') continue
-      t.ok(make(spec.min), `${name}: ${spec.name} = ${spec.min}`)
-      t.ok(make(spec.max), `${name}: ${spec.name} = ${spec.max}`)
+      for (const bound of [spec.min, spec.max])
+        t.ok(make(bound, boundsBeside(name, spec.name, bound)), `${name}: ${spec.name} = ${bound}`)
       const said = [name, spec.name, String(spec.min), String(spec.max)]
       for (const value of [
         spec.min - 1,

@@ -307,7 +307,7 @@ t.test('thresholds follow T where it is long, and are as given where they are', 
   )
   t.throws(() => createCongestionControl('timely', CONTEXT, { tLow: 600 * US, tHigh: 500 * US }), {
     code: 'WEIR_BAD_ARGUMENT',
-    message: /tLow is more than tHigh/,
+    message: /tLow is 600us, more than tHigh, 500us/,
   })
 })
 
