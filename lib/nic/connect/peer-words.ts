@@ -142,13 +142,14 @@ export function wordsAsRead(
   applicationData: Uint8Array = NO_WORDS,
 ): PeerWords {
   const { length } = applicationData
+  const { active } = flow.handshake
   const needs = termsOf(settings).asked(flow.cc)
   // Words that may not fit, of which some would be left out or refused, are written.
-  const fit = flow.handshake.active
-    ? length === 0 && needs.length <= NEEDS_THAT_FIT
-    : length <= weirData.REPLY_BYTES_MAX
+  const fit = active ? length === 0 && needs.length <= NEEDS_THAT_FIT : length <= weirData.REPLY_BYTES_MAX
   if (!fit) return writtenWords(settings, flow, applicationData)
-  return saidBy(settings, flow, new Uint8Array(applicationData), ownKeyWords(settings, flow))
+  const said = saidBy(settings, flow, new Uint8Array(applicationData), ownKeyWords(settings, flow))
+  // The budget of the host as a whole is left out sooner than that.
+  return active && said.hostBudgetUnits > 0 ? writtenWords(settings, flow, applicationData) : said
 }
 
 /** The same where they have to be written. */
