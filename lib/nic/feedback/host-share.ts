@@ -98,6 +98,7 @@ export class HostShare {
 
   #divide(): void {
     const turnBytes = Math.min(this.#hostBytes / this.#flows, TURN_BYTES)
-    this.bytes = Math.max(this.#flowBytes / this.#flows, turnBytes) + this.#onTheWayBytes
+    const shareBytes = Math.max(this.#flowBytes / this.#flows, turnBytes)
+    this.bytes = Math.min(this.#flowBytes, shareBytes) + this.#onTheWayBytes
   }
 }
