@@ -406,7 +406,7 @@ export function createReceiverControl(
 
 /**
  * A new controller. Throws WEIR_BAD_ARGUMENT for an unknown name or option, a value out of range, or an option that has no effect
- * beside the others or contradicts one. OptionBounds in packets are not compared with bounds in bytes: `checkController` does so before there are
+ * beside the others or contradicts one. Bounds in packets are not compared with those in bytes: `checkController` does so before there are
  * connections, whose packets may be longer.
  */
 export function createCongestionControl(

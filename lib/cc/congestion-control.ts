@@ -180,7 +180,7 @@ export const NO_RATE = Number.POSITIVE_INFINITY
  * No clock, no timer, no randomness: times come in, deadlines go out.
  *
  * A controller decides a window and a rate (`windowBytes`, `rateBps`), and learns acknowledgements and losses. Every other method has a
- * default. After each method but `onSent` the NIC asks for window and rate again.
+ * default. After each method the NIC asks for window, rate and deadline, and goes by them until the next one.
  */
 export interface CongestionControl {
   readonly name: string

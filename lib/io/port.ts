@@ -56,8 +56,8 @@ export interface Port {
    */
   receive(): Frame | null
   /**
-   * The frame that `receive` would return, where the kernel has put it, or null: there is none, or it is a long one or begins a run. It stays
-   * the port's, and is whole until the next call but `skip`. A port without these two has no such frames.
+   * The frame that `receive` would return, where the kernel has put it, or null: there is none, or it is long, or one of a run. It stays the
+   * port's, and is whole until the next call but `skip`. A port without these two has no such frames.
    */
   peek?(): Frame | null
   /** The caller has handled the frame that `peek` has just returned: `receive` does not return it. */

@@ -148,6 +148,15 @@ t.test('a connection that has lost a packet is not freed: what is on its way is 
 
 // ---- Without messages
 
+/** What takes the most words. */
+const AT_LENGTH: Partial<NicConfig> = {
+  cc: { name: 'dcqcn', options: {} },
+  ackEveryPackets: 20_000,
+  packetBytesMax: 1500,
+  carriesAcks: true,
+  withoutIcrc: true,
+}
+
 /** What two hosts may differ in that they speak of at connect. */
 const DIFFERENCES: readonly {
   a?: Partial<NicConfig>
@@ -162,6 +171,9 @@ const DIFFERENCES: readonly {
   { b: { recovery: 'goBackN', takesRuns: false } },
   { a: { ackEveryPackets: 1 }, b: { ackEveryPackets: 16 } },
   { a: { receiveBudgetBytes: 100_000 }, b: { receiveBudgetBytes: 30_000 } },
+  { a: { receiveBudgetBytes: 50e6 }, b: { receiveBudgetBytes: 20e6 } },
+  // A REQ without room for the budget of the whole host.
+  { a: { ...AT_LENGTH, receiveBudgetBytes: 50e6 }, b: { ...AT_LENGTH, receiveBudgetBytes: 50e6 } },
   { a: { cc: { name: 'cubic', options: {} } }, b: { seesMarks: false, seesHops: false } },
   { a: { cc: { name: 'rx-hpcc', options: {} } } },
   { connect: { cc: { name: 'fixed-window', options: {} }, priority: 5, sourcePort: 0xcafe, pathMtu: 512 } },

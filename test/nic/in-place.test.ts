@@ -5,6 +5,8 @@
 import t from 'tap'
 import type { Frame } from '../../lib/frame/frame.js'
 import type { NicConfig } from '../../lib/nic/config.js'
+import { type RxEvents, RxPipeline } from '../../lib/nic/rx/rx-pipeline.js'
+import type { MemoryRegion } from '../../lib/qp/memory/memory.js'
 import { WorkOpcode } from '../../lib/qp/queues/work.js'
 import { Random } from '../../lib/sim/random.js'
 import * as bth from '../../lib/wire/ib/bth.js'
@@ -26,6 +28,8 @@ const END: Partial<NicConfig> = {
   ackTimeoutNs: 1_000_000,
 }
 const BYTES = 4096
+/** Of a crowd. */
+const CONNECTIONS = 3
 const OPCODES = [
   WorkOpcode.SEND,
   WorkOpcode.SEND_WITH_IMM,
@@ -183,4 +187,104 @@ t.test('an answer waits for packets of others that were to leave before it', asy
   pair.settle()
   t.same(counts, [100, 101, 100, 101])
   t.ok(pair.placed.every(({ taken }) => taken > 100))
+})
+
+t.test('a message without payload is none by which its sender counts for N', async t => {
+  const pair = makePair({ a: END, b: END, seed })
+  const { left, right } = connected(pair)
+  const memories = [memoryOf(pair.a, pattern(1, BYTES)), memoryOf(pair.b, pattern(2, BYTES))] as const
+  const post = (app: App, opcode: WorkOpcode, length: number) => {
+    const [region, { address, key }] = app === left ? memories : [memories[1], memories[0]]
+    const work = { id: 1, opcode, region, offset: 0, length, remoteAddress: address, rkey: key }
+    app.connection!.postSend(pair.network.now, work)
+    pair.settle()
+  }
+  for (const app of [left, right]) post(app, WorkOpcode.SEND, 64)
+  const heard: string[] = []
+  const events = new Proxy({} as RxEvents, { get: (_, name) => () => heard.push(String(name)) })
+  const rx = new RxPipeline(pair.b.address, pair.b.table, events, pair.b.settings)
+  for (const [length, calls] of [
+    [64, ['onData', 'onExpected']],
+    [0, ['onExpected']],
+  ] as const) {
+    heard.length = 0
+    let taken = false
+    pair.tap.watch = (frame, now, fromA) => {
+      if (!fromA || taken) return true
+      frame.l3 = -1
+      taken = rx.takeExpected(now, frame)
+      // It is sent again.
+      return false
+    }
+    post(left, WorkOpcode.RDMA_WRITE, length)
+    t.ok(taken)
+    t.same(heard, calls, `${length} bytes`)
+  }
+})
+
+/**
+ * Several connections whose handlers answer, and now and then leave, fail, make another one leave, or post on another one. Returns all that
+ * can be seen of it.
+ */
+function crowd(inPlace: boolean, crowdSeed: number) {
+  const ends = { ...END, defects: 'end', onDefect: () => {} } as const
+  const pair = makePair({ inPlace, v6: crowdSeed % 2 === 1, a: ends, b: ends, seed: crowdSeed })
+  const random = new Random(crowdSeed)
+  const memories = [memoryOf(pair.a, pattern(1, BYTES)), memoryOf(pair.b, pattern(2, BYTES))] as const
+  const sides: [App[], App[]] = [[], []]
+  for (let n = 0; n < CONNECTIONS; n++) {
+    const { left, right } = connected(pair)
+    pair.b.unlisten(7000)
+    sides[0].push(left)
+    sides[1].push(right)
+  }
+  const frames: string[] = []
+  pair.tap.watch = (frame, now, fromA) => {
+    frames.push(`${now} ${fromA} ${frame.bytes.toString('latin1', 0, frame.length)}`)
+    return true
+  }
+  let posted = 0
+  const post = (app: App, region: MemoryRegion, now: number) => {
+    for (let n = random.next() < 0.1 ? 5 : 1; n > 0 && app.closed === 0; n--) {
+      const length = random.below(200)
+      app.connection!.postSend(now, { id: ++posted, opcode: WorkOpcode.SEND, region, offset: 0, length })
+    }
+  }
+  for (const [i, apps] of sides.entries())
+    for (const app of apps)
+      app.onDone = (now, connection, { isReceive }) => {
+        if (app.closed > 0 || posted > 300) return
+        const draw = random.next()
+        const other = apps[random.below(CONNECTIONS)]!
+        if (isReceive && draw > 0.05) post(draw < 0.2 ? other : app, memories[i]!, now)
+        if (draw < 0.02) connection.disconnect(now)
+        else if (draw < 0.03) throw new Error('the handler fails')
+        else if (draw < 0.04 && other.closed === 0) other.connection!.disconnect(now)
+      }
+  const all = sides.flat()
+  for (let turn = 0; turn < 60; turn++) {
+    const side = turn % 2
+    try {
+      post(sides[side]![random.below(CONNECTIONS)]!, memories[side]!, pair.network.now)
+    } catch {
+      // It is ending.
+    }
+    pair.settle()
+  }
+  for (const { closed, connection } of all) if (closed === 0) connection!.disconnect(pair.network.now)
+  pair.settle()
+  t.same([pair.pool.inUse, pair.a.table.count, pair.b.table.count], [0, 0, 0])
+  const counters = [pair.a, pair.b].map(nic => JSON.stringify(nic.counters))
+  const seen = { frames, logs: all.map(({ log }) => log), counters }
+  return { seen, taken: pair.placed.reduce((sum, end) => sum + end.taken, 0) }
+}
+
+t.test('handlers that leave, fail, or post on other connections', async t => {
+  let taken = 0
+  for (let n = 0; n < 10; n++) {
+    const [own, placed] = [crowd(false, seed + n), crowd(true, seed + n)]
+    t.ok(JSON.stringify(own.seen) === JSON.stringify(placed.seen), `seed ${seed + n}`)
+    taken += placed.taken
+  }
+  t.ok(taken > 100, `${taken} in place`)
 })

@@ -3,6 +3,7 @@
  * the next connection has shorter packets (RFC 8899).
  */
 import t from 'tap'
+import { NearVerbs } from '../../lib/nic/both-ends.js'
 import type { NicConfig } from '../../lib/nic/config.js'
 import { BaseRttProbe } from '../../lib/nic/feedback/base-rtt-probe.js'
 import { PacketSizes } from '../../lib/nic/flow/packet-sizes.js'
@@ -98,6 +99,27 @@ t.test(
     t.equal(now, (3 * 600 + 2 * 50 + 3) * MILLISECOND)
   },
 )
+
+t.test('a passive end that measures T before its data waits no longer after a slow handshake', async t => {
+  const host: Partial<NicConfig> = { ...HOST, start: 'line-rate' }
+  const pair = hole(1400, { a: host, b: host })
+  const right = new App(pair.b)
+  pair.b.listen(PORT, { accept: () => right })
+  new NearVerbs(pair.a, pair.b, SECOND).connect(pair.network.now, pair.b.address, PORT, new App(pair.a))
+  t.equal(right.connection!.stats.rttNs, SECOND)
+  const [region, target] = [memoryOf(pair.b, pattern(5, 20_000)), memoryOf(pair.a, Buffer.alloc(20_000))]
+  const place = { offset: 0, remoteAddress: target.address, rkey: target.key }
+  const begun = pair.network.now
+  right.connection!.postSend(begun, {
+    id: 1,
+    opcode: WorkOpcode.RDMA_WRITE,
+    region,
+    length: 20_000,
+    ...place,
+  })
+  t.ok(pair.until(() => pair.b.packetSizes.bytesTo(pair.network.now, pair.a.address) === 1280))
+  t.ok(pair.network.now - begun < SECOND)
+})
 
 t.test('the first connection ends with the reason, the next has packets that arrive', async t => {
   for (const v6 of [false, true]) {

@@ -185,7 +185,11 @@ function ring(seed: number, run: (network: Network) => void) {
   }
   const seen: unknown[] = []
   const agenda = new Agenda()
-  agenda.add(1000, now => seen.push([now, nodes.map(({ received }) => received.length)]), 777)
+  const see = (now: number) => {
+    seen.push([now, nodes.map(({ received }) => received.length)])
+    agenda.add(now + 777, see)
+  }
+  agenda.add(1000, see)
   const agendaId = network.addNode(agenda)
   const looks = nodes.map(node => new Looks(node))
   for (const [i, look] of looks.entries()) network.watch(ids[i]!, look)

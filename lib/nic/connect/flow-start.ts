@@ -102,7 +102,8 @@ export class FlowStart {
     const probe = flow.sender.baseRttProbe!
     if (!probe.done) {
       if (!probe.wantsToSend) return false
-      probe.expect(flow.stats.rttNs)
+      // Until something is acknowledged, what a passive end knows is the handshake's.
+      if (flow.stats.ackedBytes > 0) probe.expect(flow.stats.rttNs)
       this.#control.push(flow, Control.BASE_PROBE)
       return false
     }

@@ -56,8 +56,8 @@ interface RequestData {
 
 /**
  * This end's words and the application's data, for a REQ. Where the words have no room, some are left out, in this order: the budget of
- * the host as a whole, that packets carry acknowledgements, that this end fills its packets, that it does without ICRCs, how often it acknowledges. Throws
- * WEIR_BAD_ARGUMENT if there is no room for the application's data.
+ * the host as a whole, that packets carry acknowledgements, that this end fills its packets, that it does without ICRCs, how often it
+ * acknowledges. Throws WEIR_BAD_ARGUMENT if there is no room for the application's data.
  */
 export function requestData(
   settings: NicSettings,
@@ -142,13 +142,14 @@ export function wordsAsRead(
   applicationData: Uint8Array = NO_WORDS,
 ): PeerWords {
   const { length } = applicationData
+  const { active } = flow.handshake
   const needs = termsOf(settings).asked(flow.cc)
   // Words that may not fit, of which some would be left out or refused, are written.
-  const fit = flow.handshake.active
-    ? length === 0 && needs.length <= NEEDS_THAT_FIT
-    : length <= weirData.REPLY_BYTES_MAX
+  const fit = active ? length === 0 && needs.length <= NEEDS_THAT_FIT : length <= weirData.REPLY_BYTES_MAX
   if (!fit) return writtenWords(settings, flow, applicationData)
-  return saidBy(settings, flow, new Uint8Array(applicationData), ownKeyWords(settings, flow))
+  const said = saidBy(settings, flow, new Uint8Array(applicationData), ownKeyWords(settings, flow))
+  // The budget of the host as a whole is left out sooner than that.
+  return active && said.hostBudgetUnits > 0 ? writtenWords(settings, flow, applicationData) : said
 }
 
 /** The same where they have to be written. */

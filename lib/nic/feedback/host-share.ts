@@ -25,9 +25,9 @@ export function flowBytesOf(budgetBytes: number): number {
 
 /**
  * What one of N flows that send to a host may have in flight: its share of the budget, the receive buffer that the host has advertised at
- * connect. The share is an N-th of what one flow may have, or, of a large budget, up to a turn's bytes as above. On a long path the flow adds what is on the way, because that does not
- * wait in the buffer: what has been acknowledged in a round trip of the idle path. So a buffer that is small beside the path's
- * bandwidth-delay product does not keep the path empty.
+ * connect. The share is an N-th of what one flow may have, or, of a large budget, up to a turn's bytes as above. On a long path the flow
+ * adds what is on the way, because that does not wait in the buffer: what has been acknowledged in a round trip of the idle path. So a buffer
+ * that is small beside the path's bandwidth-delay product does not keep the path empty.
  */
 export class HostShare {
   /** Payload bytes that this flow may have in flight. */
@@ -53,7 +53,11 @@ export class HostShare {
     return this.#hostBytes
   }
 
-  /** The peer has said what it takes in at a time. @param hostBytes less than `flowBytes`: that is for all flows, of older peers all of a large buffer */
+  /**
+   * The peer has said what it takes in at a time.
+   * @param flowBytes of one flow; of an older peer all of its buffer, however large
+   * @param hostBytes of all flows; less than `flowBytes`, or 0 = not said: `flowBytes` is for all of them
+   */
   onBudget(flowBytes: number, hostBytes: number): void {
     this.#flowBytes = flowBytesOf(flowBytes)
     this.#hostBytes = Math.max(flowBytes, hostBytes)
@@ -94,6 +98,7 @@ export class HostShare {
 
   #divide(): void {
     const turnBytes = Math.min(this.#hostBytes / this.#flows, TURN_BYTES)
-    this.bytes = Math.max(this.#flowBytes / this.#flows, turnBytes) + this.#onTheWayBytes
+    const shareBytes = Math.max(this.#flowBytes / this.#flows, turnBytes)
+    this.bytes = Math.min(this.#flowBytes, shareBytes) + this.#onTheWayBytes
   }
 }

@@ -167,7 +167,7 @@ export class RxPipeline {
     if (carriedAck.isIn(frame)) this.#takeCarried(now, frame, flow, opcode)
     flow.qp.onPacket(now, frame)
     flow.sender.reportToCongestion(now, this.sample)
-    if (flow.qp.took) this.#events.onData(now, flow, frame, opcode)
+    if (flow.qp.took && frame.payloadLength > 0) this.#events.onData(now, flow, frame, opcode)
     this.#events.onExpected(flow)
   }
 
