@@ -28,7 +28,7 @@ const END: Partial<NicConfig> = {
   ackTimeoutNs: 1_000_000,
 }
 const BYTES = 4096
-/** Of a crowd. */
+/** How many a crowd has. */
 const CONNECTIONS = 3
 const OPCODES = [
   WorkOpcode.SEND,
@@ -213,7 +213,7 @@ t.test('a message without payload is none by which its sender counts for N', asy
       if (!fromA || taken) return true
       frame.l3 = -1
       taken = rx.takeExpected(now, frame)
-      // It is sent again.
+      // Lost: the requester sends it again.
       return false
     }
     post(left, WorkOpcode.RDMA_WRITE, length)
