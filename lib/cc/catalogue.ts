@@ -406,8 +406,8 @@ export function createReceiverControl(
 
 /**
  * A new controller. Throws WEIR_BAD_ARGUMENT for an unknown name or option, a value out of range, or an option that has no effect
- * beside the others or contradicts one. OptionBounds in packets are not compared with bounds in bytes: `checkController` does so before there are
- * connections, whose packets may be longer.
+ * beside the others or contradicts one. A least value in packets is not compared with a greatest one in bytes: `checkController` does so
+ * before there are connections, whose packets may be longer.
  */
 export function createCongestionControl(
   name: string,

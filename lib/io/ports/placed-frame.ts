@@ -5,8 +5,8 @@ import { type BatchReceiver, HEADROOM_BYTES, PLACE_BYTES } from '../linux/batch-
 const NO_SLOT = -1
 
 /**
- * A frame over a place of the receivers' room: the datagram lies where the kernel has put it, with headers before it. Most datagrams of an exchange
- * of single messages come from the same sender and have the same length, so the headers of the last one are right.
+ * A frame over a place of the receivers' room: the datagram lies where the kernel has put it, with headers before it. Most datagrams of an
+ * exchange of single messages come from the same sender and have the same length, so the headers of the last one are right.
  */
 export class PlacedFrame {
   readonly frame: Frame

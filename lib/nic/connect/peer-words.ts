@@ -56,8 +56,8 @@ interface RequestData {
 
 /**
  * This end's words and the application's data, for a REQ. Where the words have no room, some are left out, in this order: the budget of
- * the host as a whole, that packets carry acknowledgements, that this end fills its packets, that it does without ICRCs, how often it acknowledges. Throws
- * WEIR_BAD_ARGUMENT if there is no room for the application's data.
+ * the host as a whole, that packets carry acknowledgements, that this end fills its packets, that it does without ICRCs, how often it
+ * acknowledges. Throws WEIR_BAD_ARGUMENT if there is no room for the application's data.
  */
 export function requestData(
   settings: NicSettings,

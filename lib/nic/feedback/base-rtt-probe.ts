@@ -22,8 +22,9 @@ const ANSWER_ROUND_TRIPS = 2
  * Measures T, the base round-trip time: full-size probes, one at a time, sent before the flow's own data, so that the
  * path is idle as far as this flow goes. T is the smallest of five round trips, or their median less the queues that others make, if
  * that is less. A probe without an answer is given up after 50 ms, or after two round trips where those are known to be
- * longer. No more than fifteen probes are sent. If none of eight, or of three that wait long, has been answered and the flow is new, every other one is short: three
- * answers to those, and none to the long ones, show that packets of full size do not arrive (RFC 8899, section 3). They are no measure of T.
+ * longer. No more than fifteen probes are sent. If none of eight, or of three that wait long, has been answered and the flow is new, every
+ * other one is short: three answers to those, and none to the long ones, show that packets of full size do not arrive (RFC 8899,
+ * section 3). They are no measure of T.
  *
  * Telemetry shows the queue behind a probe. Where queues shrink, the queue before it was as long or longer. Where they
  * grow, the queue behind the probe before was no longer. So the lesser of the two is subtracted. But a switch may write the

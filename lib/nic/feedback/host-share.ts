@@ -25,9 +25,9 @@ export function flowBytesOf(budgetBytes: number): number {
 
 /**
  * What one of N flows that send to a host may have in flight: its share of the budget, the receive buffer that the host has advertised at
- * connect. The share is an N-th of what one flow may have, or, of a large budget, up to a turn's bytes as above. On a long path the flow adds what is on the way, because that does not
- * wait in the buffer: what has been acknowledged in a round trip of the idle path. So a buffer that is small beside the path's
- * bandwidth-delay product does not keep the path empty.
+ * connect. The share is an N-th of what one flow may have, or, of a large budget, up to a turn's bytes as above. On a long path the flow
+ * adds what is on the way, because that does not wait in the buffer: what has been acknowledged in a round trip of the idle path. So a
+ * buffer that is small beside the path's bandwidth-delay product does not keep the path empty.
  */
 export class HostShare {
   /** Payload bytes that this flow may have in flight. */
@@ -53,7 +53,11 @@ export class HostShare {
     return this.#hostBytes
   }
 
-  /** The peer has said what it takes in at a time. @param hostBytes less than `flowBytes`: that is for all flows, of older peers all of a large buffer */
+  /**
+   * The peer has said what it takes in at a time.
+   * @param flowBytes of one flow; @param hostBytes of all flows; less than `flowBytes`: it has not said so, and `flowBytes` is for all of
+   * them, from an older peer all of a large buffer
+   */
   onBudget(flowBytes: number, hostBytes: number): void {
     this.#flowBytes = flowBytesOf(flowBytes)
     this.#hostBytes = Math.max(flowBytes, hostBytes)

@@ -24,10 +24,10 @@ for (const opcode of [
   IS_WHOLE[opcode] = 1
 
 /**
- * The flow of a frame that is nothing but what its flow expects, or null. It is a whole message of an established connection between two Weir hosts
- * without a key, by the way that the messages before it came. It has no mark, collects nothing, and brings back an acknowledgement at most. The
- * offsets of such a frame are set; of others they may be. Most packets of an exchange of single messages are like that. `parseFrame` and the rx pipeline need not ask each
- * question that other packets raise.
+ * The flow of a frame that is nothing but what its flow expects, or null. It is a whole message of an established connection between two
+ * Weir hosts without a key, by the way that the messages before it came. It has no mark, collects nothing, and brings back an
+ * acknowledgement at most. Its offsets are set; those of other frames may be. Most packets of an exchange of single messages are like
+ * that: for them nobody asks each question that other packets raise to `parseFrame` and the rx pipeline.
  *
  * @param frame begins with headers that its port has written: of this host's address, without options
  */
