@@ -180,7 +180,8 @@ export const NO_RATE = Number.POSITIVE_INFINITY
  * No clock, no timer, no randomness: times come in, deadlines go out.
  *
  * A controller decides a window and a rate (`windowBytes`, `rateBps`), and learns acknowledgements and losses. Every other method has a
- * default. After each method the NIC asks for window, rate and deadline, and goes by them until the next one.
+ * default. After each method by which it learns something the NIC asks for window, rate and deadline again. It keeps them until the next
+ * one: they change in these methods alone.
  */
 export interface CongestionControl {
   readonly name: string

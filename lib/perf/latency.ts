@@ -39,8 +39,8 @@ export interface LatencySummary {
 }
 
 /**
- * The histogram's buckets of times below SHORT_NS: 2,048 for the times below 2,048 ns, and then 1,024 an octave. A time is counted in its
- * bucket, because the library takes as long for each as the half of a small message's way.
+ * The histogram's buckets of times below SHORT_NS: 2,048 for the times below 2,048 ns, and then 1,024 an octave. Each time is counted in
+ * its bucket here, and the histogram hears of it later: its library takes as long for one as half of a small message's way does.
  */
 const SHORT_NS = 2 ** 30
 const BUCKET_BITS = 11

@@ -191,7 +191,7 @@ export class Fabric {
     return id
   }
 
-  /** Looks at a switch from now on, as `Network.watch`. */
+  /** Looks at a switch or host from now on, as `Network.watch`. */
   watch(name: string, watch: Observer): void {
     this.network.watch(this.#nodeOf(name).id, watch)
   }

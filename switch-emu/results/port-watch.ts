@@ -3,7 +3,7 @@ import { type Nanos, NEVER } from '../../lib/time/nanos.js'
 import type { EgressPort } from '../core/queueing/egress-port.js'
 
 /** Samples of one run. Later ones are not taken. */
-const SAMPLES_MAX = 1_000_000
+export const SAMPLES_MAX = 1_000_000
 
 /** The samples of one port. */
 export interface PortColumn {
@@ -20,17 +20,16 @@ export interface PortColumn {
 export class PortWatch implements Observer {
   /** The switch. */
   readonly switchName: string
-  readonly columns: readonly PortColumn[]
   /** When the next sample is due, or NEVER. */
   dueNs: Nanos
-  /** Samples taken. */
-  count = 0
+  readonly #columns: readonly PortColumn[]
   readonly #everyNs: Nanos
+  #count = 0
 
   /** @param startNs time of the first sample */
   constructor(switchName: string, columns: readonly PortColumn[], startNs: Nanos, everyNs: Nanos) {
     this.switchName = switchName
-    this.columns = columns
+    this.#columns = columns
     this.dueNs = startNs
     this.#everyNs = everyNs
   }
@@ -38,11 +37,11 @@ export class PortWatch implements Observer {
   /** Takes the samples that are due before `endNs`, from the switch as it is now. */
   lookBefore(endNs: Nanos): void {
     while (this.dueNs < endNs) {
-      for (const { port, values, gauges } of this.columns) {
+      for (const { port, values, gauges } of this.#columns) {
         values.push(port.queueBytes, port.counters.sentBytes)
         for (const gauge of gauges) gauge.values.push(gauge.read())
       }
-      this.dueNs = ++this.count < SAMPLES_MAX ? this.dueNs + this.#everyNs : NEVER
+      this.dueNs = ++this.#count < SAMPLES_MAX ? this.dueNs + this.#everyNs : NEVER
     }
   }
 }

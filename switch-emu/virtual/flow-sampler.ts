@@ -4,9 +4,7 @@ import { seriesName } from '../../lib/scenario/result/series.js'
 import type { Observer } from '../../lib/sim/station.js'
 import { type Nanos, NEVER } from '../../lib/time/nanos.js'
 import type { TrafficFlow } from '../../lib/traffic/traffic-flow.js'
-
-/** Samples of one run. Later ones are not taken. */
-const SAMPLES_MAX = 1_000_000
+import { SAMPLES_MAX } from '../results/port-watch.js'
 
 const KINDS = [
   { kind: 'rate', unit: 'bps' },

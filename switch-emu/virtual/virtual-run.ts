@@ -17,7 +17,7 @@ import { expandTraffic } from '../../lib/scenario/read/expand-traffic.js'
 import type { FeedbackResult, RunResult } from '../../lib/scenario/result/result.js'
 import { Agenda } from '../../lib/sim/agenda.js'
 import { Random } from '../../lib/sim/random.js'
-import type { Nanos } from '../../lib/time/nanos.js'
+import { type Nanos, NEVER } from '../../lib/time/nanos.js'
 import { TrafficSink } from '../../lib/traffic/traffic-sink.js'
 import { formatDuration } from '../../lib/units/units.js'
 import { HostAddress } from '../../lib/wire/net/address.js'
@@ -329,6 +329,11 @@ export class VirtualRun {
     const mayRunAhead = this.#mayRunAhead
     let reportMs = 0
     while (this.#flows.ended < this.#plan.length && network.nextEventNs() <= until) {
+      // A run without a duration would wait for ever.
+      assert(
+        network.nextEventNs() !== NEVER,
+        'virtual run: a flow has not ended, and nothing is due any more at any node or link',
+      )
       const endsNs = mayRunAhead ? this.#flows.endsNotBefore(network.now, this.#t0) : 0
       const aheadUntil = Math.min(until, endsNs)
       if (aheadUntil >= network.nextEventNs()) network.runAhead(aheadUntil, STEPS_A_SLICE)

@@ -5,6 +5,8 @@ import { join } from 'node:path'
 import t from 'tap'
 import { parseScenario } from '../../lib/scenario/read/load-scenario.js'
 import type { RunResult } from '../../lib/scenario/result/result.js'
+import { Network } from '../../lib/sim/network.js'
+import { NEVER } from '../../lib/time/nanos.js'
 import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
 import { fixedSeed } from '../support/seeds.js'
 
@@ -110,3 +112,24 @@ t.test(
     t.throws(() => fails('200B', ''), { code: 'WEIR_UNREACHABLE', message: hint })
   },
 )
+
+t.test('a run without a duration says so if nothing is due any more, and waits for no event', async t => {
+  const scenario = parseScenario(
+    `
+link: { rate: 10Gbps, delay: 1us }
+hosts: [h1, h2]
+switches: [s1]
+links: [h1..h2--s1]
+baseRtt: 8us
+traffic: [{ name: f, from: h1, to: h2, size: 20KB }]
+`,
+    'quiet.yaml',
+  )
+  const { nextEventNs } = Network.prototype
+  t.teardown(() => {
+    Network.prototype.nextEventNs = nextEventNs
+  })
+  // No input makes a network fall silent.
+  Network.prototype.nextEventNs = () => NEVER
+  t.throws(() => new VirtualRun(scenario).run(), { code: 'WEIR_INTERNAL', message: 'a flow has not ended' })
+})
