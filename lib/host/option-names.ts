@@ -122,7 +122,11 @@ export function checkedOptions<Options extends object>(
       )
   const { dscpOfPriority } = known as Partial<HostOptions>
   if (dscpOfPriority !== undefined) checkInstance(what, 'dscpOfPriority', Array, dscpOfPriority)
-  const values = (members.cc as { options?: unknown } | undefined)?.options
-  if (values !== undefined) checkObject(what, 'cc.options', values)
+  const cc = members.cc as { options?: unknown } | undefined
+  if (cc?.options !== undefined) {
+    checkObject(what, 'cc.options', cc.options)
+    // A caller may change its own object between two connections. What follows from options is kept by the object that has them.
+    cc.options = { ...cc.options }
+  }
   return known
 }

@@ -9,7 +9,12 @@ import { Nic } from '../../lib/nic/nic.js'
 import { SLOT_NS } from '../../lib/nic/tx/timing-wheel.js'
 import type { TxCounters } from '../../lib/nic/tx/tx-pipeline.js'
 import { DEFAULT_PRIORITY, hostDscps } from '../../lib/scenario/model/priorities.js'
-import { type Scenario, type ScenarioFlow, withSeed } from '../../lib/scenario/model/scenario.js'
+import {
+  type Scenario,
+  type ScenarioFlow,
+  withOwnControllers,
+  withSeed,
+} from '../../lib/scenario/model/scenario.js'
 import { baseRttNs, Topology } from '../../lib/scenario/model/topology.js'
 import { tunnelBytesMost } from '../../lib/scenario/model/vtep.js'
 import { headerSlotBytes } from '../../lib/scenario/model/wire-sizes.js'
@@ -94,7 +99,9 @@ export class VirtualRun {
   /** Throws WEIR_BAD_SCENARIO for a setting without effect in virtual time. */
   constructor(scenario: Scenario, options: VirtualRunOptions = {}) {
     refuseHostHop(scenario, 'in virtual time')
-    this.#scenario = options.seed === undefined ? scenario : withSeed(scenario, options.seed)
+    this.#scenario = withOwnControllers(
+      options.seed === undefined ? scenario : withSeed(scenario, options.seed),
+    )
     this.#options = options
     this.#pool = new FramePool(
       options.framesMax ?? FRAMES_MAX,

@@ -1,6 +1,7 @@
 /** What a program may hand in by mistake: each public function refuses it with a code, and says which argument it is. */
 import { inspect } from 'node:util'
 import t from 'tap'
+import { checkedOptions } from '../../lib/host/option-names.js'
 import {
   Access,
   Completion,
@@ -160,6 +161,13 @@ t.test('mistakes that were taken for something else', async t => {
     await t.rejects(host.connect(nobody, PORT), { code })
     await t.rejects(host.createQueuePair(nobody), { code })
   }
+})
+
+t.test('options of a controller are copied: a caller may change its own between two connections', async t => {
+  const options = { eta: 0.95 }
+  const given = checkedOptions('connect', { cc: { name: 'hpcc', options } })
+  options.eta = 0.5
+  t.same(given, { cc: { name: 'hpcc', options: { eta: 0.95 } } })
 })
 
 t.test('Host.open reads inherited options, and refuses names that nothing reads', async t => {

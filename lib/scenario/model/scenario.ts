@@ -71,6 +71,29 @@ export function withSeed(scenario: Scenario, seed: number): Scenario {
   return { ...scenario, seed, workloads: scenario.workloads.map(workload => ({ ...workload, seed })) }
 }
 
+/**
+ * Returns the scenario with controllers that only the run has. What follows from a controller's options is worked out once and kept, while
+ * a caller may change those of its own scenario between two runs. What shared a controller still does.
+ */
+export function withOwnControllers(scenario: Scenario): Scenario {
+  const copies = new Map<CcChoice, CcChoice>()
+  const own = (cc: CcChoice): CcChoice => {
+    const known = copies.get(cc)
+    if (known !== undefined) return known
+    const copy = { ...cc, options: { ...cc.options } }
+    copies.set(cc, copy)
+    return copy
+  }
+  const withOwn = <T extends { cc?: CcChoice }>(traffic: T): T =>
+    traffic.cc === undefined ? traffic : { ...traffic, cc: own(traffic.cc) }
+  return {
+    ...scenario,
+    cc: own(scenario.cc),
+    flows: scenario.flows.map(withOwn),
+    workloads: scenario.workloads.map(withOwn),
+  }
+}
+
 /** A host of the network. */
 export interface ScenarioHost {
   name: string
