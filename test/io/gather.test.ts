@@ -184,15 +184,23 @@ function host(address: string, rocePort: number, random: Random, loses: number) 
   const pool = new FramePool(1024, undefined, RECEIVER_ROOM_BYTES)
   const port = new BatchPort({ pool, address, rocePort, intPort: rocePort + 1 })
   const lent = { frames: 0 }
-  const { receive, transmit } = port
+  const { peek, receive, transmit } = port
   port.transmit = frame => {
     if (frame.payloadLength > 0 && random.next() * loses < 1) pool.give(frame)
     else transmit.call(port, frame)
   }
   let run: ReceivedRun | null = null
-  port.receive = () => {
-    // What the NIC has taken from a run, it has taken from where the kernel put it.
+  // What the NIC has taken from a run, it has taken from where the kernel put it. The next call of the port forgets it.
+  const countTaken = () => {
     lent.frames += run?.taken ?? 0
+    run = null
+  }
+  port.peek = () => {
+    countTaken()
+    return peek.call(port)
+  }
+  port.receive = () => {
+    countTaken()
     const frame = receive.call(port)
     run = port.run
     if (frame !== null && frame.outside !== null) lent.frames++
