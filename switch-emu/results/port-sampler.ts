@@ -5,7 +5,8 @@ import type { Series } from '../../lib/scenario/result/result.js'
 import { seriesName } from '../../lib/scenario/result/series.js'
 import { type Nanos, NEVER } from '../../lib/time/nanos.js'
 import type { Switch } from '../core/switch.js'
-import { type PortColumn, PortWatch } from './port-watch.js'
+import { NodeWatch } from './node-watch.js'
+import { PortColumn } from './port-column.js'
 
 type Watched = Scenario['watch']['queues'][number]
 
@@ -16,7 +17,7 @@ type Watched = Scenario['watch']['queues'][number]
  */
 export class PortSampler {
   /** One for each switch with watched ports. */
-  readonly watches: readonly PortWatch[]
+  readonly watches: readonly NodeWatch[]
   /** In the scenario's order. */
   readonly #columns: readonly PortColumn[]
   readonly #everyNs: Nanos
@@ -30,7 +31,7 @@ export class PortSampler {
     const names = [...new Set(queues.map(watched => watched.switch))]
     this.watches = names.map(name => {
       const own = this.#columns.filter((_, i) => queues[i]!.switch === name)
-      return new PortWatch(name, own, startNs, everyNs)
+      return new NodeWatch(name, own, startNs, everyNs)
     })
   }
 
@@ -50,22 +51,7 @@ export class PortSampler {
 
   series(): Record<string, Series> {
     const series: Record<string, Series> = {}
-    for (const { name, values, gauges } of this.#columns) {
-      const timesNs: Nanos[] = []
-      const queueBytes: number[] = []
-      const txBytes: number[] = []
-      // Sent in this run. The counter itself counts from the start of the switch.
-      const before = values[1] ?? 0
-      for (let at = 0; at < values.length; at += 2) {
-        timesNs.push((at / 2) * this.#everyNs)
-        queueBytes.push(values[at]!)
-        txBytes.push(values[at + 1]! - before)
-      }
-      series[seriesName('queue', name)] = { unit: 'bytes', timesNs, values: queueBytes }
-      series[seriesName('tx', name)] = { unit: 'bytes', timesNs, values: txBytes }
-      for (const gauge of gauges)
-        series[gauge.name] = { unit: gauge.unit, timesNs, values: [...gauge.values] }
-    }
+    for (const column of this.#columns) column.addTo(series, this.#everyNs)
     return series
   }
 }
@@ -83,5 +69,5 @@ function columnOf(topology: Topology, switches: readonly Switch[], watched: Watc
     read,
     values: [],
   }))
-  return { name, port, values: [], gauges }
+  return new PortColumn(name, port, gauges)
 }

@@ -1,10 +1,9 @@
 import type { ScenarioFlow } from '../../lib/scenario/model/scenario.js'
 import type { Series } from '../../lib/scenario/result/result.js'
 import { seriesName } from '../../lib/scenario/result/series.js'
-import type { Observer } from '../../lib/sim/station.js'
 import { type Nanos, NEVER } from '../../lib/time/nanos.js'
 import type { TrafficFlow } from '../../lib/traffic/traffic-flow.js'
-import { SAMPLES_MAX } from '../results/port-watch.js'
+import { NodeWatch, type SampledColumn } from '../results/node-watch.js'
 
 const KINDS = [
   { kind: 'rate', unit: 'bps' },
@@ -17,7 +16,7 @@ const KINDS = [
 type FlowAt = (i: number) => TrafficFlow | null
 
 /** What is sampled of one flow. */
-class FlowColumn {
+class FlowColumn implements SampledColumn {
   readonly #flowAt: FlowAt
   readonly #i: number
   /** When it starts, on the clock of the series. */
@@ -57,38 +56,13 @@ class FlowColumn {
   }
 }
 
-/** Samples the flows that one host sends, at fixed intervals. */
-class FlowWatch implements Observer {
-  readonly host: string
-  dueNs: Nanos
-  readonly #columns: readonly FlowColumn[]
-  readonly #startNs: Nanos
-  readonly #everyNs: Nanos
-  #count = 0
-
-  constructor(host: string, columns: readonly FlowColumn[], startNs: Nanos, everyNs: Nanos) {
-    this.host = host
-    this.#columns = columns
-    this.dueNs = startNs
-    this.#startNs = startNs
-    this.#everyNs = everyNs
-  }
-
-  lookBefore(endNs: Nanos): void {
-    while (this.dueNs < endNs) {
-      for (const column of this.#columns) column.sample(this.dueNs - this.#startNs)
-      this.dueNs = ++this.#count < SAMPLES_MAX ? this.dueNs + this.#everyNs : NEVER
-    }
-  }
-}
-
 /**
  * The series of flows: rate, window, bytes in flight, bytes acknowledged, as their senders know them. A flow is sampled from its start
  * on.
  */
 export class FlowSampler {
   /** One for each host that sends. */
-  readonly watches: readonly FlowWatch[]
+  readonly watches: readonly NodeWatch[]
   /** By a flow's place in the plan. */
   readonly #columns: readonly FlowColumn[]
   readonly #plan: readonly ScenarioFlow[]
@@ -100,7 +74,7 @@ export class FlowSampler {
     const hosts = [...new Set(plan.map(({ from }) => from))]
     this.watches = hosts.map(host => {
       const own = this.#columns.filter((_, i) => plan[i]!.from === host)
-      return new FlowWatch(host, own, startNs, everyNs)
+      return new NodeWatch(host, own, startNs, everyNs)
     })
   }
 

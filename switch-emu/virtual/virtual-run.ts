@@ -192,8 +192,8 @@ export class VirtualRun {
       this.#scenario.watch.everyNs,
     )
     this.#schedule()
-    for (const watch of portSampler.watches) this.#fabric.watch(watch.switchName, watch)
-    for (const watch of flowSampler.watches) this.#fabric.watch(watch.host, watch)
+    for (const { watches } of [portSampler, flowSampler])
+      for (const watch of watches) this.#fabric.watch(watch.node, watch)
     network.kick(this.#agendaId)
     const endNs = yield* this.#loop()
     // Where time ends the run, its last instant belongs to it. The event that ends it precedes the samples of its time.
