@@ -260,7 +260,7 @@ export class Sender implements WindowFollower {
     if (qp.lastTransmittedWasRetransmission) stats.retransmittedBytes += bytes
     else if (bytes > 0) this.congestion.baseRtt?.onSent(qp.lastTransmittedSeq, qp.inFlightBytes === bytes)
     this.congestion.onSent(now, this.#sent.count - 1, bytes)
-    if (this.telemetry.onSent(bytes)) this.promises.fallsDue(NeedId.TELEMETRY)
+    if (this.telemetry.onSent(bytes, qp.inFlightBytes === bytes)) this.promises.fallsDue(NeedId.TELEMETRY)
   }
 
   /** The queue pair has written a READ response. True if it is to ask the peer for an answer. */

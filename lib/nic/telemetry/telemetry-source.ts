@@ -4,6 +4,12 @@ import * as intShim from '../../wire/telemetry/int-shim.js'
 /** The next packet has no telemetry header. */
 export const NO_SHIM = -1
 
+/**
+ * Where few packets are to collect, one with nothing else in flight counts as this much of a packet. Single messages take a round trip
+ * each and never make the window larger, so one in a window would be one in ten. Each that collects costs two more packets.
+ */
+const ALONE_COUNTS = 1 / 8
+
 /** Which of a flow's data packets collect telemetry, and which ask switches for direct answers. */
 export class TelemetrySource {
   readonly #settings: TelemetrySettings
@@ -102,12 +108,16 @@ export class TelemetrySource {
     return this.collects ? subscribed : subscribed | intShim.FLAG_ECHO
   }
 
-  /** The packet to which all these getters applied has been sent. True if it collects. */
-  onSent(payloadBytes: number): boolean {
+  /**
+   * The packet to which all these getters applied has been sent. True if it collects.
+   * @param isAlone no other is in flight
+   */
+  onSent(payloadBytes: number, isAlone = false): boolean {
     if (!this.#on) return false
     const collected = this.collects
+    const packets = isAlone && this.#sparse > 0 ? ALONE_COUNTS : 1
     this.#unsubscribed = this.subscribes ? 0 : this.#unsubscribed + 1
-    this.#packets = collected ? 0 : this.#packets + 1
+    this.#packets = collected ? 0 : this.#packets + packets
     this.#bytes = (collected ? 0 : this.#bytes) + payloadBytes
     return collected
   }
@@ -125,7 +135,7 @@ export class TelemetrySource {
     const every = Math.max(this.#sparse, everyPackets)
     // The one sent last has collected if none has been sent since one did.
     if (this.#packets === 0) return every <= 1 ? Number.POSITIVE_INFINITY : 0
-    return Math.max(0, every - 1 - this.#packets)
+    return Math.max(0, Math.ceil(every - this.#packets) - 1)
   }
 
   /** So many packets, `alikePackets` at most, have followed the last one. */
