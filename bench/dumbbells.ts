@@ -13,10 +13,10 @@ import { parseScenario } from '../lib/scenario/read/load-scenario.js'
 import { jainIndex, mean } from '../lib/scenario/result/fairness.js'
 import type { RunResult } from '../lib/scenario/result/result.js'
 import { seriesName } from '../lib/scenario/result/series.js'
-import { table } from '../lib/scenario/result/table.js'
 import { runVeth } from '../switch-emu/lab/run-veth.js'
 import { VirtualRun } from '../switch-emu/virtual/virtual-run.js'
 import { stealSince, stealTicks } from './steal.js'
+import { table } from './support/table.js'
 
 const RATE_BPS = 200e6
 const BOTTLENECK = 's1:s2'

@@ -3,6 +3,8 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { WeirError } from '../lib/errors.js'
 import { packageFile } from '../lib/package-file.js'
+import { fold } from '../lib/scenario/result/fold.js'
+import { columnsMost } from '../lib/text-width.js'
 import { compareRuns, isCompared, type NamedFigure } from './support/against.js'
 import { bundledBenchmark } from './support/benchmark-module.js'
 
@@ -123,11 +125,11 @@ if (benchmark === undefined) {
   const isAsked = HELP.includes(name)
   const names = Object.entries(BENCHMARKS).map(([key, { what }]) => `  ${key.padEnd(12)} ${what}`)
   const list = `npm run bench -- NAME [ARGUMENTS], where NAME is one of\n${names.join('\n')}\n`
-  if (isAsked) process.stdout.write(list)
-  else process.stderr.write(`no benchmark is called ${name}\n${list}`)
+  if (isAsked) process.stdout.write(fold(list, columnsMost(process.stdout), 15))
+  else process.stderr.write(fold(`no benchmark is called ${name}\n${list}`, columnsMost(process.stderr), 15))
   process.exitCode = isAsked ? 0 : 1
 } else if (args.some(word => HELP.includes(word))) {
-  process.stdout.write(`npm run bench -- ${name} ${benchmark.what}\n`)
+  process.stdout.write(fold(`npm run bench -- ${name} ${benchmark.what}\n`, columnsMost(process.stdout), 2))
 } else {
   try {
     const outcome = await measure(name!, await benchmark.load())

@@ -9,7 +9,6 @@ import { parseArgs } from 'node:util'
 import { describeControllers } from '../lib/cc/describe-controller.js'
 import { WeirError } from '../lib/errors.js'
 import { jainIndex } from '../lib/scenario/result/fairness.js'
-import { table } from '../lib/scenario/result/table.js'
 import {
   beside,
   DAEMON,
@@ -20,6 +19,7 @@ import {
 } from '../test/sim/beside.js'
 import { SEGMENT_BYTES } from '../test/sim/linux-tcp.js'
 import { type SilentPath, silentPaths } from './networks/silent-paths.js'
+import { table } from './support/table.js'
 import { wholeNumber } from './support/whole-number.js'
 
 /** A controller that does not keep to these is no candidate for a row's best. */

@@ -12,11 +12,11 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs, promisify } from 'node:util'
 import { median } from '../lib/scenario/result/fairness.js'
-import { table } from '../lib/scenario/result/table.js'
 import { type SimCase, simCases } from './sim/cases.js'
 import type { SimRun } from './sim/run-case.js'
 import { type Checkout, checkouts } from './support/checkouts.js'
 import { alternate } from './support/rounds.js'
+import { table } from './support/table.js'
 import { wholeNumber } from './support/whole-number.js'
 
 const execute = promisify(execFile)

@@ -6,7 +6,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { median } from '../../lib/scenario/result/fairness.js'
-import { table } from '../../lib/scenario/result/table.js'
+import { table } from '../support/table.js'
 import { type MicroParts, operationsOf } from './operations.js'
 import type { Operation } from './time-operations.js'
 

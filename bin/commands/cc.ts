@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import { describeController, describeControllers } from '../../lib/cc/describe-controller.js'
+import { columnsMost } from '../../lib/text-width.js'
 import { controllerJson, controllersText, controllerText } from './cc-display.js'
-import { columnsMost } from './fit.js'
 import { commandOf } from './names.js'
 
 /** `weir cc …` */

@@ -3,9 +3,9 @@ import type { Command } from 'commander'
 import { WeirError } from '../../lib/errors.js'
 import { packageFile } from '../../lib/package-file.js'
 import { fold } from '../../lib/scenario/result/fold.js'
+import { columnsMost } from '../../lib/text-width.js'
 import { type Diagnosis, type DoctorVerdict, diagnose } from '../../switch-emu/lab/doctor.js'
 import { defaultInbox } from './daemon.js'
-import { columnsMost } from './fit.js'
 import { commandOf } from './names.js'
 
 /** `weir doctor` */

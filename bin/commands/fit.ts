@@ -1,5 +1,6 @@
 /** Columns of the terminal, and texts for it. */
 import { fold } from '../../lib/scenario/result/fold.js'
+import { columnsMost } from '../../lib/text-width.js'
 
 /** Indent of what follows of a line that is wider than the terminal. */
 const HANG = 2
@@ -7,11 +8,6 @@ const HANG = 2
 /** Columns of the terminal. 80 if there is none. */
 export function columnsOf(stream: NodeJS.WriteStream): number {
   return stream.isTTY && stream.columns > 0 ? stream.columns : 80
-}
-
-/** Columns after which the stream breaks a line. No limit if it is no terminal. */
-export function columnsMost(stream: NodeJS.WriteStream): number {
-  return stream.isTTY && stream.columns > 0 ? stream.columns : Number.POSITIVE_INFINITY
 }
 
 /** The text, whose lines are broken between words where a terminal is narrower. */

@@ -9,10 +9,10 @@ import {
   inofZones,
 } from '../../lib/scenario/result/inof-result.js'
 import { tableText } from '../../lib/scenario/result/table.js'
+import { columnsMost } from '../../lib/text-width.js'
 import { findLab } from '../../switch-emu/lab/lab-state.js'
 import { askKeeper, setZone } from '../../switch-emu/lab/lab-status.js'
 import { birdConfig } from '../../switch-emu/network/bird-config.js'
-import { columnsMost } from './fit.js'
 import { commandOf } from './names.js'
 import { readScenario } from './read-scenario.js'
 

@@ -5,11 +5,11 @@ import { fold } from '../../lib/scenario/result/fold.js'
 import { linkTable } from '../../lib/scenario/result/print-links.js'
 import type { LinkResult } from '../../lib/scenario/result/result.js'
 import { table } from '../../lib/scenario/result/table.js'
+import { columnsMost } from '../../lib/text-width.js'
 import { formatBytes, formatDuration, formatPercent, formatRate } from '../../lib/units/units.js'
 import type { CaptureFile } from '../../switch-emu/captures/port-captures.js'
 import { inboxOf, type LabState } from '../../switch-emu/lab/lab-state.js'
 import type { CapturesStatus, HostStatus, LabStatus, PortStatus } from '../../switch-emu/lab/lab-status.js'
-import { columnsMost } from './fit.js'
 
 export function printUp(state: LabState): string {
   const { name, hosts, captures } = state

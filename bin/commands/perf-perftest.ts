@@ -14,8 +14,8 @@ import {
   TESTS,
 } from '../../lib/interop/perftest/tests.js'
 import type { CommandOption, IdleRule } from '../../lib/options/option.js'
+import { columnsMost } from '../../lib/text-width.js'
 import { cancelOnSignal } from '../cancel-on-signal.js'
-import { columnsMost } from './fit.js'
 import { ADDRESS, OWN_IO, openOwnHost } from './own-host.js'
 import { perfTable } from './perf-display.js'
 import { latencyOf, type PerfReport, type Test } from './perf-report.js'

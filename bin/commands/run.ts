@@ -13,12 +13,12 @@ import {
   writeResult,
   writeResultText,
 } from '../../lib/scenario/result/write-result.js'
+import { columnsMost } from '../../lib/text-width.js'
 import { formatBytes, formatDuration, formatRate } from '../../lib/units/units.js'
 import type { CapturePlace } from '../../switch-emu/captures/port-captures.js'
 import type { RealTimeOptions } from '../../switch-emu/real-time/run-traffic.js'
 import type { RunView } from '../../switch-emu/results/run-view.js'
 import { cancelOnSignal } from '../cancel-on-signal.js'
-import { columnsMost } from './fit.js'
 import { commandOf } from './names.js'
 import { readRepeated, readScenario, type ScenarioReader } from './read-scenario.js'
 import { runProgress } from './run-progress.js'

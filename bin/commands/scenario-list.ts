@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { bundledScenarios } from '../../lib/scenario/read/bundled-scenarios.js'
 import { fold } from '../../lib/scenario/result/fold.js'
-import { columnsMost } from './fit.js'
+import { columnsMost } from '../../lib/text-width.js'
 
 /** Adds the option `--list`, which prints the scenarios of the package, and exits like `--help`. */
 export function withScenarioList(command: Command): Command {

@@ -122,7 +122,7 @@ async function run(
       id = transfer.id
       const meter = new Meter(loop.now())
       const report = () => {
-        const goodputBps = meter.sample(loop.now(), transfer.deliveredBytes)
+        const goodputBps = meter.sample(loop.now(), transfer.movedBytes)
         context.progress(progressOf(transfer, goodputBps))
       }
       timer = setInterval(report, PROGRESS_EVERY_MS)

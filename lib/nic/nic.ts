@@ -442,7 +442,12 @@ export class Nic implements Node, Verbs, RxEvents {
 
   /** No packet waits that would leave before another one. */
   #isIdle(now: Nanos): boolean {
-    return this.pfc.held === 0 && this.#paced === null && !this.#hasControl() && this.#scheduler.isIdle(now)
+    return this.pfc.held === 0 && !this.#pacedIsDue(now) && !this.#hasControl() && this.#scheduler.isIdle(now)
+  }
+
+  /** A packet that nobody acknowledges may leave now. */
+  #pacedIsDue(now: Nanos): boolean {
+    return this.#paced?.isDue(now) ?? false
   }
 
   /** The flow in hand waits for its turn. */
@@ -460,7 +465,7 @@ export class Nic implements Node, Verbs, RxEvents {
 
   #nextFrame(now: Nanos): Frame | null {
     const yields = this.#control.yields()
-    if (this.#control.isEmpty && this.#paced === null && !this.#connections.wantsToSend)
+    if (this.#control.isEmpty && !this.#pacedIsDue(now) && !this.#connections.wantsToSend)
       return this.#nextScheduled(now)
     // Path probes may come faster than the link takes them: acknowledgements and data must not starve.
     const others = yields ? this.#nextScheduled(now) : null

@@ -34,11 +34,13 @@ t.test('without any: send, get, perf and dgram work, and the checksums are right
 
 t.test('a port whose package is missing is refused: what is missing, how to mend it', async t => {
   const folder = await scratch(t)
-  const env = without(OPTIONAL_PACKAGES, folder)
-  for (const [io, wanted] of [
-    ['batch', /koffi.*npm install --include=optional/],
-    ['packet', /koffi.*npm install --include=optional/],
-    ['raw', /raw-socket.*npm install --include=optional.*--io dgram/],
+  const absent = without(OPTIONAL_PACKAGES, folder)
+  const compiledForAnother = without(['raw-socket'], folder, 'ERR_DLOPEN_FAILED')
+  for (const [io, env, wanted] of [
+    ['batch', absent, /koffi.*npm install --include=optional/],
+    ['packet', absent, /koffi.*npm install --include=optional/],
+    ['raw', absent, /raw-socket.*npm install --include=optional.*--io dgram/],
+    ['raw', compiledForAnother, /raw-socket was compiled for another version.*: npm rebuild raw-socket;/],
   ] as const) {
     const where = ['--inbox', folder, '--socket', join(folder, 's'), '--address', '127.0.0.1']
     const refused = await new Run(t, ['daemon', '--io', io, ...where], undefined, [], env).ended

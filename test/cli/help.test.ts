@@ -136,11 +136,13 @@ t.test('every option is in the documents', async t => {
 
 t.test('help and version load no command', async t => {
   const folder = await scratch(t)
+  // It runs on a thread of its own, whose streams may be lost at the end of the process.
   const hook = `export async function resolve(name, context, next) {
   const found = await next(name, context)
-  process.stderr.write(found.url + '\\n')
+  writeSync(2, found.url + '\\n')
   return found
-}`
+}
+import { writeSync } from 'node:fs'`
   const file = join(folder, 'tell.mjs')
   writeFileSync(
     file,

@@ -272,6 +272,40 @@ t.test('what the kernel dropped is counted', { skip: fault ?? false }, async t =
   await Promise.all([a.port.close(), b.port.close()])
 })
 
+t.test('a flood on one socket leaves the other its turns', { skip: fault ?? false }, async t => {
+  for (const flooded of [4791, 4792]) {
+    const rocePort = freePort()
+    const [a, b] = [open(A, rocePort), open(B, rocePort)]
+    const send = (port: number, n: number) => {
+      // Each by itself: of a run the kernel makes one.
+      a.port.transmit(frameOf(a.pool, B, port, numbered(n, 100)))
+      a.port.flush()
+    }
+    const other = 4791 + 4792 - flooded
+    for (let n = 0; n < 16; n++) send(flooded, n)
+    const got: number[] = []
+    let others = 0
+    for (let n = 0; n < 600; n++) {
+      // As many as are taken come in.
+      send(flooded, 16 + n)
+      if (n % 200 === 100) send(other, n)
+      const frame = b.port.receive()
+      if (frame === null) break
+      if (frame.view.getUint16(36) === flooded) got.push(frame.view.getUint32(42))
+      else {
+        others++
+        t.ok(n % 200 >= 100 && n % 200 < 180, `after ${(n % 200) - 100} of the flood`)
+      }
+      b.pool.give(frame)
+    }
+    t.equal(others, 3)
+    t.equal(got.length, 597)
+    t.same(got, [...got.keys()], 'those of the flood stay in order')
+    await Promise.all([a.port.close(), b.port.close()])
+    t.equal(b.pool.inUse, 0)
+  }
+})
+
 t.test('an idle loop wakes for what comes in', { skip: fault ?? false }, async t => {
   const rocePort = freePort()
   const { pool, port } = open(B, rocePort, 8)

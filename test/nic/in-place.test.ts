@@ -5,7 +5,9 @@
 import t from 'tap'
 import type { Frame } from '../../lib/frame/frame.js'
 import type { NicConfig } from '../../lib/nic/config.js'
+import type { PacedPair } from '../../lib/nic/paced/paced-pair.js'
 import { type RxEvents, RxPipeline } from '../../lib/nic/rx/rx-pipeline.js'
+import { Scheduler } from '../../lib/nic/tx/scheduler.js'
 import type { MemoryRegion } from '../../lib/qp/memory/memory.js'
 import { WorkOpcode } from '../../lib/qp/queues/work.js'
 import { Random } from '../../lib/sim/random.js'
@@ -187,6 +189,65 @@ t.test('an answer waits for packets of others that were to leave before it', asy
   pair.settle()
   t.same(counts, [100, 101, 100, 101])
   t.ok(pair.placed.every(({ taken }) => taken > 100))
+})
+
+/**
+ * A hundred messages, each answered by the next one. Returns how many took the scheduler's way, and what passed.
+ * @param unreliable both ends have queue pairs that nobody acknowledges
+ * @param datagrams before each of its answers, the passive end posts a datagram
+ */
+function answers({ unreliable = false, datagrams = false }) {
+  const pair: Pair = makePair({ inPlace: true, a: END, b: END, seed })
+  const { left, right } = connected(pair)
+  const memories = [memoryOf(pair.a, pattern(1, BYTES)), memoryOf(pair.b, pattern(2, BYTES))] as const
+  const handler = { onCompletion: () => {}, onClosed: () => {} }
+  const make = ({ a, b }: Pair) => {
+    b.createUnreliablePair(0, a.address, handler, {})
+    return [a, b].map(nic => nic.createDatagramPair(0, handler, { qkey: 1 }))
+  }
+  const [to, from] = unreliable ? make(pair) : []
+  const address = pair.b.createAddress(pair.a.address).id
+  const work = { id: 1, opcode: WorkOpcode.SEND, offset: 0, length: 64 }
+  const postDatagram = (now: number, sender: PacedPair) =>
+    sender.postSend(now, { ...work, region: memories[1], to: { address, qpn: to!.id, qkey: 1 } })
+  let count = 0
+  for (const [i, app] of [left, right].entries())
+    app.onDone = (now, connection, { isReceive }) => {
+      if (!isReceive || ++count > 100) return
+      if (datagrams && app === right) postDatagram(now, from!)
+      connection.postSend(now, { ...work, region: memories[i]! })
+    }
+  pair.passed.length = 0
+  const { carried } = Scheduler.prototype
+  let scheduled = 0
+  Scheduler.prototype.carried = function (flow, now) {
+    scheduled++
+    carried.call(this, flow, now)
+  }
+  try {
+    left.connection!.postSend(pair.network.now, { ...work, region: memories[0] })
+    pair.settle()
+  } finally {
+    Scheduler.prototype.carried = carried
+  }
+  return { scheduled, passed: pair.passed }
+}
+
+t.test(
+  'an answer leaves at once beside queue pairs of the other kinds that have nothing to send',
+  async t => {
+    const [alone, beside] = [answers({}), answers({ unreliable: true })]
+    t.ok(alone.scheduled < 10, `${alone.scheduled} answers had a turn`)
+    t.same(beside, alone)
+  },
+)
+
+t.test('an answer waits for a datagram that may leave', async t => {
+  const { scheduled, passed } = answers({ unreliable: true, datagrams: true })
+  t.ok(scheduled > 40, `${scheduled} of 50 answers had a turn`)
+  const messages = passed.filter(name => !name.endsWith('ACKNOWLEDGE'))
+  for (const [i, name] of messages.entries())
+    if (name === '<RC_SEND_ONLY') t.equal(messages[i - 1], '<UD_SEND_ONLY')
 })
 
 t.test('a message without payload is none by which its sender counts for N', async t => {

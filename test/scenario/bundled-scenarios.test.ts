@@ -11,7 +11,7 @@ t.test('each has a name, a file that loads and a sentence about it', async t => 
   for (const { name, file, about } of all) {
     t.equal(scenarioFile(name), file)
     t.equal(loadScenario(name).name, name, 'it calls itself so')
-    t.match(about, /^[A-Z`a-z].{15,200}\.$/, `${name}: ${about}`)
+    t.match(about, /^[A-Z]\S* .{15,200}\.$/, `${name}: ${about}`)
   }
 })
 

@@ -94,6 +94,18 @@ t.test('tables on a narrow terminal: bands, each with the names of its rows, and
   t.end()
 })
 
+t.test('on a narrow terminal, figures that are zero in all rows are a line and not a band', t => {
+  const flows = [0, 1, 2].map(i => flowResult(`flow${i}`))
+  const ports = [0, 1, 2].map(i => portResult(`s1:s${i}`, { drops: i }))
+  const text = printTables(runResult({ flows, ports }), 55)
+  t.equal(text.match(/^flow /gm)!.length, 1)
+  t.match(text, /\nin all rows: retrans 0B\n/)
+  t.match(text, /\nport +drops\n/, 'one has drops')
+  t.match(text, /\nin all rows: pauses 0\n/)
+  t.equal(printTables(runResult({ flows, ports }), 200), printTables(runResult({ flows, ports })))
+  t.end()
+})
+
 t.test('tables for people: figures with units, within 80 columns, without colours', async t => {
   const text = printTables(
     runResult({

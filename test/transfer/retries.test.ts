@@ -308,12 +308,38 @@ bothWays(
   },
 )
 
+bothWays(
+  'what has arrived becomes no less when an attempt goes on, also while it moves again',
+  async (t, way) => {
+    const bench = await start(t, way)
+    const seen: { attempts: number; bytes: number; moved: number }[] = []
+    bench.onData(n => {
+      const { attempts, deliveredBytes: bytes, movedBytes: moved } = bench.transfer()
+      seen.push({ attempts, bytes, moved })
+      return n % 4 === 0 ? 'break' : undefined
+    })
+    const result = await bench.run(1)
+    t.ok(result.attempts >= 3 && seen.at(-1)!.attempts === result.attempts)
+    for (const [i, { bytes, moved }] of seen.slice(1).entries())
+      t.ok(bytes >= seen[i]!.bytes && moved >= seen[i]!.moved, `${JSON.stringify(seen.slice(i, i + 2))}`)
+    const { deliveredBytes, movedBytes } = bench.transfer()
+    t.equal(deliveredBytes, CHUNKS * CHUNK)
+    t.ok(movedBytes >= CHUNKS * CHUNK && movedBytes <= CHUNKS * CHUNK + result.retransmittedBytes)
+  },
+)
+
 bothWays('a part that is gone is begun from 0, and that is told', async (t, way) => {
   const bench = await start(t, way)
-  bench.onData(n => (n === 8 ? 'break' : undefined))
+  const first: number[] = []
+  bench.onData(n => {
+    const { attempts, deliveredBytes } = bench.transfer()
+    if (attempts > 1) first.push(deliveredBytes)
+    return n === 8 ? 'break' : undefined
+  })
   const running = bench.run(3)
   await beforeSecondAttempt(bench, () => unlinkSync(partOf(bench)))
   t.match(await running, { attempts: 2, restarts: 1, resumedBytes: 0 })
+  t.equal(first[0], 0, 'nothing of it is there any more')
   t.same(readFileSync(join(bench.into, 'a')), bench.content)
 })
 

@@ -92,6 +92,11 @@ export class BatchReceiver {
     return this.#segmentAt < this.#endAt || this.#message < this.#count
   }
 
+  /** The last read has found as many as it asked for, and all of them have been returned: more may have come. */
+  get isToReadOn(): boolean {
+    return !this.busy && !this.#drained && !this.#empty
+  }
+
   /**
    * Payload bytes that wait: those that were read but not returned, and those in the kernel. It makes a
    * system call if the last `next` found something.

@@ -55,6 +55,8 @@ const TAIL_BYTES = 8
 
 /** Each so many looks for arrivals look at the socket that the last frame has not come by. */
 const LOOKS_ASIDE = 4
+/** Reads in a row that do not empty a socket, before the other one has a turn: 64 datagrams or runs, 4 MiB at most. */
+const READS_IN_ROW = 8
 
 /** How long the port waits before it tries a full socket again, ms. */
 const RETRY_MS = 1
@@ -100,6 +102,8 @@ export class BatchPort implements Port {
   /** A look has found what is read now, and times since then that the other socket was left to the next look. */
   #isPolled = false
   #aside = 0
+  /** Reads that have not emptied `#current`, since the other socket was looked at. */
+  #readsInRow = 0
   /** By place in the room: datagrams as frames where they are. */
   readonly #placed: readonly PlacedFrame[]
   /** `#current` has found the next datagram already. */
@@ -210,6 +214,7 @@ export class BatchPort implements Port {
       return true
     }
     this.#skipTaken()
+    if (this.#isTurnOver() && this.#findAside()) return true
     // The socket of the last frame is first: the next one probably comes there too, and an empty look takes a system call.
     if (this.#current.receiver.next()) return true
     // Who polls looks at the other one soon.
@@ -218,6 +223,17 @@ export class BatchPort implements Port {
       return false
     }
     this.#isPolled = false
+    return this.#findAside()
+  }
+
+  /** A flood on `#current` has had its turn. */
+  #isTurnOver(): boolean {
+    return this.#current.receiver.isToReadOn && ++this.#readsInRow >= READS_IN_ROW
+  }
+
+  /** As `#find`, by the other socket. If there is nothing, `#current` stays. */
+  #findAside(): boolean {
+    this.#readsInRow = 0
     this.#current = this.#other
     if (this.#current.receiver.next()) return true
     this.#current = this.#other

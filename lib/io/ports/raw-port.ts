@@ -278,10 +278,8 @@ function openRaw(): RawSocket {
   let raw: { createSocket(options: { protocol: number; bufferSize: number }): RawSocket }
   try {
     raw = createRequire(import.meta.url)('raw-socket')
-  } catch {
-    throw unsupported(
-      'needs the optional package raw-socket; install it, with a C++ compiler at hand, with: npm install --include=optional && npm rebuild raw-socket; or choose --io dgram',
-    )
+  } catch (cause) {
+    throw unsupported(whyNotLoaded((cause as NodeJS.ErrnoException).code))
   }
   try {
     const socket = raw.createSocket({ protocol: PROTOCOL_UDP, bufferSize: 65_535 })
@@ -294,4 +292,12 @@ function openRaw(): RawSocket {
       `${(cause as Error).message}; run as root, or give node CAP_NET_RAW, or choose --io dgram`,
     )
   }
+}
+
+/** @param code of the error with which the package did not load */
+function whyNotLoaded(code: string | undefined): string {
+  const compiler = 'with a C++ compiler at hand'
+  return code === 'ERR_DLOPEN_FAILED'
+    ? `the package raw-socket was compiled for another version of Node.js than this one (${process.version}); ${compiler}: npm rebuild raw-socket; or choose --io dgram`
+    : `needs the optional package raw-socket; install it, ${compiler}, with: npm install --include=optional && npm rebuild raw-socket; or choose --io dgram`
 }

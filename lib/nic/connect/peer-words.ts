@@ -102,7 +102,7 @@ export function agreedOf(flow: Flow): Uint8Array {
   return createHash('sha256').update(`${numbers} `).update(request).update(reply).digest()
 }
 
-/** The words as bytes. Where these are too long, the peer takes what is said of one connection for the budget of all. */
+/** The words as bytes. Where these are too long, the budget of all connections is left out: the peer takes that of one for it. */
 function encodeWithin(bytesMax: number, said: PeerWords): Uint8Array {
   const words = weirData.encode(said)
   return words.length <= bytesMax ? words : weirData.encode({ ...said, hostBudgetUnits: 0 })

@@ -33,6 +33,7 @@ export class HostShare {
   /** Payload bytes that this flow may have in flight. */
   bytes = Number.POSITIVE_INFINITY
   #flowBytes = Number.POSITIVE_INFINITY
+  /** Payload bytes that the peer's receive buffer can take of all flows at once. */
   #hostBytes = Number.POSITIVE_INFINITY
   /** Flows that send to the same host now. */
   #flows = DOUBLE_1
@@ -46,11 +47,6 @@ export class HostShare {
   /** Payload bytes that the peer's receive buffer can take of one flow at once; infinite when the peer does not say. */
   get flowBytes(): number {
     return this.#flowBytes
-  }
-
-  /** Payload bytes that it can take of all flows at once. */
-  get hostBytes(): number {
-    return this.#hostBytes
   }
 
   /**

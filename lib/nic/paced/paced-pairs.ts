@@ -153,6 +153,11 @@ export class PacedPairs {
     return this.#ready.length === 0 ? NEVER : this.#nextNs
   }
 
+  /** True if `poll` may have a packet now. */
+  isDue(now: Nanos): boolean {
+    return this.#ready.length > 0 && this.#nextNs <= now
+  }
+
   /** The next packet, or null: it is not time, none waits, or no frame is free. */
   poll(now: Nanos, tx: TxPipeline): Frame | null {
     // Each pair has a turn at most: PFC may hold some.
@@ -167,7 +172,7 @@ export class PacedPairs {
       if (frame !== null) return frame
     }
     // All that have something to send are paused.
-    if (this.#ready.length > 0 && this.#nextNs <= now) this.#nextNs = now + PAUSED_RETRY_NS
+    if (this.isDue(now)) this.#nextNs = now + PAUSED_RETRY_NS
     return null
   }
 

@@ -1,8 +1,13 @@
 /** Tables for people. */
 import Table from 'cli-table3'
 import { widthOf } from '../../text-width.js'
+import { fold } from './fold.js'
 
 const GAP = '  '
+/** From so many rows on, a band of zeros is worth a line only. */
+const ROWS_OF_ZEROS = 3
+/** As in `0`, `0B`, `0.0%`. */
+const ZERO = /^0(\.0+)?[a-zA-Z%]*$/
 
 /** Lines above and below the head only. This reads well in a terminal, a pipe and a diff. */
 const LINES = {
@@ -38,7 +43,8 @@ export function tableText({ head, rows, leftColumns }: TableData, columns: numbe
 
 /**
  * Formats a table as plain text. A table that is wider than the terminal is folded into bands, one below the
- * other, because lines that the terminal breaks are unreadable. Each band begins with the first column.
+ * other, because lines that the terminal breaks are unreadable. Each band begins with the first column. Figures that would be in another band
+ * and are zero in all rows are in a line below.
  *
  * @param leftColumns number of columns with words, aligned left; the others are figures
  * @param columns of the terminal
@@ -54,9 +60,23 @@ export function table(
   const isLeft = (i: number) => i < leftColumns || (endsWithWords && i === head.length - 1)
   const widths = head.map((title, i) => Math.max(widthOf(title), ...rows.map(row => widthOf(row[i]!))))
   const rules = widths.map(width => '-'.repeat(width))
-  return bands(widths, columns)
-    .map(band => bandText(band, [head, rules, ...rows], isLeft))
-    .join('\n')
+  const text = (shown: readonly number[]) =>
+    bandsOf(shown, widths, columns)
+      .map(band => bandText(band, [head, rules, ...rows], isLeft))
+      .join('\n')
+  const isZero = (i: number) => !isLeft(i) && rows.every(row => row[i] === rows[0]![i] && ZERO.test(row[i]!))
+  const [, ...others] = rows.length < ROWS_OF_ZEROS ? [] : bands(widths, columns)
+  const zeros = others.flatMap(band => band.slice(1)).filter(isZero)
+  const shown = [...head.keys()].filter(i => !zeros.includes(i))
+  if (zeros.length === 0) return text(shown)
+  const said = zeros.map(i => `${head[i]} ${rows[0]![i]}`).join(', ')
+  return `${text(shown)}${fold(`in all rows: ${said}`, columns, GAP.length)}\n`
+}
+
+/** As `bands`, of some columns. */
+function bandsOf(shown: readonly number[], widths: readonly number[], columns: number): number[][] {
+  const among = shown.map(i => widths[i]!)
+  return bands(among, columns).map(band => band.map(i => shown[i]!))
 }
 
 /**

@@ -1,6 +1,6 @@
 /**
- * Times of files, to the nanosecond by Linux's own call. Node.js sets them to the microsecond: where the call cannot be made, the nanoseconds
- * below that are cut off.
+ * Times of files, to the nanosecond by Linux's own call. Node.js takes them as numbers that are exact to a quarter of a microsecond: where the
+ * call cannot be made, the nanoseconds below a microsecond are lost.
  */
 import fs from 'node:fs'
 import type { FileHandle } from 'node:fs/promises'
@@ -92,8 +92,9 @@ function exactly({ mtimeMs, mtimeNanos = 0 }: FileTime): { seconds: number; nano
 }
 
 /**
- * As the functions of node:fs take a time. They cut a number of seconds to the microsecond, towards 1970, and until 2106 a number is exact to a quarter of one:
- * so it is a little further from 1970 than the microsecond that is meant. They take a negative number for the present, but not as text.
+ * As the functions of node:fs take a time. Before Node.js 24 they cut a number of seconds to the microsecond, towards 1970, and until 2106 a
+ * number is exact to a quarter of one: so it is a little further from 1970 than the microsecond that is meant. Later versions do not cut, and
+ * set the time that little further. They take a negative number for the present, but not as text.
  */
 export function nodeTime(time: FileTime): number | string {
   const { seconds, nanos } = exactly(time)

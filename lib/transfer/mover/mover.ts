@@ -26,6 +26,8 @@ export interface Mover {
   readonly sizeBytes: number
   /** Bytes of the file that are known to have arrived, resumed ones included. */
   readonly deliveredBytes: number
+  /** Bytes that earlier transfers, or attempts, had delivered. */
+  readonly resumedBytes: number
   /** Files of a tree that have arrived or were there, and all its files. */
   readonly fileCounts?: { done: number; total: number }
   /** State of the path that the file's bytes take; null before it is known. */
@@ -49,8 +51,6 @@ export interface Mover {
 export interface ActiveMover extends Mover {
   /** True once it is known where in the file the transfer begins. */
   readonly begun: boolean
-  /** Bytes that earlier transfers, or attempts, had delivered. */
-  readonly resumedBytes: number
   /** Files of a tree that this attempt moves; undefined: not known, or no tree. */
   readonly moving?: Moving
   /** Sends the first message. */

@@ -66,6 +66,10 @@ export class ReceiveMover implements PassiveMover, FileUser {
     return this.#intake.writtenBytes
   }
 
+  get resumedBytes(): number {
+    return this.machine.chunks.plan?.resumeBytes ?? 0
+  }
+
   get figures(): SenderFigures | null {
     return this.#endpoint.figures
   }

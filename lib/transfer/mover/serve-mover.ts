@@ -56,6 +56,10 @@ export class ServeMover implements PassiveMover {
     return plan ? plan.bytesAfter(credited) : 0
   }
 
+  get resumedBytes(): number {
+    return this.machine.chunks.plan?.resumeBytes ?? 0
+  }
+
   get figures(): SenderFigures | null {
     return this.#endpoint.figures
   }

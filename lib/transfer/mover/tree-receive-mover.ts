@@ -56,7 +56,11 @@ export class TreeReceiveMover implements PassiveMover {
   }
 
   get deliveredBytes(): number {
-    return this.#body ? this.sizeBytes - this.#layout!.bytes + this.#body.deliveredBytes : 0
+    return this.#body ? this.#thereBytes + this.#body.deliveredBytes : 0
+  }
+
+  get resumedBytes(): number {
+    return this.#body ? this.#thereBytes + this.#body.resumedBytes : 0
   }
 
   get figures(): SenderFigures | null {
@@ -104,6 +108,11 @@ export class TreeReceiveMover implements PassiveMover {
   #onListMessage(now: Nanos, message: TransferMessage): void {
     this.#chooser.onMessage(message)
     if (message.body !== 'ping' && !this.machine.ended) this.#host.onProgress(now)
+  }
+
+  /** Bytes of files that were here already. */
+  get #thereBytes(): number {
+    return this.sizeBytes - this.#layout!.bytes
   }
 
   #checkGoesOn(): void {

@@ -52,7 +52,11 @@ export class TreeServeMover implements PassiveMover {
   }
 
   get deliveredBytes(): number {
-    return this.#body ? this.sizeBytes - this.#layout!.bytes + this.#body.deliveredBytes : 0
+    return this.#body ? this.#thereBytes + this.#body.deliveredBytes : 0
+  }
+
+  get resumedBytes(): number {
+    return this.#body ? this.#thereBytes + this.#body.resumedBytes : 0
   }
 
   get figures(): SenderFigures | null {
@@ -101,6 +105,11 @@ export class TreeServeMover implements PassiveMover {
   async close(): Promise<void> {
     this.#tree?.stop()
     await this.#body?.close()
+  }
+
+  /** Bytes of files that the getter has already. */
+  get #thereBytes(): number {
+    return this.sizeBytes - this.#layout!.bytes
   }
 
   /** The list grows, and the getter waits for more of it. */

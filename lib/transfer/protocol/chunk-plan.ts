@@ -18,7 +18,7 @@ const CHUNK_BYTES_MAX = 16 * 1024 * 1024
 /** Most slots of a ring. */
 export const RING_SLOTS_MAX = 256
 /** Most bytes of a ring: what one transfer may hold in memory at either end. */
-const RING_BYTES_MAX = 64 * 1024 * 1024
+export const RING_BYTES_MAX = 64 * 1024 * 1024
 
 /** A chunk that does not have its digest is moved again so many times, and so many times those of a connection in all. */
 export const REPEATS_OF_CHUNK_MAX = 3

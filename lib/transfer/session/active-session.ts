@@ -117,6 +117,11 @@ export class ActiveSession implements ConnectionHandler, MoverHost, ExchangeEndi
     return this.mover.deliveredBytes
   }
 
+  /** Those of them that this session has moved. */
+  get movedBytes(): number {
+    return this.mover.deliveredBytes - this.mover.resumedBytes
+  }
+
   get figures(): SenderFigures | null {
     return this.mover.figures
   }

@@ -107,6 +107,11 @@ export class PassiveSession implements ConnectionHandler, PassiveMoverHost, Exch
     return this.mover.deliveredBytes
   }
 
+  /** Those of them that this session has moved. */
+  get movedBytes(): number {
+    return this.mover.deliveredBytes - this.mover.resumedBytes
+  }
+
   get figures(): SenderFigures | null {
     return this.mover.figures
   }

@@ -11,6 +11,7 @@ import { MILLISECOND, type Nanos } from '../../time/nanos.js'
 import type { HostAddress } from '../../wire/net/address.js'
 import type { Moving } from '../mover/mover.js'
 import type { RealTime } from '../mover/real-time.js'
+import { RING_BYTES_MAX } from '../protocol/chunk-plan.js'
 import { briefly, TransferFailure } from '../protocol/failure.js'
 import type { SenderFigures } from '../protocol/messages.js'
 import type { ActiveSession, TransferOutcome } from '../session/active-session.js'
@@ -56,6 +57,8 @@ export class ActiveTransfer implements Transfer {
   /** The most bytes of the file that are known to have arrived, and the furthest beginning, in all attempts. */
   #bestBytes = 0
   #bestResumedBytes = 0
+  /** `deliveredBytes` when the last attempt ended. */
+  #reachedBytes = 0
   /** Bytes that earlier transfers had delivered; -1 = not known yet. */
   #resumedBytes = -1
   /** What was to be moved then. */
@@ -92,7 +95,15 @@ export class ActiveTransfer implements Transfer {
   }
 
   get deliveredBytes(): number {
-    return this.session.mover.begun ? this.session.deliveredBytes : this.#bestBytes
+    const { begun, resumedBytes, deliveredBytes } = this.session.mover
+    if (!begun) return this.#reachedBytes
+    // What was on its way to the disk when the connection was lost moves again.
+    const goesOn = resumedBytes > 0 && resumedBytes >= this.#reachedBytes - RING_BYTES_MAX
+    return goesOn ? Math.max(this.#reachedBytes, deliveredBytes) : deliveredBytes
+  }
+
+  get movedBytes(): number {
+    return this.#sums.movedBytes + this.session.movedBytes
   }
 
   get figures(): SenderFigures | null {
@@ -179,6 +190,7 @@ export class ActiveTransfer implements Transfer {
   /** Resolves when it is time for the next attempt; throws what ends the transfer. */
   async #beforeNext(error: unknown): Promise<void> {
     if (this.#stopped || !(error instanceof WeirError)) throw this.#stopped ?? error
+    this.#reachedBytes = this.deliveredBytes
     if (this.session.mover.begun && this.session.deliveredBytes > this.#bestBytes) {
       this.#bestBytes = this.session.deliveredBytes
       this.#retries.onProgress()
@@ -187,6 +199,7 @@ export class ActiveTransfer implements Transfer {
       this.#beganAnew = true
       this.#wasDamaged = true
       this.#bestBytes = 0
+      this.#reachedBytes = 0
       this.#resumedBytes = -1
       this.#log('warn', { error: briefly(error) }, 'it begins where the damage does')
       return

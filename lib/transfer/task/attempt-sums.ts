@@ -10,6 +10,7 @@ export class AttemptSums {
   #timeouts = 0
   #pathMoves = 0
   #damagedChunks = 0
+  #movedBytes = 0
   #maxPathQueueBytes = 0
   readonly #mended = new MendedChunks()
 
@@ -18,13 +19,19 @@ export class AttemptSums {
     return this.#damagedChunks
   }
 
+  /** Bytes of the file that these attempts have moved. */
+  get movedBytes(): number {
+    return this.#movedBytes
+  }
+
   /** Another attempt follows this one. */
-  add({ figures, maxPathQueueBytes, damagedChunks }: ActiveSession): void {
+  add({ figures, maxPathQueueBytes, damagedChunks, movedBytes }: ActiveSession): void {
     this.#retransmittedBytes += figures?.retransmittedBytes ?? 0
     this.#spuriousRetransmissions += figures?.spuriousRetransmissions ?? 0
     this.#timeouts += figures?.timeouts ?? 0
     this.#pathMoves += figures?.pathMoves ?? 0
     this.#damagedChunks += damagedChunks
+    this.#movedBytes += movedBytes
     this.#maxPathQueueBytes = Math.max(this.#maxPathQueueBytes, maxPathQueueBytes)
   }
 

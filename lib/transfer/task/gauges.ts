@@ -14,8 +14,8 @@ export class Gauges {
   /** Call about once a second for each transfer. */
   tick(now: Nanos, transfer: Transfer): void {
     const gauge = this.#gauges.get(transfer)
-    if (gauge) gauge.goodputBps = gauge.meter.sample(now, transfer.deliveredBytes)
-    else this.#gauges.set(transfer, { meter: new Meter(now, transfer.deliveredBytes), goodputBps: 0 })
+    if (gauge) gauge.goodputBps = gauge.meter.sample(now, transfer.movedBytes)
+    else this.#gauges.set(transfer, { meter: new Meter(now, transfer.movedBytes), goodputBps: 0 })
   }
 
   /** Bits per second between the last two ticks; 0 before the second one. */

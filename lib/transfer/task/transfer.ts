@@ -31,8 +31,10 @@ export interface Transfer {
   readonly session: ActiveSession | PassiveSession
   /** What it does, as in proto/control.proto. */
   readonly state: string
-  /** Bytes of the file that are known to have arrived, resumed ones included. */
+  /** Bytes of the file that are known to have arrived, resumed ones included. They become less only where what had arrived is gone. */
   readonly deliveredBytes: number
+  /** Bytes of the file that all attempts have moved. What one has moved again counts again. */
+  readonly movedBytes: number
   /** State of the path, with what all attempts have retransmitted; null before it is known. */
   readonly figures: SenderFigures | null
   /** Chunks that did not have their digest, in all attempts. */
@@ -72,6 +74,10 @@ export class PassiveTransfer implements Transfer {
 
   get deliveredBytes(): number {
     return this.session.deliveredBytes
+  }
+
+  get movedBytes(): number {
+    return this.session.movedBytes
   }
 
   get figures(): SenderFigures | null {
