@@ -16,8 +16,8 @@ const NONE = new Uint8Array(0)
 export class Backing {
   readonly bytes: Uint8Array
   /**
-   * Address of its first byte in this process, once a port has asked the system; 0 before. In an array of one, which
-   * can be passed on without making an object for the number.
+   * Address of its first byte in this process, once `locate` has asked for it; 0 before. In an array of one, which can be passed on
+   * without making an object for the number.
    */
   readonly pointer = new Float64Array(1)
   #views: Uint8Array[] = []
@@ -25,6 +25,11 @@ export class Backing {
 
   constructor(bytes: Uint8Array) {
     this.bytes = bytes
+  }
+
+  /** Sets `pointer`. @param addressOf returns the address of the first byte of a view */
+  locate(addressOf: (view: Uint8Array) => number): void {
+    if (this.pointer[0] === 0) this.pointer[0] = addressOf(this.bytes)
   }
 
   /** The `length` bytes from `at` on; the caller has checked that they are inside. */

@@ -91,8 +91,14 @@ export class FrameRun {
     return recordsAt(behind) + (i + 1) * recordBytes(behind) - ICRC_BYTES
   }
 
-  payload(i: number): Uint8Array {
-    return payloadOf(this.#behind!, i)
+  /** The memory of the payloads. */
+  get memory(): Backing {
+    return this.#behind!.outside!
+  }
+
+  /** Where the payload of packet `i` lies in `memory`. */
+  payloadAt(i: number): number {
+    return payloadAt(this.#behind!, i)
   }
 
   /** All of the run leaves with its head. */

@@ -12,8 +12,8 @@ export class ReceivedRun {
   readonly memory: Backing
   /** The same memory. */
   readonly view: DataView
-  /** Its views of several packets, which would otherwise displace those of single payloads. */
-  readonly #wholes: Backing
+  /** The same, with views of several packets, which would otherwise displace those of single payloads. */
+  readonly wholes: Backing
   /** Where the first packet's UDP payload begins, and the bytes of each. */
   at = 0
   packetBytes = 0
@@ -28,12 +28,7 @@ export class ReceivedRun {
     this.memory = memory
     const { buffer, byteOffset, byteLength } = memory.bytes
     this.view = new DataView(buffer, byteOffset, byteLength)
-    this.#wholes = new Backing(memory.bytes)
-  }
-
-  /** The UDP payloads of the first `packets`. */
-  firstBytes(packets: number): Uint8Array {
-    return this.#wholes.view(this.at, packets * this.packetBytes)
+    this.wholes = new Backing(memory.bytes)
   }
 
   /** Describes the packets behind the next frame; `at` is an offset in `memory`. */

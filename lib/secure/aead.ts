@@ -4,7 +4,7 @@
  */
 import { createCipheriv, createDecipheriv } from 'node:crypto'
 import { assert } from '../errors.js'
-import { loadKoffi } from '../io/linux/koffi.js'
+import { loadKoffi } from '../koffi.js'
 
 export const TAG_BYTES = 16
 

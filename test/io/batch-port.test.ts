@@ -117,7 +117,6 @@ t.test(
         t.same([run.packetBytes, run.headerBytes], [bytes, 42])
         const packets = Math.floor(random.next() * (run.count + 1))
         for (let n = 0; n < packets; n++) got.push(run.view.getUint32(run.at + n * bytes))
-        t.equal(run.firstBytes(packets).length, packets * bytes)
         run.take(packets)
         taken += packets
       }

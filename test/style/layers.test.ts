@@ -15,6 +15,7 @@ const LAYERS: readonly (readonly string[])[] = [
     'lib/fs-by-text',
     'lib/host-port',
     'lib/int-map',
+    'lib/koffi',
     'lib/offer',
     'lib/printable',
     'lib/shown',

@@ -217,7 +217,7 @@ export class BatchSender {
     const { payload, payloadLength } = frame
     const slot = this.#slot(frame)
     const end = payload + payloadLength
-    if (outside.pointer[0] === 0) outside.pointer[0] = this.#libc.address(outside.bytes)
+    outside.locate(this.#libc.address)
     this.#addPiece(this.#arena, slot + at, payload - at)
     this.#addPiece(outside.pointer, frame.outsideBase + payload, payloadLength)
     this.#addPiece(this.#arena, slot + end, frame.length - end)
@@ -227,7 +227,7 @@ export class BatchSender {
   #addFollowers(behind: Frame, count: number): void {
     const { payloadLength } = behind
     const outside = behind.outside!
-    if (outside.pointer[0] === 0) outside.pointer[0] = this.#libc.address(outside.bytes)
+    outside.locate(this.#libc.address)
     const records = this.#slot(behind) + recordsAt(behind)
     const step = recordBytes(behind)
     const headers = headerBytes(behind)

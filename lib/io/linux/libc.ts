@@ -5,7 +5,7 @@
  */
 import { endianness } from 'node:os'
 import { WeirError } from '../../errors.js'
-import { type Koffi, type Library, loadKoffi } from './koffi.js'
+import { type Koffi, type Library, loadKoffi } from '../../koffi.js'
 
 /** An address in this process, or 0 for none. */
 export type Pointer = number

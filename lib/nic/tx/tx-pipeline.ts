@@ -66,7 +66,6 @@ export class TxPipeline {
   /** The frame that is being written. */
   #open: Frame | null = null
   readonly #icrc: boolean
-  readonly #runIcrc = new icrc.RunWriter()
   /** The packets that follow the data packet which was written last, in the order in which they leave. Empty where they left with it. */
   readonly run: FrameRun
   /** How many packets the last call of `data` has written. */
@@ -390,11 +389,8 @@ export class TxPipeline {
   /** The rest is as the head's, but for the ICRC. */
   #finishRun(head: Frame, packets: number, telemetryBytes: number): void {
     const { run, counters } = this
-    if (this.#withIcrc) this.#runIcrc.begin(head)
-    for (let i = 0; i < packets; i++) {
-      if (this.#withIcrc) this.#runIcrc.write(run, i)
-      else run.view.setUint32(run.icrcAt(i), 0)
-    }
+    if (this.#withIcrc) icrc.writeRun(head, run)
+    else for (let i = 0; i < packets; i++) run.view.setUint32(run.icrcAt(i), 0)
     counters.frames += packets
     counters.bytes += packets * head.wireLength
     counters.dataFrames += packets

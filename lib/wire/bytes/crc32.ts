@@ -4,10 +4,13 @@
  * The length decides between two implementations. The native routine is fast per byte, but needs a view
  * object of the bytes and a call. The table takes 16 bytes a step and needs neither, so it is faster for
  * short packets, which includes every packet without payload. Frames and regions keep the views of their
- * payloads (`Frame.payloadBytes`), which saves garbage but no time. HACKING.md, "V8", has the figures.
+ * payloads (`Frame.payloadBytes`), which saves garbage but no time. Bytes outside of frames may go to a third
+ * one, which takes their address (`updateWithin`). HACKING.md, "V8", has the figures.
  */
 import { createRequire } from 'node:module'
 import zlib from 'node:zlib'
+import type { Backing } from '../../frame/backing.js'
+import { type Crc32ByAddress, loadCrc32ByAddress } from './crc32-by-address.js'
 
 /** `previous` is taken modulo 2^32. */
 type NativeCrc32 = (bytes: Uint8Array, previous: number) => number
@@ -43,6 +46,23 @@ export function update(state: number, bytes: Uint8Array, view: DataView, at: num
 /** Returns the state after all of `bytes`, by the native routine. The bytes may be in any memory. */
 export function updateByNative(state: number, bytes: Uint8Array): number {
   return ~nativeCrc32(bytes, ~state)
+}
+
+/** Undefined: nothing has asked for it yet. Many programs load this file and compute no such CRC. */
+let byAddress: Crc32ByAddress | null | undefined
+
+/** The routine that takes addresses, or null where there is none. */
+export function crc32ByAddress(): Crc32ByAddress | null {
+  if (byAddress === undefined) byAddress = loadCrc32ByAddress()
+  return byAddress
+}
+
+/** Returns the state after `bytes` bytes of the memory from `at` on, by the quickest native routine there is. */
+export function updateWithin(state: number, memory: Backing, at: number, bytes: number): number {
+  const routine = crc32ByAddress()
+  if (routine === null) return updateByNative(state, memory.view(at, bytes))
+  memory.locate(routine.addressOf)
+  return ~routine.crc32(~state, memory.pointer[0]! + at, bytes)
 }
 
 /** Returns the CRC as an unsigned number. */

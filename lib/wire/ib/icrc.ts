@@ -85,22 +85,15 @@ export function write(frame: Frame): void {
 
 /**
  * Writes the ICRCs of a run: packets that differ from its head in PSN, AckReq and payload alone. The headers before those are
- * taken in once.
+ * taken in once. The head is materialised, and its payload follows its BTH.
  */
-export class RunWriter {
-  /** The state behind the headers that all packets have. */
-  #state = 0
-
-  /** The next packets are like this one, which is materialised. Its payload follows its BTH. */
-  begin(head: Frame): void {
-    this.#state = stateAtSequence(head)
-  }
-
-  /** Writes the ICRC of packet `i` of the run. */
-  write(run: FrameRun, i: number): void {
-    const { view } = run
-    const state = crc32.updateByWord(this.#state, view.getInt32(run.bthAt(i) + bth.SEQUENCE, true))
-    view.setInt32(run.icrcAt(i), ~crc32.updateByNative(state, run.payload(i)), true)
+export function writeRun(head: Frame, run: FrameRun): void {
+  const before = stateAtSequence(head)
+  const { view, memory, size } = run
+  const { payloadLength } = head
+  for (let i = 0; i < size; i++) {
+    const state = crc32.updateByWord(before, view.getInt32(run.bthAt(i) + bth.SEQUENCE, true))
+    view.setInt32(run.icrcAt(i), ~crc32.updateWithin(state, memory, run.payloadAt(i), payloadLength), true)
   }
 }
 
@@ -205,7 +198,7 @@ export function verifyRun(frame: Frame, run: ReceivedRun, packets: number): bool
   const covered = stateAtSequence(frame)
   const headers = crc32.updateByTable(0, view, at, at + psnAt)
   const each = crc32.shift(headers ^ covered, packetBytes - psnAt) ^ crc32.RESIDUE
-  const state = crc32.updateByNative(0, run.firstBytes(packets))
+  const state = crc32.updateWithin(0, run.wholes, at, packets * packetBytes)
   return state === crc32.repeated(each, packetBytes, packets)
 }
 
@@ -243,12 +236,13 @@ function takeRest(state: number, frame: Frame, at: number, end: number): number 
     return crc32.update(state, frame.bytes, view, at, end)
   }
   const headers = crc32.updateByTable(state, view, at, payload)
-  return crc32.updateByTable(
-    crc32.updateByNative(headers, frame.payloadBytes()),
-    view,
-    payload + payloadLength,
-    end,
-  )
+  return crc32.updateByTable(takePayload(headers, frame), view, payload + payloadLength, end)
+}
+
+function takePayload(state: number, frame: Frame): number {
+  const { outside, outsideBase, payload, payloadLength } = frame
+  if (outside === null) return crc32.updateByNative(state, frame.payloadBytes())
+  return crc32.updateWithin(state, outside, outsideBase + payload, payloadLength)
 }
 
 /**
