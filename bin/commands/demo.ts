@@ -18,6 +18,7 @@ import { checkVeth } from '../../switch-emu/lab/veth-support.js'
 import { OverlayLab } from '../../switch-emu/overlay/lab.js'
 import { type FileTransfer, sendFiles } from '../../switch-emu/real-time/send-files.js'
 import { demoDisplay } from './demo-display.js'
+import { folded } from './fit.js'
 import { commandOf } from './names.js'
 import { addValueOptions, valuesOf } from './value-options.js'
 
@@ -121,5 +122,5 @@ function introduce(scenario: Scenario, path: string, size: number, why: string):
     why,
     '',
   ]
-  process.stdout.write(`${lines.join('\n')}\n`)
+  process.stdout.write(`${folded(lines.join('\n'), process.stdout)}\n`)
 }
