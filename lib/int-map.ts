@@ -2,6 +2,9 @@ const PLACES_LEAST = 16
 /** 2^32 / golden ratio: spreads keys that lie close together (Knuth, The Art of Computer Programming, volume 3, section 6.4). */
 const SPREAD = 0x9e3779b1
 const NO_KEY = -1
+/** What a map begins with: many stay empty. Nobody writes there. */
+const NO_KEYS = new Float64Array(1).fill(NO_KEY)
+const NO_VALUES = [null]
 
 /**
  * A map from whole numbers of 0 to 2^32 - 1, for entries that come and go with connections: open addressing, at most half full.
@@ -11,8 +14,8 @@ const NO_KEY = -1
  * connections of a program that makes many.
  */
 export class IntMap<V> {
-  #keys = new Float64Array(PLACES_LEAST).fill(NO_KEY)
-  #values: (V | null)[] = new Array(PLACES_LEAST).fill(null)
+  #keys = NO_KEYS
+  #values: (V | null)[] = NO_VALUES
   #size = 0
 
   get size(): number {
@@ -29,7 +32,7 @@ export class IntMap<V> {
     let at = this.#find(key)
     if (this.#keys[at] === NO_KEY) {
       if (2 * (this.#size + 1) > this.#keys.length) {
-        this.#resize(2 * this.#keys.length)
+        this.#resize(Math.max(PLACES_LEAST, 2 * this.#keys.length))
         at = this.#find(key)
       }
       this.#size++

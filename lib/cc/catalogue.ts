@@ -215,6 +215,8 @@ const CATALOGUE: ControllerEntry[] = [
   },
 ]
 
+const BY_NAME = new Map(CATALOGUE.map(each => [each.name, each]))
+
 /**
  * Adds a controller of a program's own behind the others. Whoever wants it in scenario files and on command lines adds it before
  * lib/scenario and the commands are loaded. Throws WEIR_BAD_ARGUMENT for a name, or the number of a receiving part, that is taken or
@@ -230,6 +232,7 @@ export function addController(added: ControllerEntry): void {
     throw refused(name, `the receiving part of another one has the number ${number}`)
   if (otherwise !== undefined) entry(otherwise)
   CATALOGUE.push(added)
+  BY_NAME.set(name, added)
 }
 
 function refused(name: string, why: string): WeirError {
@@ -433,7 +436,7 @@ export function controllerEntry(name: string): Readonly<ControllerEntry> {
 }
 
 function entry(name: string): ControllerEntry {
-  const found = CATALOGUE.find(other => other.name === name)
+  const found = BY_NAME.get(name)
   if (found === undefined) {
     throw new WeirError(
       'WEIR_BAD_ARGUMENT',

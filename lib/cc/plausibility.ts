@@ -22,10 +22,20 @@ import {
   AT_TX_BYTES,
   AT_TX_MODULUS,
   HOST_ID,
-  HopRecords,
-  MAX_HOPS,
+  type HopRecords,
 } from '../wire/telemetry/hop-records.js'
 import { rateBoundBps } from '../wire/telemetry/int-units.js'
+import {
+  KEPT_LINK,
+  KEPT_NS,
+  KEPT_RATE,
+  KEPT_TS,
+  KEPT_TS_MODULUS,
+  KEPT_TX_BYTES,
+  KeptHops,
+  linkOf,
+  ROW,
+} from '../wire/telemetry/kept-hops.js'
 
 /** Why telemetry is not believed; places in `counts`. */
 const Doubt = {
@@ -67,12 +77,12 @@ export class PlausibilityCheck {
   readonly counts = new Float64Array(DOUBT_NAMES.length)
   #implausible = 0
   /** What was believed last: one row a hop or, if telemetry names only busiest hops, a table of links. */
-  readonly #last = new HopRecords()
+  readonly #last = new KeptHops()
   /**
    * What was last not believed, since when nothing has been believed, and how many telemetries of another path
    * wait for confirmation.
    */
-  #doubted: HopRecords | null = null
+  #doubted: KeptHops | null = null
   #doubtedSinceNs: Nanos = Number.POSITIVE_INFINITY
   #unconfirmed = 0
   /** The flow has just taken another path. */
@@ -125,8 +135,9 @@ export class PlausibilityCheck {
   checkDirect(hops: HopRecords): boolean {
     let doubt: Doubt = isPathOfHops(hops) ? Doubt.NONE : Doubt.PATH
     for (let i = 0; i < hops.count; i++) {
-      const row = hops.switchId[i] === 0 ? -1 : this.#last.rowOf(hops.switchId[i]!, hops.port[i]!)
-      if (row >= 0 && this.#last.rateBps[row] !== hops.rateBps[i]) doubt = Doubt.LINK
+      const id = hops.ids[AT_SWITCH + i]!
+      const row = id === 0 ? -1 : this.#last.rowOf(linkOf(id, hops.ids[AT_PORT + i]!))
+      if (row >= 0 && this.#last.rows[ROW * row + KEPT_RATE] !== hops.columns[AT_RATE + i]) doubt = Doubt.LINK
     }
     if (doubt !== Doubt.NONE) this.#count(doubt, 1)
     return doubt === Doubt.NONE
@@ -166,9 +177,8 @@ export class PlausibilityCheck {
   }
 
   #keepDoubted(now: Nanos, hops: HopRecords): void {
-    this.#doubted ??= new HopRecords()
-    this.#doubted.copyFrom(hops)
-    this.#doubted.keep(now)
+    this.#doubted ??= new KeptHops()
+    this.#doubted.keep(now, hops)
   }
 
   #believe(now: Nanos, hops: HopRecords, anew: boolean): boolean {
@@ -176,63 +186,57 @@ export class PlausibilityCheck {
     this.#pathChanged = false
     this.#doubtedSinceNs = Number.POSITIVE_INFINITY
     if (hops.busiestOnly && !anew) this.#remember(now, hops)
-    else {
-      this.#last.copyFrom(hops)
-      this.#last.keep(now)
-    }
+    else this.#last.keep(now, hops)
     return true
   }
 
   /** Telemetry of the busiest hop alone goes into the table of links. */
   #remember(now: Nanos, hops: HopRecords): void {
     const last = this.#last
-    const known = last.rowOf(hops.switchId[0]!, hops.port[0]!)
-    const row = known >= 0 ? known : last.count < MAX_HOPS ? last.count++ : 0
-    last.copyRow(row, hops, 0)
-    last.keptNs[row] = now
+    last.keepLink(last.rowOf(linkOf(hops.ids[AT_SWITCH]!, hops.ids[AT_PORT]!)), now, hops)
   }
 
   /** Compares telemetry with what was known of the same path. */
-  #compare(now: Nanos, hops: HopRecords, known: HopRecords): Doubt {
-    const { keptNs: knownNs } = known
+  #compare(now: Nanos, hops: HopRecords, known: KeptHops): Doubt {
+    const { rows } = known
     if (hops.busiestOnly) {
-      const row = known.rowOf(hops.switchId[0]!, hops.port[0]!)
-      return row < 0 ? Doubt.NONE : this.#compareRow(hops, 0, known, row, now - knownNs[row]!)
+      const row = known.rowOf(linkOf(hops.ids[AT_SWITCH]!, hops.ids[AT_PORT]!))
+      return row < 0 ? Doubt.NONE : this.#compareRow(hops, 0, known, row, now - rows[ROW * row + KEPT_NS]!)
     }
     if (known.count !== hops.count || known.overflow !== hops.overflow) return Doubt.HOPS
     for (let i = 0; i < hops.count; i++) {
-      const doubt = this.#compareRow(hops, i, known, i, now - knownNs[i]!)
+      const doubt = this.#compareRow(hops, i, known, i, now - rows[ROW * i + KEPT_NS]!)
       if (doubt !== Doubt.NONE) return doubt
     }
     return Doubt.NONE
   }
 
-  #compareRow(hops: HopRecords, i: number, known: HopRecords, row: number, elapsedNs: Nanos): Doubt {
+  #compareRow(hops: HopRecords, i: number, known: KeptHops, row: number, elapsedNs: Nanos): Doubt {
     const { columns, ids } = hops
-    const { columns: knownColumns, ids: knownIds } = known
+    const { rows } = known
+    const at = ROW * row
     const rate = columns[AT_RATE + i]!
     const isHost = ids[AT_SWITCH + i] === HOST_ID
     const modulus = columns[AT_TS_MODULUS + i]!
     const same =
-      (knownColumns[AT_RATE + row] === rate || isHost) &&
-      knownIds[AT_SWITCH + row] === ids[AT_SWITCH + i] &&
-      knownIds[AT_PORT + row] === ids[AT_PORT + i] &&
-      knownColumns[AT_TS_MODULUS + row] === modulus
+      (rows[at + KEPT_RATE] === rate || isHost) &&
+      rows[at + KEPT_LINK] === linkOf(ids[AT_SWITCH + i]!, ids[AT_PORT + i]!) &&
+      rows[at + KEPT_TS_MODULUS] === modulus
     if (!same) return Doubt.LINK
     // Stamps wrap: one quarter of a wrap for the time that passed, another for the delay of packets, else they are
     // ambiguous.
     if (elapsedNs > modulus / 4) return Doubt.NONE
-    let dt = columns[AT_TS + i]! - knownColumns[AT_TS + row]!
+    let dt = columns[AT_TS + i]! - rows[at + KEPT_TS]!
     if (dt < 0) dt += modulus
     if (dt > modulus / 2) return Doubt.BACKWARDS
     if (dt > elapsedNs * TOLERANCE + UNDER_WAY_MAX_NS) return Doubt.AHEAD
-    let sent = columns[AT_TX_BYTES + i]! - knownColumns[AT_TX_BYTES + row]!
+    let sent = columns[AT_TX_BYTES + i]! - rows[at + KEPT_TX_BYTES]!
     if (sent < 0) sent += columns[AT_TX_MODULUS + i]!
     // Most links have sent no more than the rate that the record names, and no bound is below that.
     if (sent <= (dt * rate * this.#loadMax) / 8e9 + ROUNDING_BYTES) return Doubt.NONE
     // A compact record rounds the rate down.
     const bound = modulus < TWO_48 ? rateBoundBps(rate) : rate
-    const fastest = isHost ? Math.max(rate, knownColumns[AT_RATE + row]!) : bound
+    const fastest = isHost ? Math.max(rate, rows[at + KEPT_RATE]!) : bound
     const burst = isHost ? HOST_BURST_BYTES : ROUNDING_BYTES
     const possible = (dt * fastest * this.#loadMax) / 8e9 + burst
     return rate > 0 && sent > possible ? Doubt.TX_BYTES : Doubt.NONE

@@ -23,7 +23,7 @@ import {
 } from './options.js'
 import { type MadDatagram, Outbox } from './outbox.js'
 import { CmReceiver } from './receiver.js'
-import { CmSender, transactionIdOf } from './sender.js'
+import { CmSender } from './sender.js'
 import { Sidr } from './sidr.js'
 import { timeoutNs } from './timing.js'
 
@@ -111,14 +111,14 @@ export class ConnectionManager {
    * maximum of connections exists.
    */
   connect(now: Nanos, params: ConnectParams): number {
-    const { connection, asked } = this.#begin(now, params)
+    const { connection, asked } = this.#begin(now, params, true)
     this.#machine.step(now, connection, 'connect', { req: buildReq(connection, asked, this.#options) })
     return connection.id
   }
 
-  #begin(now: Nanos, params: ConnectParams): { connection: CmConnection; asked: Asked } {
+  #begin(now: Nanos, params: ConnectParams, isNew: boolean): { connection: CmConnection; asked: Asked } {
     const { addresses, random, packetLifeTimeExponent } = this.#options
-    checkConnect(params, addresses)
+    if (isNew) checkConnect(params, addresses)
     this.#checkQpnFree(params.qpn)
     const local = params.local ?? addresses.find(address => address.family === params.remote.family)!
     const ends = { local, remote: params.remote, udpPort: params.udpPort ?? this.#options.udpPort }
@@ -129,7 +129,6 @@ export class ConnectionManager {
         `${this.#table.size} connections exist, as many as may: close some or raise connectionsMax`,
       )
     }
-    connection.transactionId = transactionIdOf(connection.id)
     connection.timeoutNs =
       timeoutNs(this.#options.responseTimeoutExponent) + 2 * timeoutNs(packetLifeTimeExponent)
     connection.maxRetries = this.#options.maxCmRetries
@@ -143,13 +142,20 @@ export class ConnectionManager {
    * As `connect`, to a manager of the same program, without a message: returns this end's id, and what the other end would have learned
    * from the REQ. Its application decides: go on with `join`, or `forget` the connection at both. Throws as `connect`, and WEIR_FULL
    * when the other end has no room.
+   *
+   * @param isAlike they have been proposed before, but for QPN, PSN and flow label
    */
-  propose(now: Nanos, params: ConnectParams, to: ConnectionManager): { id: number; request: ConnectRequest } {
-    const { connection, asked } = this.#begin(now, params)
-    const { id, local, remote, transactionId } = connection
+  propose(
+    now: Nanos,
+    params: ConnectParams,
+    to: ConnectionManager,
+    isAlike = false,
+  ): { id: number; request: ConnectRequest } {
+    const { connection, asked } = this.#begin(now, params, !isAlike)
+    const { id, local, remote } = connection
     const ends = { local: remote, remote: local, udpPort: this.#options.udpPort }
     const { responseTimeoutExponent, maxCmRetries: maxRetries } = this.#options
-    const asking = { id, transactionId, responseTimeoutExponent, maxRetries }
+    const asking = { id, transactionId: null, responseTimeoutExponent, maxRetries }
     const other = to.#receiver.open(now, ends, asking, asked.peer)
     if (other === null) {
       this.forget(id)
@@ -165,7 +171,7 @@ export class ConnectionManager {
    * The other end accepts what was proposed to it: the connection is established at both ends, as REP and RTU would have left it.
    * Returns what this end would have learned from the REP. Throws as `accept`.
    *
-   * @param id of this end; @param otherId of the other end; @param params those with which it accepts
+   * @param id of this end; @param otherId of the other end; @param params those with which it accepts; @param isAlike as `propose`
    */
   join(
     now: Nanos,
@@ -173,10 +179,11 @@ export class ConnectionManager {
     other: ConnectionManager,
     otherId: number,
     params: AcceptParams,
+    isAlike = false,
   ): PeerParameters {
     const [own, accepting] = [this.#table.byId(id), other.#table.byId(otherId)]
     assert(own !== null && accepting !== null, 'connection manager: both ends know what was proposed')
-    checkQueuePair(params, rep.PRIVATE_DATA_BYTES)
+    if (!isAlike) checkQueuePair(params, rep.PRIVATE_DATA_BYTES)
     other.#checkQpnFree(params.qpn)
     other.#table.addQpn(accepting, params.qpn)
     const { caGuid, targetAckDelayExponent } = other.#options

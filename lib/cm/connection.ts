@@ -5,6 +5,9 @@ import type { PeerParameters } from './events.js'
 import type { PeerIndex } from './peer-index.js'
 import type { State } from './states.js'
 
+/** Number of the connection manager's agent on Linux. */
+const AGENT = 2
+
 /** The two ends of a connection. */
 export interface Ends {
   local: HostAddress
@@ -27,8 +30,7 @@ export class CmConnection {
   state: State = 'IDLE'
   /** Communication id of the peer. 0 until it is known. */
   remoteId = DOUBLE_0
-  /** Transaction id of the handshake's messages: the REQ's. */
-  transactionId = 0n
+  #transactionId: bigint | null = null
   /** Local QPN. 0 until the application sets it. */
   qpn = 0
   peer: PeerParameters | null = null
@@ -62,4 +64,24 @@ export class CmConnection {
     this.remote = ends.remote
     this.udpPort = ends.udpPort
   }
+
+  /** Transaction id of the handshake's messages: the REQ's. Where no REQ has come, that which it would have had. */
+  get transactionId(): bigint {
+    return this.#transactionId ?? transactionIdOf(this.passive ? this.remoteId : this.id)
+  }
+
+  /** A REQ has come with that transaction id. */
+  onRequest(transactionId: bigint): void {
+    this.#transactionId = transactionId
+  }
+}
+
+/**
+ * Returns the transaction id of a message that answers none. It is Linux's: the number of its management
+ * agent and the communication id with its bytes reversed.
+ */
+export function transactionIdOf(commId: number): bigint {
+  const turned =
+    ((commId << 24) | ((commId & 0xff00) << 8) | ((commId >>> 8) & 0xff00) | (commId >>> 24)) >>> 0
+  return BigInt(AGENT * 2 ** 32 + turned)
 }

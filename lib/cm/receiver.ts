@@ -35,7 +35,8 @@ const HANDSHAKE: ReadonlySet<State> = new Set<State>(['REQ_RCVD', 'MRA_REQ_SENT'
 /** What a connection's record needs of the end that asks for it. */
 interface Asking {
   id: number
-  transactionId: bigint
+  /** Null: no REQ has come. */
+  transactionId: bigint | null
   responseTimeoutExponent: number
   maxRetries: number
 }
@@ -189,7 +190,7 @@ export class CmReceiver {
     if (connection === null) return null
     const ceiling = this.#options.peerTimeoutExponentMax
     connection.remoteId = asking.id
-    connection.transactionId = asking.transactionId
+    if (asking.transactionId !== null) connection.onRequest(asking.transactionId)
     connection.peer = peer
     connection.timeoutNs = timeoutNs(Math.min(asking.responseTimeoutExponent, ceiling))
     connection.maxRetries = asking.maxRetries

@@ -7,13 +7,11 @@ import * as rej from '../wire/cm/rej.js'
 import * as rep from '../wire/cm/rep.js'
 import * as req from '../wire/cm/req.js'
 import * as rtu from '../wire/cm/rtu.js'
-import type { CmConnection, Ends } from './connection.js'
+import { type CmConnection, type Ends, transactionIdOf } from './connection.js'
 import type { CmCounters } from './counters.js'
 import type { MadDatagram, Outbox } from './outbox.js'
 
 const NOTHING = new Uint8Array(0)
-/** Number of the connection manager's agent on Linux. */
-const AGENT = 2
 
 /** Puts messages into the outbox: those of a connection, and answers without a connection. */
 export class CmSender {
@@ -108,16 +106,6 @@ export function dreqBytes(connection: CmConnection, privateData: Uint8Array): Ui
   const message = { ...idsOf(connection), remoteQpn: connection.peer!.qpn, privateData }
   dreq.write(new DataView(bytes.buffer), 0, transactionIdOf(connection.id), message)
   return bytes
-}
-
-/**
- * Returns the transaction id of a message that answers none. It is Linux's: the number of its management
- * agent and the communication id with its bytes reversed.
- */
-export function transactionIdOf(commId: number): bigint {
-  const turned =
-    ((commId << 24) | ((commId & 0xff00) << 8) | ((commId >>> 8) & 0xff00) | (commId >>> 24)) >>> 0
-  return BigInt(AGENT * 2 ** 32 + turned)
 }
 
 function idsOf(connection: CmConnection): CommIds & { privateData: Uint8Array } {

@@ -10,11 +10,10 @@ import * as sidrRep from '../wire/cm/sidr-rep.js'
 import * as sidrReq from '../wire/cm/sidr-req.js'
 import { checkOneHost, type HostAddress } from '../wire/net/address.js'
 import { sameGid } from './admission.js'
-import type { Ends } from './connection.js'
+import { type Ends, transactionIdOf } from './connection.js'
 import type { CmCounters } from './counters.js'
 import { type ResolvedCmOptions, within } from './options.js'
 import type { MadDatagram, Outbox } from './outbox.js'
-import { transactionIdOf } from './sender.js'
 
 const DEFAULT_PARTITION = 0xffff
 /** Questions under way, and how often and how long each waits for its answer. */

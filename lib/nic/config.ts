@@ -1,3 +1,4 @@
+import { checkController } from '../cc/check-controller.js'
 import { checkModes, checkTelemetryModes } from '../cc/conflicts.js'
 import { BASE_RTT, LINE_RATE } from '../cc/context-options.js'
 import type { OptionValues } from '../cc/options.js'
@@ -297,6 +298,21 @@ export function nicSettings(config: NicConfig): NicSettings {
   return settings
 }
 
+/** Settings in which hosts differ that are alike otherwise. */
+export type OwnSettings = Pick<
+  NicSettings,
+  'address' | 'random' | 'lineRateBps' | 'dscpOfPriority' | 'ackTimeoutNs' | 'connectionsMax'
+>
+
+/** The settings of a host that differs from another one in these alone. Throws WEIR_BAD_ARGUMENT for one that is out of its range. */
+export function settingsLike(other: NicSettings, own: OwnSettings): NicSettings {
+  const settings = { ...other, ...own, mac: macOf(own.address) }
+  checkOwn(settings)
+  if (own.lineRateBps !== other.lineRateBps)
+    checkController(settings.cc, settings.lineRateBps, settings.pathMtu)
+  return settings
+}
+
 export function intFormat(settings: NicSettings): number {
   return formatOf(settings.int.format)
 }
@@ -328,7 +344,7 @@ function check(settings: NicSettings): void {
   if (!Number.isInteger(power) || power < 2 || power > 1 << 20 || (power & (power - 1)) !== 0) {
     throw bad('packetsInFlightMax', 'a power of two from 2 to 1048576', power)
   }
-  checkRow(LINE_RATE, 'lineRateBps', settings.lineRateBps)
+  checkOwn(settings)
   checkTransport('pathMtu', settings.pathMtu)
   if (settings.packetBytesMax !== 0) whole('packetBytesMax', settings.packetBytesMax, 576, 65_535)
   oneOf('defects', settings.defects, ['throw', 'end'])
@@ -344,10 +360,6 @@ function check(settings: NicSettings): void {
   checkRow(CNP_PRIORITY, 'cnpPriority', settings.cnpPriority ?? 0)
   checkRow(UNTAGGED_CNPS, 'untaggedCnps', settings.untaggedCnps)
   checkUntaggedCnps('NIC: untaggedCnps', settings.untaggedCnps, 'a key', settings.secret !== undefined)
-  if (settings.dscpOfPriority.length !== 8) {
-    throw bad('dscpOfPriority', 'a list of 8 DSCPs, each 0 to 63', settings.dscpOfPriority)
-  }
-  for (const dscp of settings.dscpOfPriority) checkRow(DSCP, 'dscpOfPriority', dscp)
   checkTransport('recovery', settings.recovery)
   checkTransport('start', settings.start)
   whole('reorderPackets', settings.reorderPackets, 2, 1 << 20)
@@ -355,9 +367,7 @@ function check(settings: NicSettings): void {
   between('probeTimeoutLeastNs', settings.probeTimeoutLeastNs, 0, NEVER)
   checkRow(UDP_PORT, 'udpPort', settings.udpPort)
   between('retransmitTimeoutLeastNs', settings.retransmitTimeoutLeastNs, 0, NEVER)
-  checkRow(CONNECTIONS, 'connectionsMax', settings.connectionsMax)
   whole('queueDepth', settings.queueDepth, 1, 65_536)
-  checkTransport('ackTimeout', settings.ackTimeoutNs, 'ackTimeoutNs')
   checkRow(KEEP_ALIVE, 'keepAliveNs', settings.keepAliveNs)
   checkKeepAlive('NIC: keepAlive', settings.keepAliveNs)
   between('slackNs', settings.slackNs, 0, SLACK_MAX_NS)
@@ -370,6 +380,17 @@ function check(settings: NicSettings): void {
   const ports = settings.sourcePorts ?? [1]
   checkRow(SOURCE_PORTS, 'number of sourcePorts', ports.length)
   for (const port of ports) whole('sourcePorts', port, 1, 0xffff)
+  checkController(settings.cc, settings.lineRateBps, settings.pathMtu)
+}
+
+function checkOwn(settings: OwnSettings): void {
+  const { lineRateBps, dscpOfPriority, connectionsMax, ackTimeoutNs } = settings
+  checkRow(LINE_RATE, 'lineRateBps', lineRateBps)
+  if (dscpOfPriority.length !== 8)
+    throw bad('dscpOfPriority', 'a list of 8 DSCPs, each 0 to 63', dscpOfPriority)
+  for (const dscp of dscpOfPriority) checkRow(DSCP, 'dscpOfPriority', dscp)
+  checkRow(CONNECTIONS, 'connectionsMax', connectionsMax)
+  checkTransport('ackTimeout', ackTimeoutNs, 'ackTimeoutNs')
 }
 
 /** Throws WEIR_BAD_ARGUMENT for an option of a connection that is out of its range. */

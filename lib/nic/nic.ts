@@ -16,7 +16,7 @@ import { type Nanos, NEVER, serialisationNs } from '../time/nanos.js'
 import { formatDuration } from '../units/units.js'
 import type { HostAddress } from '../wire/net/address.js'
 import type { HopRecords } from '../wire/telemetry/hop-records.js'
-import { type NicConfig, type NicSettings, nicSettings } from './config.js'
+import { type NicConfig, type NicSettings, nicSettings, type OwnSettings, settingsLike } from './config.js'
 import { Connections } from './connect/connections.js'
 import { FlowStart } from './connect/flow-start.js'
 import type { BaseRttProbe } from './feedback/base-rtt-probe.js'
@@ -117,8 +117,8 @@ export class Nic implements Node, Verbs, RxEvents {
   /** When the host's link is free again, or a frame is to be asked for again. */
   #linkBusyUntil: Nanos = 0
 
-  constructor(config: NicConfig) {
-    this.settings = nicSettings(config)
+  constructor(config: NicConfig, settings: NicSettings = nicSettings(config)) {
+    this.settings = settings
     this.address = config.address
     const { hostIntake, lineRateBps } = this.settings
     this.#linkRateBps = lineRateBps
@@ -146,12 +146,17 @@ export class Nic implements Node, Verbs, RxEvents {
     const concurrentFlows = () => this.#connections.concurrentFlows
     const { flows, capacity } = this.table
     this.#control = new ControlPackets(flows, capacity, this.pfc, this.#tx, concurrentFlows)
-    const { settings, headers, sourcePorts } = this
+    const { headers, sourcePorts } = this
     this.#feedback = new Feedback(this.#control, sourcePorts, concurrentFlows, this)
     this.#paths = new PathSelector(settings, headers, sourcePorts, this.#control, this.#rx.counters)
     this.#failover = new Failover(flows, this.#paths)
     this.#start = new FlowStart(this.settings, this.#control, this.#paths)
-    this.checkController(this.settings.cc)
+  }
+
+  /** A NIC that differs from that one in these settings alone. Throws WEIR_BAD_ARGUMENT for one that is out of its range. */
+  static like(other: Nic, own: OwnSettings): Nic {
+    const settings = settingsLike(other.settings, own)
+    return new Nic(settings, settings)
   }
 
   /** As RxPipeline. */

@@ -46,7 +46,7 @@ export function mayCarryAck({ context, expectedSeq, kept, table, owed }: Inbound
 /** Writes that ACK into the frame, which `carriedAck.begin` has begun; it is owed no more. */
 export function writeCarriedAck(inbound: Inbound, frame: Frame): void {
   const seq = writeDelayedAck(inbound, frame, carriedAck.aethAt(frame))
-  carriedAck.setPsn(frame, seq, inbound.kept === null ? 0 : inbound.duplicates)
+  carriedAck.setPsn(frame, seq, inbound.isSelective ? inbound.duplicates : 0)
 }
 
 /** An acknowledgement arrived behind the BTH of another packet. @param psn 24 bits */

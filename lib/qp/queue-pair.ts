@@ -1,11 +1,18 @@
-import { WeirError } from '../errors.js'
+import { assert, WeirError } from '../errors.js'
 import type { Frame } from '../frame/frame.js'
 import type { FrameRun } from '../frame/frame-run.js'
 import type { ReceivedRun } from '../frame/received-run.js'
 import type { Nanos } from '../time/nanos.js'
 import * as bth from '../wire/ib/bth.js'
 import { isKnown, isOfOtherService, isRequest, Opcode } from '../wire/ib/opcode.js'
-import { checkAttributes, lacking, type QpAttributes, type QpConfig, QpSettings } from './context/config.js'
+import {
+  type CommonQpConfig,
+  checkAttributes,
+  lacking,
+  type QpAttributes,
+  type QpConfig,
+  QpSettings,
+} from './context/config.js'
 import { QpContext } from './context/context.js'
 import type { QpCounters } from './context/counters.js'
 import type { QpObserver } from './context/observer.js'
@@ -38,7 +45,7 @@ import {
   transmitReadResponse,
 } from './responder/transmit-response.js'
 
-export type { QpAttributes, QpConfig } from './context/config.js'
+export type { CommonQpConfig, QpAttributes, QpConfig } from './context/config.js'
 export type { QpObserver } from './context/observer.js'
 export { QpState } from './context/states.js'
 
@@ -77,6 +84,8 @@ const PARTITION = bth.DEFAULT_PARTITION_KEY & 0x7fff
 export class QueuePair {
   readonly qpn: number
   readonly counters: QpCounters
+  /** Its settings are those of a connection that has been settled before. */
+  readonly isSettled: boolean
   /** Unwrapped PSN of the packet that `pollTransmit` last wrote. */
   lastTransmittedSeq = 0
   /** True if that packet was a request that had been sent before. */
@@ -91,10 +100,15 @@ export class QueuePair {
   /** Work request whose packet `peekTransmit` last found to be next, if that was a request. */
   #nextSlot: SendSlot | null = null
 
-  /** Throws WEIR_BAD_ARGUMENT for a setting out of its range. Begins in RESET. */
-  constructor(config: QpConfig, observer: QpObserver) {
+  /**
+   * Throws WEIR_BAD_ARGUMENT for a setting out of its range. Begins in RESET.
+   *
+   * @param common as QpSettings; `settled` of another queue pair: then `begin` takes the place of `modify`
+   */
+  constructor(config: QpConfig, observer: QpObserver, common: CommonQpConfig = config) {
     this.qpn = config.qpn
-    this.#context = new QpContext(new QpSettings(config), observer)
+    this.isSettled = common instanceof QpSettings
+    this.#context = new QpContext(new QpSettings(config, common), observer)
     this.counters = this.#context.counters
     this.#requester = new Requester(this.#context)
     this.#responder = new Responder(this.#context)
@@ -225,6 +239,25 @@ export class QueuePair {
     if (state === QpState.RESET) this.#reset()
     if (state === QpState.RTR) this.#responder.start(receivePsn!)
     if (state === QpState.RTS && from === QpState.RTR) this.#requester.start(sendPsn!)
+  }
+
+  /** Its settings as they are now, for queue pairs like it. */
+  settled(): CommonQpConfig {
+    const { settings } = this.#context
+    return new QpSettings(settings, settings)
+  }
+
+  /** From RESET to RTS at once, where the settings are another queue pair's: PSNs and the peer's QPN are all that is new. */
+  begin(remoteQpn: number, receivePsn: number, sendPsn: number): void {
+    const context = this.#context
+    assert(
+      this.isSettled && context.state === QpState.RESET,
+      'queue pair: it begins as another one, and once',
+    )
+    context.remoteQpn = remoteQpn
+    context.state = QpState.RTS
+    this.#responder.start(receivePsn)
+    this.#requester.start(sendPsn)
   }
 
   #takeAttributes(state: QpState, attributes: QpAttributes): void {

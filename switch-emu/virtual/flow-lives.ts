@@ -21,7 +21,7 @@ import { type FlowOutcome, failureOf } from '../results/report.js'
 const SETUP_MAX_NS = 60 * SECOND
 const PATH_HINT = 'is a link too slow, a delay too long, or the buffer of a switch too small?'
 /** Flows that have ended and are looked at, whether they can be freed, as another one starts. */
-const LOOKS = 4
+const LOOKS = 2
 
 export interface VirtualHost {
   nic: Nic

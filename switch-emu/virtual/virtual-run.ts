@@ -4,7 +4,7 @@ import { assert, WeirError } from '../../lib/errors.js'
 import { FramePool } from '../../lib/frame/frame-pool.js'
 import { FailedLinks } from '../../lib/inof/failed-links.js'
 import { InofHostEnd } from '../../lib/inof/host-end.js'
-import { ACK_TIMEOUT_NS, macOf } from '../../lib/nic/config.js'
+import { ACK_TIMEOUT_NS, macOf, type OwnSettings } from '../../lib/nic/config.js'
 import { Nic } from '../../lib/nic/nic.js'
 import { SLOT_NS } from '../../lib/nic/tx/timing-wheel.js'
 import type { TxCounters } from '../../lib/nic/tx/tx-pipeline.js'
@@ -122,7 +122,9 @@ export class VirtualRun {
     this.#plan = expandTraffic(this.#scenario)
     this.#topology = new Topology(this.#scenario)
     this.#bytes = this.#plan.reduce((sum, flow) => sum + flow.bytes, 0)
-    for (const host of scenario.hosts) this.#addHost(host.name, host.address, random.fork(host.name))
+    const traffic = trafficOf(this.#plan, this.#topology, scenario.transport.pathMtu)
+    for (const { name, address } of scenario.hosts)
+      this.#addHost(name, address, traffic.get(name) ?? NO_TRAFFIC, random.fork(name))
     this.#agendaId = this.#fabric.network.addNode(this.#agenda)
     this.#flows = new FlowLives({
       scenario: this.#scenario,
@@ -250,14 +252,29 @@ export class VirtualRun {
     return ports.reduce((sum, { txFrames }) => sum + txFrames, 0)
   }
 
-  #addHost(name: string, address: string, random: Random): void {
-    const { transport, int, telemetry, paths, baseRttNs, cc } = this.#scenario
-    const incoming = this.#plan.filter(flow => flow.to === name || flow.from === name).length
-    const nic = new Nic({
+  #addHost(name: string, address: string, { flows, longestNs }: HostTraffic, random: Random): void {
+    const neededNs = ACK_TIMEOUT_ROUND_TRIPS * longestNs
+    const own = {
       address: HostAddress.parse(address),
-      pool: this.#pool,
       random: () => random.u32(),
       lineRateBps: linksOf(this.#scenario, name)[0]!.rateBps,
+      dscpOfPriority: hostDscps(this.#scenario, name),
+      ackTimeoutNs: this.#scenario.transport.ackTimeoutNs || Math.max(ACK_TIMEOUT_NS, neededNs),
+      connectionsMax: Math.max(16, flows),
+    }
+    const [first] = this.#hosts.values()
+    const nic = first === undefined ? this.#firstNic(own) : Nic.like(first.nic, own)
+    new TrafficSink(nic, SINK_BYTES, false)
+    const id = this.#fabric.attach(name, nic)
+    this.#hosts.set(name, { nic, id })
+    if (this.#scenario.inof !== undefined) this.#announce(name, nic, id, random.fork('inof'))
+  }
+
+  #firstNic(own: OwnSettings): Nic {
+    const { transport, int, telemetry, paths, baseRttNs, cc } = this.#scenario
+    return new Nic({
+      ...own,
+      pool: this.#pool,
       pathMtu: transport.pathMtu,
       cc,
       int,
@@ -265,26 +282,19 @@ export class VirtualRun {
       paths,
       baseRttNs: baseRttNs === 'measured' ? undefined : baseRttNs,
       priority: DEFAULT_PRIORITY,
-      dscpOfPriority: hostDscps(this.#scenario, name),
       cnpPriority: transport.cnpPriority,
       untaggedCnps: transport.untaggedCnps,
       ackEveryPackets: transport.ackEvery,
       retryCount: transport.retryCount,
       rnrRetry: transport.rnrRetryCount,
-      ackTimeoutNs: transport.ackTimeoutNs || this.#ackTimeoutNs(name),
       recovery: transport.recovery,
       start: transport.start,
       secret: transport.key === undefined ? undefined : Buffer.from(transport.key),
-      connectionsMax: Math.max(16, incoming),
       packetsInFlightMax: 4096,
       queueDepth: 16,
       icrc: 'off',
       failover: this.#scenario.inof?.failover ?? false,
     })
-    new TrafficSink(nic, SINK_BYTES, false)
-    const id = this.#fabric.attach(name, nic)
-    this.#hosts.set(name, { nic, id })
-    if (this.#scenario.inof !== undefined) this.#announce(name, nic, id, random.fork('inof'))
   }
 
   /** The host announces itself from now on. */
@@ -301,21 +311,6 @@ export class VirtualRun {
     }
     nic.setLinkLocal(new InofHostEnd(0, options, { linkChanged }))
     this.#fabric.network.kick(id)
-  }
-
-  /**
-   * Returns the timeout for the longest path of the host's flows. Undefined: the NIC's default is long
-   * enough.
-   */
-  #ackTimeoutNs(name: string): Nanos | undefined {
-    const flows = this.#plan.filter(({ from, to }) => from === name || to === name)
-    const paths = flows.flatMap(({ from, to }) => this.#topology.pathKinds(from, to))
-    const longest = paths.reduce(
-      (most, path) => Math.max(most, baseRttNs(path, this.#scenario.transport.pathMtu)),
-      0,
-    )
-    const needed = ACK_TIMEOUT_ROUND_TRIPS * longest
-    return needed > ACK_TIMEOUT_NS ? needed : undefined
   }
 
   #schedule(): void {
@@ -384,6 +379,40 @@ export class VirtualRun {
       bytes: this.#bytes,
     }
   }
+}
+
+/** What the plan says of one host. */
+interface HostTraffic {
+  /** Flows that begin or end there. */
+  flows: number
+  /** T of the longest path of theirs. */
+  longestNs: Nanos
+}
+
+const NO_TRAFFIC: HostTraffic = { flows: 0, longestNs: 0 }
+
+function trafficOf(
+  plan: readonly ScenarioFlow[],
+  topology: Topology,
+  pathMtu: number,
+): Map<string, HostTraffic> {
+  const byHost = new Map<string, HostTraffic>()
+  const longest = new Map<string, Nanos>()
+  for (const { from, to } of plan) {
+    const ends = `${from} ${to}`
+    let longestNs = longest.get(ends)
+    if (longestNs === undefined) {
+      longestNs = Math.max(0, ...topology.pathKinds(from, to).map(path => baseRttNs(path, pathMtu)))
+      longest.set(ends, longestNs)
+    }
+    for (const name of [from, to]) {
+      const host = byHost.get(name) ?? { flows: 0, longestNs: 0 }
+      byHost.set(name, host)
+      host.flows++
+      host.longestNs = Math.max(host.longestNs, longestNs)
+    }
+  }
+  return byHost
 }
 
 function cancelled(signal: AbortSignal, timeNs: Nanos): WeirError {

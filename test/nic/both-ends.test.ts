@@ -4,7 +4,7 @@ import { WeirError } from '../../lib/errors.js'
 import { introduce, NearVerbs, part } from '../../lib/nic/both-ends.js'
 import type { NicConfig } from '../../lib/nic/config.js'
 import type { NicConnection } from '../../lib/nic/connect/nic-connection.js'
-import type { ConnectOptions } from '../../lib/nic/types.js'
+import type { Connection, ConnectionHandler, ConnectOptions } from '../../lib/nic/types.js'
 import { WorkOpcode } from '../../lib/qp/queues/work.js'
 import { HostAddress } from '../../lib/wire/net/address.js'
 import * as ipv4 from '../../lib/wire/net/ipv4.js'
@@ -199,10 +199,10 @@ function shown(part: object): Record<string, unknown> {
   return Object.fromEntries(values.filter(([, value]) => isPlain(value)))
 }
 
-/** All that an end knows. Only hosts with keys look at the words of the request again. */
+/** All that an end knows. Only hosts with keys look at the words of the request again, and only who gets no answer at what had been refused before. */
 function known(app: App) {
   const { peer, path, receiver, sender, handshake, ending, stats, qp, plausibility } = flowOf(app)
-  const { request, reply, ...shaken } = shown(handshake)
+  const { request, reply, refusedBefore, ...shaken } = shown(handshake)
   const { hostShare } = sender.congestion
   const { filledPayload, withoutIcrc, carriesAcks } = peer
   const ways = { filledPayload, withoutIcrc, carriesAcks }
@@ -330,4 +330,154 @@ t.test('a listener that refuses, and a handler that leaves, leave nothing behind
   t.same([pair.a.table.count, pair.b.table.count], [0, 0])
   pair.settle()
   t.same(pair.passed, [])
+})
+
+// ---- Connections that are like one before
+
+/** An application's end that does nothing when its connection is created, and so leaves it to be like another one. */
+class Quiet implements ConnectionHandler {
+  readonly log: string[] = []
+  readonly words: Uint8Array | undefined
+  connection: Connection | null = null
+
+  constructor(words?: Uint8Array) {
+    this.words = words
+  }
+
+  acceptData(): Uint8Array {
+    return this.words ?? new Uint8Array(0)
+  }
+
+  onEstablished(_now: number, connection: Connection): void {
+    this.connection = connection
+    this.log.push('established')
+  }
+
+  onCompletion(): void {
+    this.log.push('completion')
+  }
+
+  onClosed(_now: number, _connection: Connection, error: WeirError | null): void {
+    this.log.push(error === null ? 'closed' : `closed ${error.code}`)
+  }
+}
+
+/** The same, but for a handler that may do something then. */
+class Busy extends Quiet {
+  onCreated(): void {}
+}
+
+/** Whatever of the hosts is not of the flow. */
+const OF_HOSTS = new Set([
+  'handler',
+  '$owner',
+  'memory',
+  'reorderPool',
+  '$pool',
+  'readRoom',
+  'domain',
+  'isSettled',
+])
+
+/** The way to the first value in which two objects differ, with all that they are made of; '' = they are alike. */
+function firstDifference(one: unknown, other: unknown, way: string, seen: Set<unknown>): string {
+  if (typeof one !== 'object' || one === null || typeof other !== 'object' || other === null)
+    return typeof one === 'function' || Object.is(one, other)
+      ? ''
+      : `${way}: ${String(one)}, ${String(other)}`
+  if (seen.has(one)) return ''
+  seen.add(one)
+  if (Object.getPrototypeOf(one) !== Object.getPrototypeOf(other)) return `${way}: of two classes`
+  if (ArrayBuffer.isView(one))
+    return Buffer.from((one as Uint8Array).buffer).equals(Buffer.from((other as Uint8Array).buffer))
+      ? ''
+      : way
+  const names = Object.keys(one)
+  if (names.join() !== Object.keys(other).join()) return `${way}: ${names}, ${Object.keys(other)}`
+  for (const name of names) {
+    if (OF_HOSTS.has(name)) continue
+    const found = firstDifference(Reflect.get(one, name), Reflect.get(other, name), `${way}.${name}`, seen)
+    if (found !== '') return found
+  }
+  return ''
+}
+
+function joinedBy(pair: Pair, left: Quiet, connect: ConnectOptions | undefined, words: string) {
+  const right = new Quiet(Buffer.from(words))
+  pair.b.unlisten(PORT)
+  pair.b.listen(PORT, { accept: () => right })
+  new NearVerbs(pair.a, pair.b, 1234).connect(pair.network.now, pair.b.address, PORT, left, connect)
+  return { left, right }
+}
+
+const flowIn = ({ connection }: Quiet) => (connection as NicConnection).flow
+
+t.test('a connection like one before is as if it had been worked out', async t => {
+  for (const { connect, ...difference } of DIFFERENCES) {
+    const options = {
+      ...difference,
+      a: { baseRttNs: T_NS, ...difference.a },
+      b: { baseRttNs: T_NS, ...difference.b },
+    }
+    const name = JSON.stringify({ ...difference, connect })
+    const [one, other] = [makePair(options), makePair(options)]
+    for (const pair of [one, other]) joinedBy(pair, new Quiet(), connect, 'words of b')
+    const asked = connect === undefined ? undefined : { ...connect, sourcePort: 0xc0de }
+    const alike = joinedBy(one, new Quiet(), asked, 'other words')
+    const workedOut = joinedBy(other, new Busy(), asked, 'other words')
+    t.same([alike.left.log, alike.right.log], [['established'], ['established']], name)
+    t.equal(flowIn(alike.left).qp.isSettled, connect?.privateData === undefined, `${name}: it is alike`)
+    t.notOk(flowIn(workedOut.left).qp.isSettled, name)
+    for (const end of ['left', 'right'] as const) {
+      const [alikeFlow, flow] = [flowIn(alike[end]), flowIn(workedOut[end])]
+      t.equal(firstDifference(alikeFlow, flow, end, new Set()), '', name)
+    }
+    for (const [pair, { left }] of [
+      [one, alike],
+      [other, workedOut],
+    ] as const) {
+      const region = memoryOf(pair.a, pattern(4, 3000))
+      const work = { id: 1, opcode: WorkOpcode.SEND, region, offset: 0, length: 0 }
+      left.connection!.postSend(pair.network.now, work)
+      left.connection!.disconnect(pair.network.now)
+      pair.settle()
+    }
+    t.same(one.passed, other.passed, name)
+    t.same([alike.left.log, alike.right.log], [workedOut.left.log, workedOut.right.log], name)
+  }
+})
+
+t.test('a connection that asks for something else is worked out', async t => {
+  const cc = { name: 'hpcc', options: {} }
+  for (const [before, now] of [
+    [{}, { pathMtu: 512 }],
+    [{}, { priority: 1 }],
+    [{ cc }, { cc: { name: 'dctcp', options: {} } }],
+    [{}, { baseRttNs: 2 * T_NS }],
+    [{}, { telemetry: { everyPackets: 4 } }],
+    [{}, { paths: {} }],
+    [{}, { privateData: Uint8Array.of(1) }],
+  ] satisfies [ConnectOptions, ConnectOptions][]) {
+    const pair = pairThatKnowsT()
+    joinedBy(pair, new Quiet(), before, 'words')
+    const { left } = joinedBy(pair, new Quiet(), now, 'words')
+    t.notOk(flowIn(left).qp.isSettled, JSON.stringify(now))
+    t.same(left.log, ['established'])
+  }
+})
+
+t.test('options of a connection like one before are checked, and its listener may refuse it', async t => {
+  const pair = pairThatKnowsT()
+  joinedBy(pair, new Quiet(), undefined, 'words')
+  t.throws(() => joinedBy(pair, new Quiet(), { sourcePort: 80 }, 'words'), { code: 'WEIR_BAD_ARGUMENT' })
+  pair.b.unlisten(PORT)
+  pair.b.listen(PORT, {
+    accept: () => {
+      throw new WeirError('WEIR_FULL', 'no more today')
+    },
+  })
+  const left = new Quiet()
+  new NearVerbs(pair.a, pair.b, 0).connect(pair.network.now, pair.b.address, PORT, left)
+  t.same(left.log, ['closed WEIR_FULL'])
+  t.same([pair.a.table.count, pair.b.table.count], [1, 1])
 })

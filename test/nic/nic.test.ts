@@ -1,7 +1,8 @@
 /** Two NICs over a wire, with real payloads and ICRCs: connections made, used and ended. */
 import t, { type Test } from 'tap'
 import { WeirError } from '../../lib/errors.js'
-import type { Nic } from '../../lib/nic/nic.js'
+import { FramePool } from '../../lib/frame/frame-pool.js'
+import { Nic } from '../../lib/nic/nic.js'
 import { WorkOpcode } from '../../lib/qp/queues/work.js'
 import { SECOND } from '../../lib/time/nanos.js'
 import * as icrc from '../../lib/wire/ib/icrc.js'
@@ -570,4 +571,58 @@ t.test('the NIC hands out one frame at a time, however many flows may send', asy
     pair.pool.give(frame)
   }
   t.equal(seen.size, 4, 'each flow in its turn')
+})
+
+t.test('a NIC like another one has its settings, but for its own', async t => {
+  const common = {
+    pool: new FramePool(4),
+    cc: { name: 'hpcc', options: { minRate: 1e9 } },
+    int: { format: 'compact', hops: 3 },
+    telemetry: { everyPackets: 4 },
+    retryCount: 2,
+    queueDepth: 16,
+  } as const
+  const first = {
+    address: HostAddress.parse('10.0.0.1'),
+    random: () => 1,
+    lineRateBps: 10e9,
+    dscpOfPriority: [0, 8, 16, 24, 32, 40, 48, 56],
+    ackTimeoutNs: 1e6,
+    connectionsMax: 20,
+  }
+  const second = {
+    address: HostAddress.parse('10.0.0.2'),
+    random: () => 2,
+    lineRateBps: 25e9,
+    dscpOfPriority: [0, 8, 16, 26, 32, 40, 48, 56],
+    ackTimeoutNs: 2e6,
+    connectionsMax: 30,
+  }
+  const nic = new Nic({ ...common, ...first })
+  const like = Nic.like(nic, second)
+  const { onDefect: _, ...settings } = like.settings
+  const { onDefect: __, ...expected } = new Nic({ ...common, ...second }).settings
+  t.same(settings, expected)
+  t.equal(like.address, second.address)
+  t.equal(like.table.capacity, 32)
+  for (const [name, value] of [
+    ['connectionsMax', 0],
+    ['lineRateBps', 0],
+    // Below the least rate of the controller.
+    ['lineRateBps', 0.5e9],
+    ['ackTimeoutNs', -1],
+    ['dscpOfPriority', [1]],
+    ['dscpOfPriority', [0, 8, 16, 24, 32, 40, 48, 64]],
+  ] as const) {
+    const own = { ...second, [name]: value }
+    const refusals = [() => new Nic({ ...common, ...own }), () => Nic.like(nic, own)].map(make => {
+      try {
+        make()
+      } catch (error) {
+        return String(error)
+      }
+      return 'accepted'
+    })
+    t.equal(refusals[1], refusals[0], `${name} ${value}: ${refusals[0]}`)
+  }
 })

@@ -6,7 +6,8 @@
  */
 import { DOUBLE_0, DOUBLE_1 } from '../../double.js'
 import type { Nanos } from '../../time/nanos.js'
-import { AT_TS_MODULUS, HopRecords } from '../../wire/telemetry/hop-records.js'
+import { AT_PORT, AT_SWITCH, type HopRecords } from '../../wire/telemetry/hop-records.js'
+import { KEPT_NS, KEPT_TS_MODULUS, KeptHops, linkOf, ROW } from '../../wire/telemetry/kept-hops.js'
 import { CAREFUL_PACKETS, type CongestionContext } from '../congestion-control.js'
 import { HiddenHops } from './hidden-hops.js'
 import type { HpccConstants } from './hpcc-options.js'
@@ -36,7 +37,7 @@ export class HpccCore {
   #u = DOUBLE_1
   #incStage = 0
   /** L of the listing: the telemetry that came last. */
-  readonly #last = new HopRecords()
+  readonly #last = new KeptHops()
   /** When U was averaged last, where telemetry names only the busiest link. */
   #averagedNs: Nanos = Number.NEGATIVE_INFINITY
   readonly #hidden = new HiddenHops()
@@ -145,32 +146,28 @@ export class HpccCore {
     if (hops.busiestOnly) return this.#measureBusiest(now, hops)
     const last = this.#last
     if (last.busiestOnly || last.count !== hops.count || last.pathId !== hops.pathId || this.#isOld(now, 0)) {
-      this.#store(now, hops)
+      last.keep(now, hops)
       return false
     }
     if (!this.#measure(hops)) {
       // If L is young, a later packet has overtaken this one. If not, L is wrong: a stamp in it was damaged, which no
       // checksum finds, since hops write stamps on the way.
-      if (now - this.#last.keptNs[0]! > this.t) this.#store(now, hops)
+      if (now - last.rows[KEPT_NS]! > this.t) last.keep(now, hops)
       return false
     }
-    this.#store(now, hops)
+    last.keep(now, hops)
     return true
   }
 
   /** True if a row of L is older than half a wrap of its stamp: a difference to it would be ambiguous. */
   #isOld(now: Nanos, row: number): boolean {
     const last = this.#last
-    const { columns } = last
-    let wrapNs = columns[AT_TS_MODULUS + row]!
+    const { rows } = last
+    const at = ROW * row
+    let wrapNs = rows[at + KEPT_TS_MODULUS]!
     if (!last.busiestOnly)
-      for (let i = 1; i < last.count; i++) wrapNs = Math.min(wrapNs, columns[AT_TS_MODULUS + i]!)
-    return now - last.keptNs[row]! > wrapNs / 2
-  }
-
-  #store(now: Nanos, hops: HopRecords): void {
-    this.#last.copyFrom(hops)
-    this.#last.keep(now)
+      for (let i = 1; i < last.count; i++) wrapNs = Math.min(wrapNs, rows[ROW * i + KEPT_TS_MODULUS]!)
+    return now - rows[at + KEPT_NS]! > wrapNs / 2
   }
 
   /** Lines 1-9 over all links of the path. */
@@ -216,32 +213,25 @@ export class HpccCore {
   #measureBusiest(now: Nanos, hops: HopRecords): boolean {
     const last = this.#last
     if (!last.busiestOnly || last.pathId !== hops.pathId) {
-      this.#store(now, hops)
+      last.keep(now, hops)
       return false
     }
-    const row = last.rowOf(hops.switchId[0]!, hops.port[0]!)
+    const row = last.rowOf(linkOf(hops.ids[AT_SWITCH]!, hops.ids[AT_PORT]!))
     if (row < 0 || this.#isOld(now, row)) {
-      this.#storeLink(now, hops, row)
+      last.keepLink(row, now, hops)
       return false
     }
     const dt = this.#elapsedNs(hops, 0, row)
     if (!(dt > 0)) {
-      if (now - this.#last.keptNs[row]! > this.t) this.#storeLink(now, hops, row)
+      if (now - last.rows[ROW * row + KEPT_NS]! > this.t) last.keepLink(row, now, hops)
       return false
     }
     // The telemetry of this link may be old where another one was the busiest since: U has been averaged in the meantime.
     const sinceNs = Math.max(1, now - this.#averagedNs)
     this.#average(this.#withHidden(hops, this.#uOf(hops, 0, row, dt)), Math.min(dt, sinceNs))
     this.#averagedNs = now
-    this.#storeLink(now, hops, row)
+    last.keepLink(row, now, hops)
     return true
-  }
-
-  #storeLink(now: Nanos, hops: HopRecords, row: number): void {
-    const last = this.#last
-    const into = row >= 0 ? row : last.count < last.tsNs.length ? last.count++ : 0
-    last.copyRow(into, hops, 0)
-    this.#last.keptNs[into] = now
   }
 
   #elapsedNs(hops: HopRecords, i: number, row: number): Nanos {

@@ -1,5 +1,6 @@
 import type { Nanos } from '../../time/nanos.js'
-import { HopRecords, MAX_HOPS } from '../../wire/telemetry/hop-records.js'
+import { AT_RATE, type HopRecords, MAX_HOPS } from '../../wire/telemetry/hop-records.js'
+import { KEPT_LINK, KEPT_TS_MODULUS, KeptHops, ROW } from '../../wire/telemetry/kept-hops.js'
 import { elapsedNs, queueShare, rateShare } from './link-utilization.js'
 
 /**
@@ -10,7 +11,7 @@ import { elapsedNs, queueShare, rateShare } from './link-utilization.js'
 export class PathLoad {
   /** U of the busiest link; NaN until two telemetries of the path have come. */
   utilization = Number.NaN
-  readonly #last = new HopRecords()
+  readonly #last = new KeptHops()
   #lastNs: Nanos = Number.NEGATIVE_INFINITY
   /** U of each link, and the rate at which it sent, bit/s. */
   readonly #u = new Float64Array(MAX_HOPS)
@@ -30,7 +31,7 @@ export class PathLoad {
     const last = this.#last
     const comparable = last.count === hops.count && last.pathId === hops.pathId && !this.#isOld(now)
     this.utilization = comparable ? this.#measure(hops, tNs) : Number.NaN
-    last.copyFrom(hops)
+    last.keep(now, hops)
     this.#lastNs = now
   }
 
@@ -47,7 +48,7 @@ export class PathLoad {
       if (Number.isNaN(dt)) return Number.NaN
       const rate = rateShare(hops, i, this.#last, i, dt)
       this.#u[i] = queueShare(hops, i, this.#last, i, tNs) + rate
-      this.#sentBps[i] = rate * hops.rateBps[i]!
+      this.#sentBps[i] = rate * hops.columns[AT_RATE + i]!
       most = Math.max(most, this.#u[i]!)
     }
     return most
@@ -56,7 +57,8 @@ export class PathLoad {
   /** True if the last telemetry is older than half a wrap of its stamps: a difference to it would be ambiguous. */
   #isOld(now: Nanos): boolean {
     let wrapNs = Number.POSITIVE_INFINITY
-    for (let i = 0; i < this.#last.count; i++) wrapNs = Math.min(wrapNs, this.#last.tsModulusNs[i]!)
+    const { rows, count } = this.#last
+    for (let i = 0; i < count; i++) wrapNs = Math.min(wrapNs, rows[ROW * i + KEPT_TS_MODULUS]!)
     return now - this.#lastNs > wrapNs / 2
   }
 
@@ -71,7 +73,7 @@ export class PathLoad {
   usedByOthers(own: PathLoad, ownBps: number): number {
     let most = 0
     for (let i = 0; i < this.#last.count; i++) {
-      const shared = own.#last.rowOf(this.#last.switchId[i]!, this.#last.port[i]!) >= 0
+      const shared = own.#last.rowOf(this.#last.rows[ROW * i + KEPT_LINK]!) >= 0
       most = Math.max(most, shared ? this.#u[i]! * (1 - this.#ownShare(i, ownBps)) : this.#u[i]!)
     }
     return most
@@ -87,7 +89,7 @@ export class PathLoad {
     const [a, b] = [this.#last, other.#last]
     if (a.count === 0 || a.count !== b.count || a.pathId !== b.pathId) return false
     for (let i = 0; i < a.count; i++)
-      if (a.switchId[i] !== b.switchId[i] || a.port[i] !== b.port[i]) return false
+      if (a.rows[ROW * i + KEPT_LINK] !== b.rows[ROW * i + KEPT_LINK]) return false
     return true
   }
 }

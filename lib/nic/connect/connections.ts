@@ -6,7 +6,7 @@ import { type AcceptParams, type ConnectParams, within } from '../../cm/options.
 import { MadDatagram } from '../../cm/outbox.js'
 import type { Sidr } from '../../cm/sidr.js'
 import { timeoutNs } from '../../cm/timing.js'
-import { applicationData } from '../../cm/weir-private-data.js'
+import { applicationData, REPLY_BYTES_MAX } from '../../cm/weir-private-data.js'
 import { WeirError } from '../../errors.js'
 import type { Frame } from '../../frame/frame.js'
 import { SLOT_BYTES } from '../../frame/frame-pool.js'
@@ -25,7 +25,8 @@ import { checkConnectOptions, type NicSettings, priorityOfDscp, timeoutExponent 
 import { flowBytesOf } from '../feedback/host-share.js'
 import { filledPayload, PAYLOAD_MAX } from '../flow/filled-payload.js'
 import type { Flow } from '../flow/flow.js'
-import { type Beginning, type FlowHost, makeFlow } from '../flow/make-flow.js'
+import type { FlowPhase } from '../flow/flow-ending.js'
+import { type FlowHost, type FlowPlan, makeFlow, planFlow } from '../flow/make-flow.js'
 import type { PacketSizes } from '../flow/packet-sizes.js'
 import { pathMtuByHand, plainPathMtu } from '../flow/plain-path-mtu.js'
 import { ConcurrentFlows } from '../rx/concurrent-flows.js'
@@ -41,6 +42,7 @@ import type {
   QueuePairPeer,
   UnconnectedQueuePair,
 } from '../types.js'
+import { AlikeConnections, type AlikeEnd } from './alike-connections.js'
 import { Endings } from './endings.js'
 import { NicConnection } from './nic-connection.js'
 import {
@@ -91,9 +93,13 @@ interface Accepted {
   data: Uint8Array | undefined
 }
 
-/** What the active end learns. */
-interface Answer extends PeerParameters {
-  privateData: Uint8Array
+/** A connection that two hosts of one program have agreed on, as its active end has asked for it. */
+interface Joined {
+  options: ConnectOptions
+  port: number
+  /** Those of the active end. */
+  words: PeerWords
+  request: ConnectRequest
 }
 
 /** What connections need of their NIC. */
@@ -143,6 +149,7 @@ export class Connections {
   #handedOverNs: Nanos = 0
   #datagramPsn = 0
   readonly #concurrent: ConcurrentFlows
+  readonly #alike = new AlikeConnections<Connections>()
   /** Where all connections keep packets that came out of order. */
   readonly #reorderPool: ReorderPool
 
@@ -189,6 +196,7 @@ export class Connections {
     const flow = this.#begin(now, remote, handler, options)
     try {
       const asked = this.#askFor(now, flow, port, options)
+      flow.handshake.onRequest(this.#nic.refused.of(flow.remote))
       this.#makeHeaders(flow)
       const data = requestData(this.#nic.settings, flow, options.privateData)
       this.#created(now, flow, this.#cm.connect(now, { ...asked, ...data }))
@@ -241,8 +249,8 @@ export class Connections {
     within('psn', peer.psn, 0, 0xffffff, `queue pair ${qpn}`)
     const { receivePsn: startingPsn } = flow.handshake
     flow.handshake.expect(peer.psn)
-    const said = { ...OTHER_PROGRAM, qpn: peer.qpn, startingPsn, privateData: NO_BYTES }
-    if (this.#takeAnswer(now, flow, said, null)) this.#establish(now, flow, null)
+    const said = { ...OTHER_PROGRAM, qpn: peer.qpn, startingPsn }
+    if (this.#takeAnswer(now, flow, said, null, null)) this.#establish(now, flow, null)
   }
 
   /**
@@ -260,28 +268,20 @@ export class Connections {
     checkOneHost('connection', remote)
     this.#nic.checkController(options.cc)
     checkConnectOptions(options, this.#nic.settings)
+    const plan = this.#planOf(now, remote, options, isPlain)
+    this.#makeRoom(now)
+    return this.#makeFlow(plan, handler, 'connecting')
+  }
+
+  #planOf(now: Nanos, remote: HostAddress, options: ConnectOptions, isPlain: boolean): FlowPlan {
     const { cc, telemetry, paths, baseRttNs } = options
     const pathMtu = isPlain
       ? pathMtuByHand('queue pair', options.pathMtu, this.#nic.settings)
       : options.pathMtu
     const udpPort = otherThanOwn(this.#nic.settings, options.udpPort)
-    this.#makeRoom(now)
-    const phase = 'connecting'
     const packetBytes = pathMtu === undefined ? this.#nic.packetSizes.bytesTo(now, remote) : 0
-    const beginning = {
-      remote,
-      handler,
-      phase,
-      udpPort,
-      baseRttNs,
-      pathMtu,
-      isPlain,
-      packetBytes,
-      cc,
-      telemetry,
-      paths,
-    } as const
-    return this.#makeFlow(beginning)
+    const beginning = { remote, udpPort, baseRttNs, pathMtu, isPlain, packetBytes, cc, telemetry, paths }
+    return planFlow(this.#nic, this.#reorderPool, beginning)
   }
 
   /** What comes before the peer's answer may have to be answered: a probe. */
@@ -296,9 +296,8 @@ export class Connections {
     const sourcePort = sourcePorts.choose(options.sourcePort, settings.random)
     flow.path.begin(sourcePort, settings.dscpOfPriority[priority]!, priority)
     flow.stats.sourcePort = sourcePorts.nearest(sourcePort)
-    flow.qp.modify(now, QpState.INIT, { access: REMOTE_ACCESS })
+    if (!flow.qp.isSettled) flow.qp.modify(now, QpState.INIT, { access: REMOTE_ACCESS })
     flow.handshake.expect(settings.random() & 0xffffff)
-    flow.handshake.onRequest(this.#nic.refused.of(flow.remote))
     return {
       remote: flow.remote,
       udpPort: options.udpPort,
@@ -348,18 +347,26 @@ export class Connections {
     options: ConnectOptions,
     roundTripNs: Nanos,
   ): Connection {
-    const flow = this.#begin(now, to.#nic.address, handler, options)
+    const alike = this.#alikeOf(now, to, port, handler, options)
+    const flow =
+      alike === null
+        ? this.#begin(now, to.#nic.address, handler, options)
+        : this.#beginAlike(now, handler, options, alike.own.plan)
     try {
       const asked = this.#askFor(now, flow, port, options)
-      const words = wordsAsRead(this.#nic.settings, flow, options.privateData)
-      const { id, request } = this.#cm.propose(now, asked, to.#cm)
+      const words = alike?.own.words ?? wordsAsRead(this.#nic.settings, flow, options.privateData)
+      const { id, request } = this.#cm.propose(now, asked, to.#cm, alike !== null)
       this.#created(now, flow, id)
-      const answer = to.#decide(now, request, words)
+      const answer = to.#decide(now, request, words, false, alike?.peer.plan ?? null)
       if (answer instanceof Uint8Array) {
         to.#cm.forget(request.id)
         this.#cm.forget(id)
         this.close(now, flow, rejection(flow, { reason: Reason.CONSUMER, privateData: answer }))
-      } else this.#meet(now, flow, to, answer, request, roundTripNs)
+      } else if (this.#meet(now, flow, to, answer, request, alike?.peer ?? null)) {
+        if (alike === null) this.#remember(now, flow, to, answer.flow, { options, port, words, request })
+        this.#establish(now, flow, roundTripNs)
+        to.#establish(now, answer.flow, roundTripNs)
+      }
     } catch (error) {
       this.#abandon(now, flow)
       throw error
@@ -367,20 +374,75 @@ export class Connections {
     return flow.connection
   }
 
-  /** The passive end has accepted. */
+  /** The passive end has accepted: the active one takes over what that says. False if it is not to be trusted: the flow has failed. */
   #meet(
     now: Nanos,
     flow: Flow,
     to: Connections,
-    { flow: peer, data }: Accepted,
+    { flow: peer, data = NO_BYTES }: Accepted,
     request: ConnectRequest,
-    roundTripNs: Nanos,
+    alike: AlikeEnd | null,
+  ): boolean {
+    const fits = alike !== null && data.length <= REPLY_BYTES_MAX
+    const words = fits ? alike.words : wordsAsRead(to.#nic.settings, peer, data)
+    const { handshake } = flow
+    const params = this.#cm.join(
+      now,
+      handshake.cmId,
+      to.#cm,
+      request.id,
+      to.#grant(peer, request),
+      alike !== null,
+    )
+    handshake.onPrivateData(fits ? new Uint8Array(data) : applicationData(words, NO_BYTES))
+    return this.#takeAnswer(now, flow, params, words, null)
+  }
+
+  /** A connection to that host which one with these options is like, as long as packets may have the same lengths; null: it has to be worked out. */
+  #alikeOf(
+    now: Nanos,
+    to: Connections,
+    port: number,
+    { onCreated }: ConnectionHandler,
+    options: ConnectOptions,
+  ) {
+    // A handler may do a thing to a queue pair that has no peer yet.
+    const alike = onCreated === undefined ? this.#alike.find(to, port, options) : null
+    return alike !== null && this.#holds(now, alike.own) && to.#holds(now, alike.peer) ? alike : null
+  }
+
+  #holds(now: Nanos, { plan: { options } }: AlikeEnd): boolean {
+    const { packetSizes, pathLengths } = this.#nic
+    const { remote, packetBytes, intSlots } = options
+    const isAsLong = packetBytes === 0 || packetBytes === packetSizes.bytesTo(now, remote)
+    return isAsLong && intSlots === pathLengths.slotsTo(remote)
+  }
+
+  /** As #begin, like a connection before. */
+  #beginAlike(now: Nanos, handler: ConnectionHandler, options: ConnectOptions, plan: FlowPlan): Flow {
+    if (options.sourcePort !== undefined) checkConnectOptions(options, this.#nic.settings)
+    this.#makeRoom(now)
+    return this.#makeFlow(plan, handler, 'connecting')
+  }
+
+  /** Both ends have agreed: the next connection may be like this one. */
+  #remember(
+    now: Nanos,
+    flow: Flow,
+    to: Connections,
+    peer: Flow,
+    { options, port, words, request }: Joined,
   ): void {
-    const words = wordsAsRead(to.#nic.settings, peer, data)
-    const params = this.#cm.join(now, flow.handshake.cmId, to.#cm, request.id, to.#grant(peer, request))
-    if (!this.#takeAnswer(now, flow, { ...params, privateData: NO_BYTES }, words)) return
-    this.#establish(now, flow, roundTripNs)
-    to.#establish(now, peer, roundTripNs)
+    const { privateData, ...asked } = options
+    if (privateData !== undefined) return
+    const own = { ...this.#planOf(now, flow.remote, options, false), qp: flow.qp.settled() }
+    const other = { ...to.#planFor(now, request, words), qp: peer.qp.settled() }
+    this.#alike.add(to, {
+      port,
+      options: asked,
+      own: { plan: own, words },
+      peer: { plan: other, words: wordsAsRead(to.#nic.settings, peer) },
+    })
   }
 
   /** Nobody listens at the peer: the observer of the request has found out. */
@@ -569,7 +631,7 @@ export class Connections {
   #onRequest(now: Nanos, request: ConnectRequest): void {
     const words = wordsOfRequest(request)
     if (words === null && this.#refusesMtu(now, request)) return
-    const answer = this.#decide(now, request, words)
+    const answer = this.#decide(now, request, words, true, null)
     if (answer instanceof Uint8Array) {
       this.#cm.reject(now, request.id, Reason.CONSUMER, words === null ? NO_BYTES : answer)
       return
@@ -586,12 +648,21 @@ export class Connections {
     }
   }
 
-  /** Asks the listener. Returns the flow that it accepts, ready to receive, or private data of a REJ: why there is none. */
-  #decide(now: Nanos, request: ConnectRequest, words: PeerWords | null): Accepted | Uint8Array {
+  /**
+   * Asks the listener. Returns the flow that it accepts, ready to receive, or private data of a REJ: why there is none.
+   * @param isWritten a REQ has come; @param plan of a flow like this one, null = it has to be worked out
+   */
+  #decide(
+    now: Nanos,
+    request: ConnectRequest,
+    words: PeerWords | null,
+    isWritten: boolean,
+    plan: FlowPlan | null,
+  ): Accepted | Uint8Array {
     let flow: Flow | null = null
     try {
-      flow = this.#admit(now, request, words)
-      this.#takeUp(now, flow, request, words)
+      flow = this.#admit(now, request, words, plan)
+      this.#takeUp(now, flow, request, words, isWritten)
       flow.handler.onCreated?.(now, flow.connection)
       // A handler that has left has said so already.
       return flow.ending.phase === 'accepting' ? { flow, data: flow.handler.acceptData?.() } : NO_BYTES
@@ -608,7 +679,7 @@ export class Connections {
   }
 
   /** A flow for a request that the listener takes. Throws WEIR_REJECTED or WEIR_FULL, and what the listener throws. */
-  #admit(now: Nanos, request: ConnectRequest, words: PeerWords | null): Flow {
+  #admit(now: Nanos, request: ConnectRequest, words: PeerWords | null, plan: FlowPlan | null): Flow {
     const listener = this.#listeners.get(request.port)
     if (listener === undefined) throw new WeirError('WEIR_REJECTED', `nobody listens on port ${request.port}`)
     this.#makeRoom(now)
@@ -617,33 +688,33 @@ export class Connections {
     const privateData = applicationData(words, request.privateData)
     const { remote, port } = request
     const handler = listener.accept(now, { remote, udpPort: request.udpPort, port, privateData })
-    // A Weir host says the same twice. With a key nobody on the path can change its words.
-    const pathMtu = words?.pathMtu ?? (request.pathMtu || undefined)
-    const udpPort = otherThanOwn(this.#nic.settings, request.udpPort)
-    const phase = 'accepting'
-    const packetBytes = this.#nic.packetSizes.bytesTo(now, remote)
-    const isPlain = words === null
-    // The same members in the same order as that of an active end: objects of one shape.
-    return this.#makeFlow({
+    return this.#makeFlow(plan ?? this.#planFor(now, request, words), handler, 'accepting')
+  }
+
+  #planFor(now: Nanos, { remote, pathMtu, udpPort }: ConnectRequest, words: PeerWords | null): FlowPlan {
+    return planFlow(this.#nic, this.#reorderPool, {
       remote,
-      handler,
-      phase,
-      udpPort,
+      udpPort: otherThanOwn(this.#nic.settings, udpPort),
       baseRttNs: undefined,
-      pathMtu,
-      isPlain,
-      packetBytes,
+      // A Weir host says the same twice. With a key nobody on the path can change its words.
+      pathMtu: words?.pathMtu ?? (pathMtu || undefined),
+      isPlain: words === null,
+      packetBytes: this.#nic.packetSizes.bytesTo(now, remote),
       cc: undefined,
-      telemetry: undefined,
-      paths: undefined,
     })
   }
 
   /** The passive end's flow takes over what the request says, and is ready to receive. */
-  #takeUp(now: Nanos, flow: Flow, request: ConnectRequest, words: PeerWords | null): void {
+  #takeUp(
+    now: Nanos,
+    flow: Flow,
+    request: ConnectRequest,
+    words: PeerWords | null,
+    isWritten: boolean,
+  ): void {
     flow.handshake.name(request.id)
     this.#byCmId.set(request.id, flow)
-    heed(this.#nic.settings, flow, request, words)
+    heed(this.#nic.settings, flow, request, words, isWritten ? request : null)
     flow.handshake.onPrivateData(applicationData(words, request.privateData))
     // As librdmacm: the passive side sends with the traffic class of the request's path.
     const dscp = request.trafficClass >>> 2
@@ -651,7 +722,7 @@ export class Connections {
     flow.path.begin(this.#nic.sourcePorts.ofRequest(request, flow.qpn), dscp, priority)
     this.#nic.headers.prepare(flow, dscp)
     flow.handshake.expect(this.#nic.settings.random() & 0xffffff)
-    flow.qp.modify(now, QpState.INIT, { access: REMOTE_ACCESS })
+    if (!flow.qp.isSettled) flow.qp.modify(now, QpState.INIT, { access: REMOTE_ACCESS })
     this.#ready(now, flow, request, request.retryCount)
   }
 
@@ -684,15 +755,22 @@ export class Connections {
   #onEstablished(now: Nanos, flow: Flow, event: Established): void {
     if (flow.ending.phase === 'connecting') {
       const { peer, privateData } = event
-      if (!this.#takeAnswer(now, flow, { ...peer, privateData }, spokenWords(privateData))) return
+      const words = spokenWords(privateData)
+      flow.handshake.onPrivateData(applicationData(words, privateData))
+      if (!this.#takeAnswer(now, flow, peer, words, event)) return
     }
     this.#establish(now, flow, event.roundTripNs === null ? null : event.roundTripNs + this.#handedOverNs)
   }
 
   /** The active end's flow takes over what the answer says, and may send. False if it is not to be trusted: the flow fails. */
-  #takeAnswer(now: Nanos, flow: Flow, said: Answer, words: PeerWords | null): boolean {
-    flow.handshake.onPrivateData(applicationData(words, said.privateData))
-    heed(this.#nic.settings, flow, said, words)
+  #takeAnswer(
+    now: Nanos,
+    flow: Flow,
+    peer: PeerParameters,
+    words: PeerWords | null,
+    written: { privateData: Uint8Array } | null,
+  ): boolean {
+    heed(this.#nic.settings, flow, peer, words, written)
     const { failure } = flow.ending
     if (failure !== null) {
       this.fail(now, flow, failure)
@@ -700,7 +778,7 @@ export class Connections {
     }
     // The peer's MAC may not have been known, or was another one, when the request was made; `join` makes none before.
     this.#makeHeaders(flow)
-    this.#ready(now, flow, said, this.#nic.settings.retryCount)
+    this.#ready(now, flow, peer, this.#nic.settings.retryCount)
     return true
   }
 
@@ -750,14 +828,25 @@ export class Connections {
     this.close(now, loser, null)
   }
 
-  #makeFlow(beginning: Beginning): Flow {
-    const flow = makeFlow(this.#nic, this.#reorderPool, beginning)
+  #makeFlow(plan: FlowPlan, handler: ConnectionHandler, phase: FlowPhase): Flow {
+    const flow = makeFlow(this.#nic, plan, handler, phase)
     flow.show(new NicConnection(this, flow))
     this.#nic.addFlow(flow)
     return flow
   }
 
   #ready(now: Nanos, flow: Flow, peer: PeerParameters, retryCount: number): void {
+    if (flow.qp.isSettled) flow.qp.begin(peer.qpn, flow.handshake.receivePsn, peer.startingPsn)
+    else this.#settle(now, flow, peer, retryCount)
+    this.#nic.table.bindRemote(flow)
+    const peerTimeout = flow.handshake.active
+      ? timeoutExponent(this.#nic.settings.ackTimeoutNs)
+      : peer.ackTimeoutExponent
+    flow.peer.repeatsFor((retryCount + 1) * timeoutNs(peerTimeout))
+  }
+
+  /** The flow's queue pair may receive and send, by what both ends have said. */
+  #settle(now: Nanos, flow: Flow, peer: PeerParameters, retryCount: number): void {
     flow.qp.modify(now, QpState.RTR, {
       remoteQpn: peer.qpn,
       receivePsn: flow.handshake.receivePsn,
@@ -769,11 +858,6 @@ export class Connections {
       acksBeforeNak: !flow.peer.isWeir,
       grantedPackets: grantedPackets(this.#nic.settings, flow),
     })
-    this.#nic.table.bindRemote(flow)
-    const peerTimeout = flow.handshake.active
-      ? timeoutExponent(this.#nic.settings.ackTimeoutNs)
-      : peer.ackTimeoutExponent
-    flow.peer.repeatsFor((retryCount + 1) * timeoutNs(peerTimeout))
     flow.qp.modify(now, QpState.RTS, {
       sendPsn: peer.startingPsn,
       initiatorDepth: Math.min(READS_OUTSTANDING, peer.initiatorDepth),

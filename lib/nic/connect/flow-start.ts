@@ -8,6 +8,7 @@ import {
   createCongestionControl,
 } from '../../cc/catalogue.js'
 import { checkController } from '../../cc/check-controller.js'
+import type { CongestionContext } from '../../cc/congestion-control.js'
 import type { ProbeFindings } from '../../cc/path-switches.js'
 import { MILLISECOND, type Nanos, NEVER } from '../../time/nanos.js'
 import type { NicSettings } from '../config.js'
@@ -35,6 +36,8 @@ export class FlowStart {
   readonly #control: ControlPackets
   readonly #paths: PathSelector
   readonly #leastRoundTrips: LeastRoundTrips
+  /** That of the last controller: mostly the next one begins in the same. */
+  #context: CongestionContext | null = null
 
   constructor(settings: NicSettings, control: ControlPackets, paths: PathSelector) {
     this.#leastRoundTrips = new LeastRoundTrips(settings.baseRttWindowNs)
@@ -147,14 +150,7 @@ export class FlowStart {
 
   #equip(flow: Flow, baseRttNs: Nanos, probed?: ProbeFindings): void {
     const { cc } = flow
-    const context = {
-      lineRateBps: this.#settings.lineRateBps,
-      baseRttNs,
-      mtuBytes: flow.peer.payloadMax,
-      careful: this.#settings.start === 'careful',
-      foreignPeer: !flow.peer.isWeir,
-      ...(probed !== undefined && { probed }),
-    }
+    const context = this.#contextOf(flow, baseRttNs, probed)
     const control = createCongestionControl(cc.name, context, cc.options)
     const asksEvery = flow.peer.acksEnough ? 0 : ccAckEvery(cc.name)
     const asks = { share: ccAckShare(cc.name), everyPackets: asksEvery }
@@ -172,5 +168,25 @@ export class FlowStart {
       : null
     flow.sender.collect(probe, request)
     if (request !== null) this.#control.push(flow, Control.RATE_REQUEST)
+  }
+
+  #contextOf({ peer }: Flow, baseRttNs: Nanos, probed: ProbeFindings | undefined): CongestionContext {
+    const { lineRateBps, start } = this.#settings
+    const context = this.#context
+    const isSame =
+      context?.baseRttNs === baseRttNs &&
+      context.mtuBytes === peer.payloadMax &&
+      context.foreignPeer === !peer.isWeir &&
+      context.probed === probed
+    if (isSame) return context
+    this.#context = {
+      lineRateBps,
+      baseRttNs,
+      mtuBytes: peer.payloadMax,
+      careful: start === 'careful',
+      foreignPeer: !peer.isWeir,
+      ...(probed !== undefined && { probed }),
+    }
+    return this.#context
   }
 }

@@ -284,8 +284,9 @@ export function proves(
 function agreeOnKey(
   { secret, random }: NicSettings,
   flow: Flow,
-  said: PeerSaid,
+  pair: PeerPair,
   words: PeerWords | null,
+  privateData: Uint8Array,
 ): void {
   if (secret === undefined) return
   const { handshake, peer } = flow
@@ -311,35 +312,44 @@ function agreeOnKey(
   }
   peer.trust(keys.guard, keys.ends)
   if (keys.wordsKey === null) return
-  const { words: reply, proof } = weirData.splitProof(said.privateData)
-  if (provesWords(proof, keys.wordsKey, exchangeOf(flow, reply, said.qpn, said.startingPsn))) return
+  const { words: reply, proof } = weirData.splitProof(privateData)
+  if (provesWords(proof, keys.wordsKey, exchangeOf(flow, reply, pair.qpn, pair.startingPsn))) return
   const what = `${flow.remote} has the key, but somebody on the path has changed what the two hosts said to each other at connect`
   flow.ending.fail(new WeirError('WEIR_REJECTED', what))
 }
 
-/** A REQ or REP of the peer's. */
-interface PeerSaid {
+/** Where the peer's words are written: a REQ, or a REP, which has nothing to spare. */
+interface Written {
   privateData: Uint8Array
-  /** A REQ has it. */
   spare?: Uint8Array
-  /** The peer's queue pair. */
+}
+
+/** The peer's queue pair, and the first PSN that it expects. */
+interface PeerPair {
   qpn: number
-  /** First PSN that the peer expects. */
   startingPsn: number
 }
 
 /** Keeps the peer's words as they came. A REQ has no proof: bytes there that look like one are its own. */
-function noteWords({ handshake }: Flow, { privateData, spare = NO_WORDS }: PeerSaid): void {
+function noteWords({ handshake }: Flow, { privateData, spare = NO_WORDS }: Written): void {
   const words = spokenWords(spare) !== null ? spare : spokenWords(privateData) !== null ? privateData : null
   if (words === null) return
   if (handshake.active) handshake.onReplyWords(Uint8Array.from(weirData.splitProof(words).words))
   else handshake.onRequestWords(Uint8Array.from(weirData.wordsOf(words)))
 }
 
-/** Settles the flow by what the peer said. @param words those of its private data */
-export function heed(settings: NicSettings, flow: Flow, said: PeerSaid, words: PeerWords | null): void {
-  noteWords(flow, said)
-  agreeOnKey(settings, flow, said, words)
+/** Settles the flow by what the peer said. @param written where its words were read; null: no message was written */
+export function heed(
+  settings: NicSettings,
+  flow: Flow,
+  peer: PeerPair,
+  words: PeerWords | null,
+  written: Written | null,
+): void {
+  if (written !== null) {
+    noteWords(flow, written)
+    agreeOnKey(settings, flow, peer, words, written.privateData)
+  }
   flow.agree(offerOf(words))
   if (words === null) {
     flow.peer.isPlain()

@@ -8,14 +8,18 @@ import type { HostHop } from '../telemetry/host-hop.js'
 import type { ConnectionHandler } from '../types.js'
 import type { FlowPhase } from './flow-ending.js'
 
-/** What a flow is made with. */
-export interface FlowOptions {
+/** What is of one flow alone. */
+export interface OwnOptions {
   index: number
   qpn: number
-  remote: HostAddress
   handler: ConnectionHandler
   completions: CompletionQueue
   phase: FlowPhase
+}
+
+/** What a flow is made with, and what is the same for alike flows. */
+export interface FlowOptions {
+  remote: HostAddress
   /** The peer's UDP port of RoCEv2; 0 = the same as this host's. */
   udpPort: number
   /** T, when it is given; 0 = to be measured. */

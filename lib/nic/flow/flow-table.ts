@@ -115,10 +115,11 @@ export class FlowTable {
     this.#count--
     const qpn = flow.qp?.remoteQpn ?? 0
     const all = this.#byRemoteQpn.get(qpn)
-    const at = all?.indexOf(flow) ?? -1
+    const at = all === null || all[0] === flow ? 0 : all.indexOf(flow)
     if (all === null || at < 0) return
-    // The list may outlive the flow, until the whole heap is collected.
-    all.splice(at, 1)
+    // The list may outlive the flow, until the whole heap is collected. Mostly there is no other in it.
+    if (all.length === 1) all.pop()
+    else all.splice(at, 1)
     if (all.length === 0) this.#byRemoteQpn.deleteIf(qpn, all)
   }
 

@@ -12,7 +12,7 @@ import { FlowPlausibility } from '../telemetry/flow-plausibility.js'
 import { TelemetryEcho } from '../telemetry/telemetry-echo.js'
 import type { Connection, ConnectionHandler, ConnectionStats } from '../types.js'
 import { FlowEnding } from './flow-ending.js'
-import type { FlowOptions } from './flow-options.js'
+import type { FlowOptions, OwnOptions } from './flow-options.js'
 import { FlowPath } from './flow-path.js'
 import { Handshake } from './handshake.js'
 import { KeepAlive } from './keep-alive.js'
@@ -36,9 +36,11 @@ export class Flow implements QpObserver {
   readonly receiver: Receiver
   readonly ending: FlowEnding
   readonly keepAlive: KeepAlive
-  /** Telemetry is believed by these: that of the way of this end's data, and that of the way of the peer's acknowledgements. */
+  /** Telemetry of the way of this end's data is believed by this. */
   readonly plausibility: FlowPlausibility
-  readonly reversePlausibility: FlowPlausibility
+  readonly #loadMax: number
+  /** Made when the first is collected there. */
+  #reversePlausibility: FlowPlausibility | null = null
   /** Numbers the windows that go to the peer, and judges those that come from it. */
   readonly windows = new WindowSequence()
   /** Frames of the flow that this end has sent, and those of the peer that have reached it. */
@@ -54,25 +56,31 @@ export class Flow implements QpObserver {
   #ccReason = AS_CONFIGURED
   #connection!: Connection
 
-  constructor(options: FlowOptions) {
+  constructor(own: OwnOptions, options: FlowOptions) {
     const { telemetry } = options
-    this.index = options.index
-    this.qpn = options.qpn
+    this.index = own.index
+    this.qpn = own.qpn
     this.remote = options.remote
-    this.handler = options.handler
-    this.completions = options.completions
+    this.handler = own.handler
+    this.completions = own.completions
     this.#configuredCc = options.ccChoice
     this.#cc = options.ccChoice
-    this.handshake = new Handshake(options.phase === 'connecting', options.fixedBaseRttNs)
+    this.handshake = new Handshake(own.phase === 'connecting', options.fixedBaseRttNs)
     this.peer = new Peer(options)
     this.path = new FlowPath(options.pathSettings)
     this.sender = new Sender(options, this.peer, this.stats, this.windows)
     const echo = new TelemetryEcho(telemetry.hops === 'busiest', options.hostHop ?? null)
     this.receiver = new Receiver(echo, telemetry.answer === 'ack', options.ackEveryPackets)
-    this.ending = new FlowEnding(options.phase)
-    this.keepAlive = new KeepAlive(options.index, options.keepAliveNs || NEVER)
+    this.ending = new FlowEnding(own.phase)
+    this.keepAlive = new KeepAlive(own.index, options.keepAliveNs || NEVER)
     this.plausibility = new FlowPlausibility(this.stats, telemetry.loadMax)
-    this.reversePlausibility = new FlowPlausibility(this.stats, telemetry.loadMax)
+    this.#loadMax = telemetry.loadMax
+  }
+
+  /** Telemetry of the way of the peer's acknowledgements is believed by this. */
+  get reversePlausibility(): FlowPlausibility {
+    this.#reversePlausibility ??= new FlowPlausibility(this.stats, this.#loadMax)
+    return this.#reversePlausibility
   }
 
   /** The controller of what this end sends: as asked for, and from the handshake on as both ends have agreed. */
@@ -168,7 +176,7 @@ export class Flow implements QpObserver {
   /** The flow takes another path, and nothing is in flight. */
   onPathChange(): void {
     this.plausibility.onPathChange()
-    this.reversePlausibility.onPathChange()
+    this.#reversePlausibility?.onPathChange()
     this.sender.onPathChange()
   }
 

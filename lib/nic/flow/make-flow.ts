@@ -1,6 +1,6 @@
 import { ccWantsTelemetry } from '../../cc/catalogue.js'
 import type { MemoryTable } from '../../qp/memory/memory.js'
-import { QueuePair } from '../../qp/queue-pair.js'
+import { type CommonQpConfig, QueuePair } from '../../qp/queue-pair.js'
 import { CompletionQueue } from '../../qp/queues/completion-queue.js'
 import type { ReadRoom } from '../../qp/queues/read-room.js'
 import type { ReorderPool } from '../../qp/queues/reorder-buffer.js'
@@ -11,6 +11,7 @@ import type { ConnectionHandler, ConnectOptions } from '../types.js'
 import { filledPayload, pathMtuFor } from './filled-payload.js'
 import { Flow } from './flow.js'
 import type { FlowPhase } from './flow-ending.js'
+import type { FlowOptions } from './flow-options.js'
 import type { FlowTable } from './flow-table.js'
 import type { PathLengths } from './path-lengths.js'
 import { plainPathMtu } from './plain-path-mtu.js'
@@ -26,10 +27,8 @@ export interface FlowHost {
 }
 
 /** What is known of a connection when its flow is made. */
-export interface Beginning {
+interface Beginning {
   remote: HostAddress
-  handler: ConnectionHandler
-  phase: FlowPhase
   /** 0 = the same as this host's. */
   udpPort: number
   /** Undefined: the NIC's. */
@@ -45,25 +44,18 @@ export interface Beginning {
   paths?: ConnectOptions['paths']
 }
 
-/** A flow and its queue pair, not yet in the table. Throws WEIR_FULL when that has no room. */
-export function makeFlow(
-  { settings, table, memory, hostHop, readRoom, pathLengths }: FlowHost,
+/** What alike flows are made with. */
+export interface FlowPlan {
+  options: FlowOptions
+  qp: CommonQpConfig
+}
+
+/** Works out how flows are made that begin like this. */
+export function planFlow(
+  { settings, hostHop, readRoom, pathLengths }: FlowHost,
   reorderPool: ReorderPool,
-  {
-    remote,
-    handler,
-    phase,
-    udpPort,
-    baseRttNs,
-    pathMtu,
-    isPlain,
-    packetBytes,
-    cc,
-    telemetry,
-    paths,
-  }: Beginning,
-): Flow {
-  const { index, qpn } = table.reserve()
+  { remote, udpPort, baseRttNs, pathMtu, isPlain, packetBytes, cc, telemetry, paths }: Beginning,
+): FlowPlan {
   const collected = telemetry === undefined ? settings.telemetry : { ...settings.telemetry, ...telemetry }
   const ccChoice = cc ?? settings.cc
   const intSlots = pathLengths.slotsTo(remote)
@@ -71,14 +63,8 @@ export function makeFlow(
   const ownPathMtu = Math.min(mostOwn, pathMtu ?? settings.pathMtu)
   const isShorter = packetBytes > 0 && packetBytes < settings.packetBytesMax
   const mostPathMtu = isShorter ? Math.min(ownPathMtu, pathMtuFor(packetBytes)) : ownPathMtu
-  const completions = new CompletionQueue(2 * settings.queueDepth)
-  const flow = new Flow({
-    index,
-    qpn,
+  const options: FlowOptions = {
     remote,
-    handler,
-    completions,
-    phase,
     udpPort,
     fixedBaseRttNs: baseRttNs ?? settings.baseRttNs ?? 0,
     packetBytes,
@@ -105,31 +91,37 @@ export function makeFlow(
     carriesAcks: settings.carriesAcks && settings.secret === undefined,
     ackEveryPackets: settings.ackEveryPackets,
     keepAliveNs: settings.keepAliveNs,
-  })
-  const qp = new QueuePair(
-    {
-      qpn,
-      sendCq: completions,
-      receiveCq: completions,
-      memory,
-      domain: handler.domain,
-      sendQueueDepth: settings.queueDepth,
-      receiveQueueDepth: settings.queueDepth,
-      receiveSource: handler.receiveSource,
-      ackEveryPackets: settings.ackEveryPackets,
-      maxPacketsInFlight: settings.packetsInFlightMax,
-      reorderPackets: Math.min(65_536, settings.reorderPackets >>> 1),
-      reorderPool,
-      reorderTolerance: settings.reorderTolerance,
-      probeTimeoutLeastNs: settings.probeTimeoutLeastNs,
-      retransmitTimeoutLeastNs: settings.retransmitTimeoutLeastNs,
-      pathMtu: flow.peer.pathMtu,
-      gathers: settings.gathers,
-      readRoom,
-    },
-    flow,
-  )
-  flow.attach(qp)
+  }
+  const qp: CommonQpConfig = {
+    sendQueueDepth: settings.queueDepth,
+    receiveQueueDepth: settings.queueDepth,
+    ackEveryPackets: settings.ackEveryPackets,
+    maxPacketsInFlight: settings.packetsInFlightMax,
+    reorderPackets: Math.min(65_536, settings.reorderPackets >>> 1),
+    reorderPool,
+    reorderTolerance: settings.reorderTolerance,
+    probeTimeoutLeastNs: settings.probeTimeoutLeastNs,
+    retransmitTimeoutLeastNs: settings.retransmitTimeoutLeastNs,
+    pathMtu: mostPathMtu,
+    gathers: settings.gathers,
+    readRoom,
+  }
+  return { options, qp }
+}
+
+/** A flow and its queue pair, not yet in the table. Throws WEIR_FULL when that has no room. */
+export function makeFlow(
+  { settings, table, memory }: FlowHost,
+  { options, qp: common }: FlowPlan,
+  handler: ConnectionHandler,
+  phase: FlowPhase,
+): Flow {
+  const { index, qpn } = table.reserve()
+  const completions = new CompletionQueue(2 * settings.queueDepth)
+  const flow = new Flow({ index, qpn, handler, completions, phase }, options)
+  const { domain, receiveSource } = handler
+  const own = { qpn, sendCq: completions, receiveCq: completions, memory, domain, receiveSource }
+  flow.attach(new QueuePair(own, flow, common))
   return flow
 }
 

@@ -73,7 +73,8 @@ export class Sender implements WindowFollower {
   #runMtu = 0
   #qp!: QueuePair
   #sent!: Transmissions
-  #losses!: Losses
+  /** Made with the first. */
+  #losses: Losses | null = null
   #responses!: SentResponses
   #asks: Asks = { share: 1 / 2, everyPackets: 0 }
   /** Measures T; null when it is known. */
@@ -117,7 +118,6 @@ export class Sender implements WindowFollower {
     this.#qp = qp
     this.congestion.attach(qp)
     this.#sent = new Transmissions(qp, this.#packetsInFlightMax)
-    this.#losses = new Losses(this.#sent)
     this.#responses = new SentResponses(this.#sent, this.#packetsInFlightMax)
   }
 
@@ -314,6 +314,7 @@ export class Sender implements WindowFollower {
 
   onRetransmit(lostBytes: number, byTimeout: boolean, newestSeq: number): void {
     this.#hasNews = true
+    this.#losses ??= new Losses(this.#sent)
     this.#losses.add(lostBytes, byTimeout, newestSeq)
     this.promises.onLoss()
     if (!byTimeout) return
@@ -323,6 +324,7 @@ export class Sender implements WindowFollower {
 
   onSpurious(): void {
     this.#hasNews = true
+    this.#losses ??= new Losses(this.#sent)
     this.#losses.takeBack()
   }
 
@@ -349,14 +351,14 @@ export class Sender implements WindowFollower {
   reportToCongestion(now: Nanos, sample: AckSample): void {
     if (!this.#hasNews) return
     this.#hasNews = false
-    if (this.#losses.any) this.#tellLosses(now)
+    if (this.#losses?.any) this.#tellLosses(now, this.#losses)
     if (this.#ackedSeq >= 0) this.#acknowledge(now, sample)
     if (this.#takenPackets > 0) this.#tellTaken(now, sample)
   }
 
-  #tellLosses(now: Nanos): void {
-    if (!this.congestion.begun) this.#losses.forget()
-    else this.#losses.tell(now, this.congestion, this.#qp.inFlightBytes, this.#ackedBytes)
+  #tellLosses(now: Nanos, losses: Losses): void {
+    if (!this.congestion.begun) losses.forget()
+    else losses.tell(now, this.congestion, this.#qp.inFlightBytes, this.#ackedBytes)
   }
 
   #acknowledge(now: Nanos, sample: AckSample): void {

@@ -14,7 +14,13 @@ const COMPACT_STAMP = 0
 /** What an echo without telemetry has. Nobody writes to it. */
 const NO_VIEW = new DataView(new ArrayBuffer(0))
 const NO_HOPS = new Float64Array(0)
-const COLUMN_BYTES = 8 * MAX_HOPS
+/** What is kept of each hop: its queue length and stamp in the packet before, in the record's own units… */
+const QUEUE = 0
+const STAMP = MAX_HOPS
+/** …time since the last answer, and the sum of queue x time. */
+const TIME = 2 * MAX_HOPS
+const SUM = 3 * MAX_HOPS
+const HOPS_END = 4 * MAX_HOPS
 
 /**
  * The telemetry that waits to be sent back to a flow's sender. For several packets on one path it keeps a summary, so
@@ -34,28 +40,24 @@ const COLUMN_BYTES = 8 * MAX_HOPS
 export class TelemetryEcho {
   /** Bytes that wait; 0: none. */
   bytes = 0
-  /** The telemetry. This and the columns below are made when the first arrives. */
+  /** The telemetry. This and the columns are made when the first arrives. */
   #view = NO_VIEW
-  /** By hop: queue length and stamp of the previous packet, in the record's own units. */
-  #queue = NO_HOPS
-  #stamp = NO_HOPS
-  /** Time since the last answer, and the sum of queue x time. */
-  #time = NO_HOPS
-  #sum = NO_HOPS
+  #columns = NO_HOPS
   #format = -1
   #hops = 0
   #pathId = 0
   /** Reduces the echo to the busiest hop; null: all hops are sent back. */
   readonly #busiest: BusiestHop | null
+  /** The host's own record, and the mean queue for it. */
   readonly #host: HostHop | null
-  /** Mean queue for the host's own record. */
-  readonly #hostQueue = new HostQueueMean()
+  readonly #hostQueue: HostQueueMean | null
   /** True if what waits has a record for every hop, and no more. */
   #complete = false
 
   /** @param busiestOnly only the hop with the highest inflight bytes is sent back; @param host the last hop, if it is to be one */
   constructor(busiestOnly: boolean, host: HostHop | null = null) {
     this.#host = host
+    this.#hostQueue = host === null ? null : new HostQueueMean()
     this.#busiest = busiestOnly ? new BusiestHop() : null
   }
 
@@ -94,18 +96,19 @@ export class TelemetryEcho {
     // Both stamps wrap; the low 28 bits of either have room for the difference between two packets.
     const stamp = wide ? view.getUint32(slot + WIDE_STAMP) : view.getUint32(slot + COMPACT_STAMP) >>> 4
     const bits = wide ? 0xfff_ffff : 0xff_ffff
-    const time = samePath ? ((stamp & bits) - this.#stamp[i]!) & bits : 0
-    const least = samePath ? Math.min(queue, this.#queue[i]!) : queue
-    this.#queue[i] = queue
-    this.#stamp[i] = stamp & bits
+    const columns = this.#columns
+    const time = samePath ? ((stamp & bits) - columns[STAMP + i]!) & bits : 0
+    const least = samePath ? Math.min(queue, columns[QUEUE + i]!) : queue
+    columns[QUEUE + i] = queue
+    columns[STAMP + i] = stamp & bits
     if (!again) {
-      this.#time[i] = time
-      this.#sum[i] = least * time
+      columns[TIME + i] = time
+      columns[SUM + i] = least * time
       return
     }
-    this.#time[i]! += time
-    this.#sum[i]! += least * time
-    const mean = this.#time[i]! > 0 ? Math.round(this.#sum[i]! / this.#time[i]!) : least
+    columns[TIME + i]! += time
+    columns[SUM + i]! += least * time
+    const mean = columns[TIME + i]! > 0 ? Math.round(columns[SUM + i]! / columns[TIME + i]!) : least
     if (wide) view.setUint32(slot + WIDE_QUEUE, mean)
     else view.setUint16(slot + COMPACT_QUEUE, mean)
   }
@@ -125,23 +128,19 @@ export class TelemetryEcho {
 
   /** Appends the host's own record to decoded ones, if the host is to be the last hop. */
   appendHost(hops: HopRecords): void {
-    this.#host?.appendTo(hops, this.#hostQueue)
+    if (this.#hostQueue !== null) this.#host!.appendTo(hops, this.#hostQueue)
   }
 
   #finish(tNs: number): void {
-    if (this.#host !== null) this.bytes = this.#host.append(this.#view, this.#hostQueue)
+    if (this.#hostQueue !== null) this.bytes = this.#host!.append(this.#view, this.#hostQueue)
     if (this.#busiest !== null) this.bytes = this.#busiest.leave(this.#view, this.bytes, tNs)
     this.#complete = true
   }
 
   #makeRoom(): void {
-    const memory = new ArrayBuffer(4 * COLUMN_BYTES + telemetry.ECHO_BYTES_MAX)
-    const column = (n: number) => new Float64Array(memory, n * COLUMN_BYTES, MAX_HOPS)
-    this.#queue = column(0)
-    this.#stamp = column(1)
-    this.#time = column(2)
-    this.#sum = column(3)
-    this.#view = new DataView(memory, 4 * COLUMN_BYTES, telemetry.ECHO_BYTES_MAX)
+    const memory = new ArrayBuffer(8 * HOPS_END + telemetry.ECHO_BYTES_MAX)
+    this.#columns = new Float64Array(memory, 0, HOPS_END)
+    this.#view = new DataView(memory, 8 * HOPS_END, telemetry.ECHO_BYTES_MAX)
   }
 
   /** What waited has been sent. */

@@ -4,6 +4,9 @@ const SLOTS = 4096
 /** Length of a slot. Flows of one NIC that become due while its link is busy take turns by slots. */
 export const SLOT_NS = 1024
 const NONE = -1
+/** In place of the slots before there are entries. Nobody writes there. */
+const NO_SLOTS = new Int32Array(0)
+const NO_BITS = new Uint32Array(0)
 // Numbers of a slot: its first entry and its last.
 const FIRST = 0
 const LAST = 1
@@ -23,9 +26,10 @@ export class TimingWheel {
   /** Due time by entry, NEVER when the entry is not in the wheel. */
   readonly #due: Float64Array
   readonly #entries: Int32Array
-  readonly #slots = new Int32Array(OF_SLOT * SLOTS).fill(NONE)
+  /** Made with the first entry, as the next: many hosts only receive. */
+  #slots = NO_SLOTS
   /** One bit a slot: has it entries? */
-  readonly #occupied = new Uint32Array(SLOTS / 32)
+  #occupied = NO_BITS
   /** Absolute number of the slot that the wheel has reached. */
   #cursor = 0
   #count = 0
@@ -51,6 +55,10 @@ export class TimingWheel {
   /** Puts the entry in at `due`, wherever it was before. */
   set(entry: number, due: Nanos): void {
     if (this.#entries[OF_ENTRY * entry + SLOT] !== NONE) this.remove(entry)
+    if (this.#slots.length === 0) {
+      this.#slots = new Int32Array(OF_SLOT * SLOTS).fill(NONE)
+      this.#occupied = new Uint32Array(SLOTS / 32)
+    }
     this.#due[entry] = due
     const wanted = Math.floor(due / SLOT_NS)
     const slot = Math.min(Math.max(wanted, this.#cursor), this.#cursor + SLOTS - 1)

@@ -85,6 +85,11 @@ export interface QpConfig {
   readRoom?: ReadRoom
 }
 
+/** What is of each queue pair alone, and not of all that are alike. */
+type OwnConfig = 'qpn' | 'sendCq' | 'receiveCq' | 'memory' | 'domain' | 'receiveSource'
+/** What alike queue pairs have in common. */
+export type CommonQpConfig = Omit<QpConfig, OwnConfig>
+
 /** What `modify` may settle: everything that the connection manager negotiates. */
 export interface QpAttributes {
   /** Needed for RTR, and settled with it. */
@@ -146,37 +151,38 @@ export class QpSettings implements Required<QpConfig> {
   readonly retransmitTimeoutLeastNs: Nanos
   readonly readRoom: ReadRoom
 
-  constructor(config: QpConfig) {
+  /** @param common in place of what `config` says beside its own; settings of another queue pair are taken as they are */
+  constructor(config: QpConfig, common: CommonQpConfig = config) {
     this.qpn = config.qpn
     this.sendCq = config.sendCq
     this.receiveCq = config.receiveCq
     this.memory = config.memory
     this.domain = config.domain ?? DEFAULT_DOMAIN
-    this.sendQueueDepth = config.sendQueueDepth ?? 128
-    this.receiveQueueDepth = config.receiveQueueDepth ?? 128
+    this.sendQueueDepth = common.sendQueueDepth ?? 128
+    this.receiveQueueDepth = common.receiveQueueDepth ?? 128
     this.receiveSource = config.receiveSource ?? null
-    this.ackEveryPackets = config.ackEveryPackets ?? 1
-    this.acksBeforeNak = config.acksBeforeNak ?? false
-    this.ackRequestEveryPackets = config.ackRequestEveryPackets ?? 64
-    this.maxPacketsInFlight = config.maxPacketsInFlight ?? 8192
-    this.pathMtu = config.pathMtu ?? 1024
-    this.access = config.access ?? 0
-    this.responderResources = config.responderResources ?? 16
-    this.initiatorDepth = config.initiatorDepth ?? 16
-    this.retryCount = config.retryCount ?? 7
-    this.rnrRetry = config.rnrRetry ?? 7
-    this.ackTimeoutExponent = config.ackTimeoutExponent ?? 14
-    this.minRnrTimer = config.minRnrTimer ?? 12
-    this.gathers = config.gathers ?? false
-    this.selectiveRepeat = config.selectiveRepeat ?? false
-    this.reorderPackets = config.reorderPackets ?? 2048
-    this.grantedPackets = config.grantedPackets ?? PSN_HALF
-    this.reorderTolerance = config.reorderTolerance ?? 3
-    this.probeTimeoutLeastNs = config.probeTimeoutLeastNs ?? 0
-    this.retransmitTimeoutLeastNs = config.retransmitTimeoutLeastNs ?? NEVER
-    checkSettings(this, config)
-    this.reorderPool = config.reorderPool ?? new ReorderPool(2 * this.reorderPackets, SLOT_BYTES)
-    this.readRoom = config.readRoom ?? new ReadRoom()
+    this.ackEveryPackets = common.ackEveryPackets ?? 1
+    this.acksBeforeNak = common.acksBeforeNak ?? false
+    this.ackRequestEveryPackets = common.ackRequestEveryPackets ?? 64
+    this.maxPacketsInFlight = common.maxPacketsInFlight ?? 8192
+    this.pathMtu = common.pathMtu ?? 1024
+    this.access = common.access ?? 0
+    this.responderResources = common.responderResources ?? 16
+    this.initiatorDepth = common.initiatorDepth ?? 16
+    this.retryCount = common.retryCount ?? 7
+    this.rnrRetry = common.rnrRetry ?? 7
+    this.ackTimeoutExponent = common.ackTimeoutExponent ?? 14
+    this.minRnrTimer = common.minRnrTimer ?? 12
+    this.gathers = common.gathers ?? false
+    this.selectiveRepeat = common.selectiveRepeat ?? false
+    this.reorderPackets = common.reorderPackets ?? 2048
+    this.grantedPackets = common.grantedPackets ?? PSN_HALF
+    this.reorderTolerance = common.reorderTolerance ?? 3
+    this.probeTimeoutLeastNs = common.probeTimeoutLeastNs ?? 0
+    this.retransmitTimeoutLeastNs = common.retransmitTimeoutLeastNs ?? NEVER
+    if (!(common instanceof QpSettings)) checkSettings(this, common)
+    this.reorderPool = common.reorderPool ?? new ReorderPool(2 * this.reorderPackets, SLOT_BYTES)
+    this.readRoom = common.readRoom ?? new ReadRoom()
   }
 
   /** Takes over what is given, which has been checked. */
@@ -200,7 +206,7 @@ const PATH_MTU_LEAST = 256
 const PATH_MTU_MOST = 4096
 
 /** Throws WEIR_BAD_ARGUMENT, naming the option and its range, for a value out of it. */
-function checkSettings(settings: QpSettings, config: QpConfig): void {
+function checkSettings(settings: QpSettings, config: CommonQpConfig): void {
   const { qpn } = settings
   range(qpn, 'qpn', settings.qpn, 2, 0xffffff)
   range(qpn, 'sendQueueDepth', settings.sendQueueDepth, 1, 65_536)

@@ -20,10 +20,10 @@ import type { Requester } from './requester.js'
  * @param frame the response before them
  */
 export function roomForResponses(requester: Requester, frame: Frame, most: number): number {
-  const { outbound, context, selective } = requester
+  const { outbound, context, doubts } = requester
   const { sendQueue } = context
   if (!context.requests || sendQueue.isEmpty) return 0
-  if (selective !== null && (selective.kept.count > 0 || selective.active)) return 0
+  if (doubts !== null && (doubts.kept.count > 0 || doubts.active)) return 0
   const { sndUna, sendSeq } = outbound
   const slot = sendQueue.at(sendQueue.head)
   if (unwrapPsn(bth.psn(frame.view, frame.bth), sndUna) !== sndUna - 1 || sndUna <= slot.firstSeq) return 0
@@ -41,7 +41,7 @@ export function acceptResponses(
   run: ReceivedRun,
   packets: number,
 ): void {
-  const { outbound, context, selective } = requester
+  const { outbound, context, doubts } = requester
   const { pathMtu } = context.settings
   const slot = context.sendQueue.at(context.sendQueue.head)
   const offset = slot.offset + (outbound.sndUna - slot.firstSeq) * pathMtu
@@ -50,7 +50,7 @@ export function acceptResponses(
   context.counters.readResponseBytes += packets * pathMtu
   const lastSeq = outbound.sndUna + packets - 1
   requester.onHeard()
-  selective?.answered(now, lastSeq)
+  doubts?.answered(now, lastSeq)
   requester.acceptResponses(now, slot, packets)
   tellAcked(requester, now, lastSeq)
   outbound.check()

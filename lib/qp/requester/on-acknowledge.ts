@@ -45,8 +45,9 @@ function onAck(requester: Requester, now: Nanos, seq: number): void {
     requester.context.observer.onAcked(now, seq, 0)
     return
   }
-  const { selective, isClear } = requester
+  const { isClear } = requester
   const whole = requester.acknowledgeThrough(now, seq, isClear)
+  const selective = whole ? requester.doubts : requester.selective
   if (selective !== null && (!whole || selective.active)) {
     selective.acknowledged(now, seq)
     concludeSelective(requester, selective, now, seq)

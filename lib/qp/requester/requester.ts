@@ -24,8 +24,9 @@ export class Requester {
   readonly context: QpContext
   readonly outbound: Outbound
   readonly timers: RequesterTimers
-  /** Null: go-back-N. */
-  selective: SelectiveRepeat | null = null
+  /** Selective repeat, once there is something to know of single packets: null before that, and with go-back-N. */
+  doubts: SelectiveRepeat | null = null
+  #isSelective = false
   /** Probes of selective repeat for what was sent last. */
   tail: TailProbe | null = null
   readonly #silence: Silence
@@ -50,10 +51,17 @@ export class Requester {
     this.#repairedSeq = NO_SEQ
     this.#silence.onHeard()
     this.timers.stop()
-    this.selective?.stop()
-    this.selective = settings.selectiveRepeat ? new SelectiveRepeat(outbound) : null
+    this.doubts?.stop()
+    this.doubts = null
+    this.#isSelective = settings.selectiveRepeat
     this.tail = settings.selectiveRepeat ? new TailProbe(outbound.trips, settings.probeTimeoutLeastNs) : null
     this.takeSettings()
+  }
+
+  /** Selective repeat, which has something to know from now on; null: go-back-N. */
+  get selective(): SelectiveRepeat | null {
+    if (this.#isSelective) this.doubts ??= new SelectiveRepeat(this.outbound)
+    return this.doubts
   }
 
   /** Takes over settings that may have changed. */
@@ -65,8 +73,8 @@ export class Requester {
 
   /** The PSN that `nextSlot` speaks of: a lost one, or `sendSeq`. */
   get nextSeq(): number {
-    const { selective } = this
-    return selective?.hasLost ? selective.lostSeq : this.outbound.sendSeq
+    const { doubts } = this
+    return doubts?.hasLost ? doubts.lostSeq : this.outbound.sendSeq
   }
 
   /** The work request whose packet goes next, or null when none may. */
@@ -76,9 +84,9 @@ export class Requester {
     const queue = context.sendQueue
     if (queue.isEmpty) return null
     if (this.#silence.lasts && outbound.sendSeq > outbound.sndUna && !this.tail?.pending) return null
-    if (this.selective?.hasLost) {
+    if (this.doubts?.hasLost) {
       if (!context.requests || this.timers.waitsForReceiver) return null
-      return queue.at(queue.find(this.selective.lostSeq))
+      return queue.at(queue.find(this.doubts.lostSeq))
     }
     if (outbound.sendIndex >= queue.tail || !context.requests || this.timers.waitsForReceiver) return null
     const slot = queue.at(outbound.sendIndex)
@@ -106,12 +114,12 @@ export class Requester {
 
   /** Nothing is lost, repeated or in doubt: an ACK moves `sndUna` on, and that is all. */
   get isClear(): boolean {
-    const { outbound, selective } = this
+    const { outbound, doubts } = this
     return (
       outbound.sendSeq === outbound.sndNxt &&
       this.#silence.isClear &&
       outbound.spurious.isClear &&
-      (selective === null || selective.isClear)
+      (doubts === null || doubts.isClear)
     )
   }
 
@@ -166,10 +174,10 @@ export class Requester {
 
   /** Moves `sendSeq` past packets that need not be retransmitted. */
   skipSacked(now: Nanos): void {
-    const { selective, outbound } = this
-    if (selective === null) return
+    const { doubts, outbound } = this
+    if (doubts === null) return
     const from = outbound.sendSeq
-    while (outbound.sendSeq < outbound.sndNxt && selective.isSacked(outbound.sendSeq)) {
+    while (outbound.sendSeq < outbound.sndNxt && doubts.isSacked(outbound.sendSeq)) {
       const slot = this.context.sendQueue.at(outbound.sendIndex)
       if (slot.awaitsResponse) {
         outbound.awaitResponse(slot)
@@ -191,7 +199,8 @@ export class Requester {
   #pass(now: Nanos, slot: SendSlot, until: number): void {
     const { outbound } = this
     const { pathMtu: mtu } = this.context.settings
-    this.#silence.judge(now, this.selective, until)
+    const { selective } = this
+    this.#silence.judge(now, selective, until)
     if (slot.awaitsResponse) {
       if (outbound.sendSeq > outbound.sndUna) {
         const bytes = bytesBetween(slot, outbound.sndUna, until, mtu)
@@ -203,8 +212,8 @@ export class Requester {
         outbound.inFlightBytes -= bytesBetween(slot, outbound.sndUna, Math.min(until, outbound.sendSeq), mtu)
       }
     }
-    const newestSeq = this.selective === null ? until - 1 : this.selective.onPassed(now, slot, until)
-    if (this.selective === null) this.#silence.countEarly(now, until)
+    const newestSeq = selective === null ? until - 1 : selective.onPassed(now, slot, until)
+    if (selective === null) this.#silence.countEarly(now, until)
     outbound.acked.addPacket(newestSeq)
     outbound.sndUna = until
     if (outbound.sendSeq < until) outbound.sendSeq = until
@@ -247,12 +256,12 @@ export class Requester {
   /** The peer has said how many packets reached it twice, modulo 2^7: it does so with selective repeat. */
   onDuplicateCount(now: Nanos, count: number): void {
     const { outbound } = this
-    if (this.selective === null || outbound.spurious.isTold(count)) return
+    if (!this.#isSelective || outbound.spurious.isTold(count)) return
     const packets = outbound.spurious.onCount(count)
     const answers = this.#takeAnswers(now, packets)
     if (outbound.spurious.onTwice(packets - answers) === 0) return
     this.#silence.onArrivedTwice(now)
-    this.selective.arrivedTwice()
+    this.selective!.arrivedTwice()
     if (outbound.spurious.concludes(outbound.sndUna)) this.context.observer.onSpurious(now)
   }
 
@@ -315,7 +324,7 @@ export class Requester {
     this.#silence.onHeard()
     if (this.timers.waitsForReceiver) {
       // The wait may be for an earlier packet, and this one be known to have arrived.
-      if (this.selective !== null) this.#rewind(false)
+      if (this.#isSelective) this.#rewind(false)
       return
     }
     this.context.counters.rnrNaks++
@@ -372,7 +381,7 @@ export class Requester {
 
   /** No more packets and deadlines: the queue pair is in error or reset. */
   stop(): void {
-    this.selective?.stop()
+    this.doubts?.stop()
     this.tail?.stop()
     this.timers.stop()
     this.outbound.stop()

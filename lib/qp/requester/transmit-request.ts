@@ -39,12 +39,12 @@ export function transmitRequest(
     return false
   }
   frame.bth = at
-  const { selective } = requester
-  const repairs = selective?.hasLost === true
+  const { doubts } = requester
+  const repairs = doubts?.hasLost === true
   let psns = slot.lastSeq + 1 - seq
   const isNew = seq >= requester.outbound.sndNxt
-  if (repairs) psns = selective.resend(now, slot, seq)
-  else if (!isNew) selective?.resend(now, slot, seq)
+  if (repairs) psns = doubts.resend(now, slot, seq)
+  else if (!isNew) requester.selective?.resend(now, slot, seq)
   if (slot.opcode === WorkOpcode.RDMA_READ) writeRead(requester, slot, seq, psns, frame, at)
   else if (slot.awaitsResponse) writeAtomic(requester, slot, seq, frame, at)
   else writeMessage(requester, slot, seq, repairs, frame, at)

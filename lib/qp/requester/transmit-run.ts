@@ -10,11 +10,11 @@ import { wantsAck } from './transmit-request.js'
  * ones, all of a full path MTU. 0 where anything else is next or has to be decided first.
  */
 export function middlesNext(requester: Requester): number {
-  const { outbound, context, selective, tail, timers } = requester
+  const { outbound, context, doubts, tail, timers } = requester
   const { sendQueue, settings } = context
   const { sendSeq, sndNxt, sndUna, sendIndex } = outbound
   if (sendSeq !== sndNxt || sendIndex >= sendQueue.tail || !context.requests) return 0
-  if (selective?.hasLost || tail?.pending || requester.isAlone || timers.waitsForReceiver) return 0
+  if (doubts?.hasLost || tail?.pending || requester.isAlone || timers.waitsForReceiver) return 0
   const slot = sendQueue.at(sendIndex)
   // The first packet of a message has one more header, and the last one another opcode and length.
   if (slot.awaitsResponse || sendSeq < slot.firstSeq + 2) return 0

@@ -31,7 +31,7 @@ export function checkPsn(inbound: Inbound, frame: Frame): RequestState {
   inbound.seq = seq
   if (seq === expectedSeq) return RequestState.CHECK_SEQUENCE
   if (seq < expectedSeq) return RequestState.DUPLICATE
-  return inbound.kept === null ? RequestState.NAK_SEQUENCE : RequestState.KEEP
+  return inbound.isSelective ? RequestState.KEEP : RequestState.NAK_SEQUENCE
 }
 
 /** Sequence of opcodes: a message goes on until its last packet. */

@@ -18,7 +18,7 @@ export function duplicate(inbound: Inbound, now: Nanos, frame: Frame, opcode: nu
   counters.duplicates++
   if (isRcSend(opcode) || isRcWrite(opcode)) return RequestState.ACKNOWLEDGE_AGAIN
   const { seq } = inbound
-  const selective = inbound.kept !== null
+  const selective = inbound.isSelective
   const record = inbound.table.find(seq)
   const isRead = opcode === Opcode.RC_RDMA_READ_REQUEST
   let replays = false

@@ -30,7 +30,9 @@ export class Inbound {
   /** The READs and atomics that the peer may request again. */
   readonly table = new ResponseTable()
   readonly owed = new Owed()
-  /** Requests that came out of order; null: go-back-N. */
+  /** Selective repeat: requests that come out of order are kept. False: go-back-N. */
+  isSelective = false
+  /** Made when the first is kept. */
   kept: ReorderBuffer | null = null
   /** The PSN that came next when `check` looked last. */
   #checkedSeq = 0
@@ -48,12 +50,13 @@ export class Inbound {
    * @param firstSeq the PSN that comes first
    * @param resources READs and atomics that the peer may have outstanding, 0 to 255
    */
-  begin(firstSeq: number, resources: number, kept: ReorderBuffer | null): void {
+  begin(firstSeq: number, resources: number, isSelective: boolean): void {
     this.expectedSeq = firstSeq
     this.seq = firstSeq
     this.#checkedSeq = firstSeq
     this.table.resources = resources
-    this.kept = kept
+    this.isSelective = isSelective
+    this.kept = null
   }
 
   /** Packets of this connection that have arrived twice. */

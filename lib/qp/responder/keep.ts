@@ -1,5 +1,6 @@
 import type { Frame } from '../../frame/frame.js'
 import * as bth from '../../wire/ib/bth.js'
+import { ReorderBuffer } from '../queues/reorder-buffer.js'
 import type { Inbound } from './inbound.js'
 import { RequestState } from './states.js'
 
@@ -15,7 +16,9 @@ import { RequestState } from './states.js'
 export function keep(inbound: Inbound, frame: Frame): RequestState {
   const { counters, settings } = inbound.context
   const { seq, owed } = inbound
-  const kept = inbound.kept!
+  const { reorderPool, reorderPackets, maxPacketsInFlight } = settings
+  inbound.kept ??= new ReorderBuffer(reorderPool, reorderPackets, maxPacketsInFlight)
+  const { kept } = inbound
   const inSpan = seq - inbound.expectedSeq < kept.span
   if (inSpan && kept.has(seq)) {
     counters.duplicates++

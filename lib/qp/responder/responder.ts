@@ -2,7 +2,7 @@ import type { Frame } from '../../frame/frame.js'
 import type { Nanos } from '../../time/nanos.js'
 import * as bth from '../../wire/ib/bth.js'
 import type { QpContext } from '../context/context.js'
-import { ReorderBuffer } from '../queues/reorder-buffer.js'
+import type { ReorderBuffer } from '../queues/reorder-buffer.js'
 import {
   acknowledge,
   acknowledgeAgain,
@@ -158,9 +158,7 @@ export class Responder {
   /** Begins with that PSN. */
   start(receivePsn: number): void {
     const { responderResources, selectiveRepeat } = this.context.settings
-    const { reorderPool, reorderPackets, maxPacketsInFlight } = this.context.settings
-    const kept = selectiveRepeat ? new ReorderBuffer(reorderPool, reorderPackets, maxPacketsInFlight) : null
-    this.inbound.begin(receivePsn, responderResources, kept)
+    this.inbound.begin(receivePsn, responderResources, selectiveRepeat)
   }
 
   /** A request packet of the peer. */

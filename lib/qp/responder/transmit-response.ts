@@ -51,7 +51,7 @@ export function transmitAck(inbound: Inbound, frame: Frame, at: number): void {
     leads ? owed.seq - 1 : owed.seq,
   )
   const { duplicates } = inbound
-  if (kept !== null && duplicates !== 0) bth.setDuplicates(frame.view, at, duplicates)
+  if (inbound.isSelective && duplicates !== 0) bth.setDuplicates(frame.view, at, duplicates)
 }
 
 /**

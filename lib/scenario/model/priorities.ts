@@ -9,9 +9,15 @@ export const DEFAULT_PRIORITY = 3
 const PRIORITIES = 8
 const DSCPS = 64
 
-/** Priority of every DSCP at a switch: its map, or by default the class selector's number (RFC 2474, section 4.2.2). */
-export function dscpMap(sw: Pick<ScenarioSwitch, 'dscpToTc'>): Record<number, number> {
-  return sw.dscpToTc ?? Object.fromEntries(Array.from({ length: DSCPS }, (_, dscp) => [dscp, dscp >>> 3]))
+/** The priority of a class selector is its number (RFC 2474, section 4.2.2). */
+const BY_SELECTORS: Readonly<Record<number, number>> = Object.fromEntries(
+  Array.from({ length: DSCPS }, (_, dscp) => [dscp, dscp >>> 3]),
+)
+const SELECTORS = Array.from({ length: PRIORITIES }, (_, priority) => 8 * priority)
+
+/** Priority of every DSCP at a switch: its map, or by default that of its class selector. */
+export function dscpMap(sw: Pick<ScenarioSwitch, 'dscpToTc'>): Readonly<Record<number, number>> {
+  return sw.dscpToTc ?? BY_SELECTORS
 }
 
 /**
@@ -19,8 +25,12 @@ export function dscpMap(sw: Pick<ScenarioSwitch, 'dscpToTc'>): Record<number, nu
  * selector (8 x the priority) is preferred, then the lowest DSCP. Null: the switch maps no DSCP to this
  * priority.
  */
-function dscpsOfPriorities(scenario: Pick<Scenario, 'switches' | 'links'>, host: string): (number | null)[] {
+function dscpsOfPriorities(
+  scenario: Pick<Scenario, 'switches' | 'links'>,
+  host: string,
+): readonly (number | null)[] {
   const map = dscpMap(switchOf(scenario, host) ?? {})
+  if (map === BY_SELECTORS) return SELECTORS
   return Array.from({ length: PRIORITIES }, (_, priority) => {
     const leads = (dscp: number) => (map[dscp] ?? 0) === priority
     if (leads(8 * priority)) return 8 * priority
@@ -41,7 +51,7 @@ export function checkPriorities(
   traffic: { flows: readonly ScenarioFlow[]; workloads: readonly Workload[] },
 ): void {
   if (scenario.switches.every(sw => sw.dscpToTc === undefined)) return
-  const known = new Map<string, (number | null)[]>()
+  const known = new Map<string, readonly (number | null)[]>()
   const look = (host: string, priority: number, flow: string) => {
     const dscps = known.get(host) ?? dscpsOfPriorities(scenario, host)
     known.set(host, dscps)

@@ -45,8 +45,11 @@ export function sipHash24(
       mh = view.getInt32(from + 8 * n + 4, true)
     } else if (n === words) {
       const at = from + 8 * words
-      ml = littleEndian(view, at, Math.min(to, at + 4))
-      mh = ((to - from) << 24) | littleEndian(view, at + 4, to)
+      mh = (to - from) << 24
+      if (at < to) {
+        ml = littleEndian(view, at, Math.min(to, at + 4))
+        mh |= littleEndian(view, at + 4, to)
+      }
     } else {
       v2l ^= 0xff
       rounds = 4

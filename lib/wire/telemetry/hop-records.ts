@@ -16,8 +16,7 @@ export const AT_TX_BYTES = 2 * MAX_HOPS
 export const AT_QLEN = 3 * MAX_HOPS
 export const AT_TS_MODULUS = 4 * MAX_HOPS
 export const AT_TX_MODULUS = 5 * MAX_HOPS
-const AT_KEPT = 6 * MAX_HOPS
-const COLUMNS_END = 7 * MAX_HOPS
+const COLUMNS_END = 6 * MAX_HOPS
 /** The same in `HopRecords.ids`. */
 export const AT_SWITCH = 0
 export const AT_PORT = 1 * MAX_HOPS
@@ -66,8 +65,6 @@ export class HopRecords {
   readonly qlenBytes = this.#column(AT_QLEN)
   readonly tsModulusNs = this.#column(AT_TS_MODULUS)
   readonly txModulusBytes = this.#column(AT_TX_MODULUS)
-  /** When the row was stored, by this host's clock: for whoever keeps records. Rows are copied without it. */
-  readonly keptNs = this.#column(AT_KEPT)
   readonly switchId = this.#idColumn(AT_SWITCH)
   readonly port = this.#idColumn(AT_PORT)
 
@@ -77,39 +74,6 @@ export class HopRecords {
 
   #idColumn(at: number): Uint16Array {
     return new Uint16Array(this.#memory, 8 * COLUMNS_END + 2 * at, MAX_HOPS)
-  }
-
-  copyFrom(other: HopRecords): void {
-    this.count = other.count
-    this.passed = other.passed
-    this.pathId = other.pathId
-    this.flows = other.flows
-    this.overflow = other.overflow
-    this.ratioOnly = other.ratioOnly
-    this.accumulated = other.accumulated
-    this.busiestOnly = other.busiestOnly
-    this.endsAtHost = other.endsAtHost
-    for (let i = 0; i < other.count; i++) this.copyRow(i, other, i)
-  }
-
-  /** All rows were stored at `now`. */
-  keep(now: number): void {
-    const { columns } = this
-    for (let at = AT_KEPT; at < AT_KEPT + this.count; at++) columns[at] = now
-  }
-
-  /** Makes a row a copy of one of `other`. */
-  copyRow(row: number, other: HopRecords, otherRow: number): void {
-    const { columns, ids } = this
-    const { columns: from, ids: fromIds } = other
-    ids[AT_SWITCH + row] = fromIds[AT_SWITCH + otherRow]!
-    ids[AT_PORT + row] = fromIds[AT_PORT + otherRow]!
-    columns[AT_RATE + row] = from[AT_RATE + otherRow]!
-    columns[AT_TS + row] = from[AT_TS + otherRow]!
-    columns[AT_TX_BYTES + row] = from[AT_TX_BYTES + otherRow]!
-    columns[AT_QLEN + row] = from[AT_QLEN + otherRow]!
-    columns[AT_TS_MODULUS + row] = from[AT_TS_MODULUS + otherRow]!
-    columns[AT_TX_MODULUS + row] = from[AT_TX_MODULUS + otherRow]!
   }
 
   /** Reverses the order of the rows. */
@@ -123,12 +87,6 @@ export class HopRecords {
     turn(this.qlenBytes, count)
     turn(this.tsModulusNs, count)
     turn(this.txModulusBytes, count)
-  }
-
-  /** Returns the row of a link, or -1 if there is none. Compact records do not identify links. */
-  rowOf(switchId: number, port: number): number {
-    for (let i = 0; i < this.count; i++) if (this.switchId[i] === switchId && this.port[i] === port) return i
-    return -1
   }
 }
 
