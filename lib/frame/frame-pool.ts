@@ -145,20 +145,19 @@ export class FramePool {
   #make(): Frame {
     const slot = this.#made++
     if (this.#made > this.#free.length) this.#makeRoom()
-    const bytes = this.#memoryOf(slot)
-    const frame = new Frame(slot, bytes)
+    const frame = new Frame(slot, this.#memoryOf(slot))
     frame.ifaProtocol = this.ifaProtocol
     frame.taken = true
     this.#frames.push(frame)
     return frame
   }
 
-  #memoryOf(slot: number): Buffer {
+  #memoryOf(slot: number): Buffer | DataView {
     const bytes = this.slotBytes
     if (this.#piece !== null) return Buffer.from(this.#piece.buffer, slot * bytes, bytes)
     const at = slot % SLAB_SLOTS
     if (at === 0) this.#slab = new ArrayBuffer(Math.min(SLAB_SLOTS, this.capacity - slot) * bytes)
-    return Buffer.from(this.#slab, at * bytes, bytes)
+    return new DataView(this.#slab, at * bytes, bytes)
   }
 
   #makeRoom(): void {

@@ -8,10 +8,12 @@ export const UNKNOWN_ARRIVAL = -1
 /** In place of an ingress priority: the switch has made the frame itself. */
 export const OWN_PACKET = -1
 
+const NO_VIEW = new Uint8Array(0)
+
 /**
  * One Ethernet frame in one pooled slot.
  *
- * `bytes` and `view` are made once, at start-up. A frame always begins with its Ethernet header at byte 0,
+ * `view` is made once, at start-up, and `bytes` when it is first asked for. A frame always begins with its Ethernet header at byte 0,
  * whatever port it came by: a port on an ordinary socket writes the headers that the kernel keeps from it.
  *
  * `length` counts the bytes that are really there, `wireLength` those that the frame takes on the wire
@@ -73,7 +75,8 @@ export class Frame {
   /** When the kernel received the frame, by the loop's clock. UNKNOWN_ARRIVAL: its port does not know; then it is the time of `onFrame`. */
   arrivedNs = UNKNOWN_ARRIVAL
   readonly slot: number
-  readonly bytes: Buffer
+  /** Null: nobody has asked for it, and in virtual time hardly anybody does. */
+  #bytes: Buffer | null
   /** Within an end of a VXLAN tunnel: number of the remote end that it goes to. -1: it goes to no tunnel. */
   remote = -1
   /**
@@ -96,13 +99,24 @@ export class Frame {
   /** IP protocol that IFA has in this network; see FramePool. */
   ifaProtocol = IFA_PROTOCOL
   /** The view of the slot that was asked for last. */
-  #view: Uint8Array
+  #view: Uint8Array = NO_VIEW
 
-  constructor(slot: number, bytes: Buffer) {
+  constructor(slot: number, memory: Buffer | DataView) {
     this.slot = slot
-    this.bytes = bytes
-    this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-    this.#view = bytes
+    this.#bytes = memory instanceof DataView ? null : memory
+    this.view =
+      memory instanceof DataView ? memory : new DataView(memory.buffer, memory.byteOffset, memory.byteLength)
+  }
+
+  /** The slot. */
+  get bytes(): Buffer {
+    return this.#bytes ?? this.#makeBytes()
+  }
+
+  #makeBytes(): Buffer {
+    const { buffer, byteOffset, byteLength } = this.view
+    this.#bytes = Buffer.from(buffer, byteOffset, byteLength)
+    return this.#bytes
   }
 
   /** True if every byte of the frame is in the slot. */

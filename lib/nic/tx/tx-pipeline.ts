@@ -501,7 +501,7 @@ export class TxPipeline {
     frame.payload = at + bth.BYTES
     frame.payloadLength = payloadBytes
     // Slots for headers alone (virtual time) have no room for a payload: it is only counted then.
-    const materialised = frame.payload + payloadBytes + icrc.BYTES <= frame.bytes.length
+    const materialised = frame.payload + payloadBytes + icrc.BYTES <= frame.view.byteLength
     if (materialised) frame.bytes.fill(0, frame.payload, frame.payload + payloadBytes)
     frame.length = materialised ? frame.payload + payloadBytes : frame.payload
     frame.wireLength = frame.payload + payloadBytes

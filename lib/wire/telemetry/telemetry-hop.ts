@@ -31,7 +31,8 @@ export function isReverse({ view, shim, intFormat, length }: Frame): boolean {
 export function growthBytes(frame: Frame, mtuBytes: number): number {
   if (frame.shim < 0) return 0
   const bytes = wantedBytes(frame)
-  const fits = frame.length + bytes <= frame.bytes.length && frame.wireLength - frame.l3 + bytes <= mtuBytes
+  const fits =
+    frame.length + bytes <= frame.view.byteLength && frame.wireLength - frame.l3 + bytes <= mtuBytes
   return fits ? bytes : 0
 }
 

@@ -1,3 +1,4 @@
+import { DOUBLE_0 } from '../../../lib/double.js'
 import { WeirError } from '../../../lib/errors.js'
 import type { Frame } from '../../../lib/frame/frame.js'
 import type { FramePool } from '../../../lib/frame/frame-pool.js'
@@ -112,7 +113,7 @@ export class EgressPort {
   readonly #weights: readonly number[]
   /** What the line could carry since `resetCapacity`: at former rates, in bytes x 8e9, and since when at the present one. */
   #carried = 0
-  #rateSinceNs: Nanos = 0
+  #rateSinceNs: Nanos = DOUBLE_0
   /** By priority: bytes sent, and the rate that its weight guarantees. */
   readonly #sentBytes = new Float64Array(PRIORITIES)
   readonly #shareBps = new Float64Array(PRIORITIES)

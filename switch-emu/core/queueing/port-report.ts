@@ -1,3 +1,4 @@
+import { DOUBLE_0 } from '../../../lib/double.js'
 import type { Nanos } from '../../../lib/time/nanos.js'
 import type { WindowCounts } from './counters.js'
 import type { EgressPort } from './egress-port.js'
@@ -37,7 +38,7 @@ export class PortReporter {
   readonly #port: EgressPort
   readonly #before = new Float64Array(COLUMNS)
   readonly #now = new Float64Array(COLUMNS)
-  #windowNs: Nanos = 0
+  #windowNs: Nanos = DOUBLE_0
 
   constructor(switchName: string, port: EgressPort) {
     this.#switch = switchName

@@ -58,13 +58,15 @@ export class LoadView {
    * @param ownBytes of the packet itself if it counts as sent, else 0
    */
   fill(hop: HopSnapshot, port: EgressPort, priority: number, ownBytes: number): void {
-    const shareBps = this.#shares ? port.shareBps(priority) : port.rateBps
-    const shared = shareBps < port.rateBps
+    const { rateBps } = port
+    const shareBps = this.#shares ? port.shareBps(priority) : rateBps
+    const shared = shareBps < rateBps
     hop.rateBps = shareBps
     hop.txBytes = (shared ? port.sentBytes(priority) : port.counters.txBytes) - ownBytes
     if (this.#queue === 'sojourn')
       hop.qlenBytes = Math.round(((hop.startNs - hop.arrivalNs) * shareBps) / 8e9)
-    else hop.qlenBytes = this.queueBytes(port, priority)
+    else if (this.#queue === 'port' && !shared) hop.qlenBytes = port.queueBytes
+    else hop.qlenBytes = port.queues[priority]!.bytes
   }
 
   /**
