@@ -18,7 +18,7 @@ const LIBRARIES = [
   { library: 'libisal.so.2', name: 'crc32_gzip_refl' },
 ]
 
-const PARAMETERS = ['int32_t', 'uint64_t', 'uint64_t']
+const PARAMETERS = ['int32_t', 'uintptr_t', 'size_t']
 
 /** The check value that catalogues of CRCs have for CRC-32. */
 const CHECK = { bytes: new TextEncoder().encode('123456789'), crc32: 0xcbf4_3926 | 0 }
