@@ -3,14 +3,11 @@ import { assert, WeirError } from '../errors.js'
 import type { Frame } from '../frame/frame.js'
 import type { FramePool } from '../frame/frame-pool.js'
 import type { Node } from '../frame/node.js'
+import { DeadlineHeap } from '../time/deadline-heap.js'
 import { type Nanos, NEVER } from '../time/nanos.js'
 import type { LinkFaults } from './faults.js'
 import { Pipe } from './pipe.js'
-import { type Observer, OWN, Side, Station } from './station.js'
-import { inTwoParts } from './two-parts.js'
-
-/** So many frames stay in a processor's caches: each takes about ten of their lines, of 64 bytes. */
-const FRAMES_IN_CACHE = 4096
+import { type Observer, OWN, Station } from './station.js'
 
 /**
  * A discrete-event network: nodes joined by links, moved forward in time by whoever drives it. In virtual time
@@ -24,19 +21,17 @@ const FRAMES_IN_CACHE = 4096
  * `run`, `runUntil` and `step` run all events in the order of their times, and nodes at the same time in the order in which they were
  * added. `runAhead` runs those of one node together as far as no frame of another one can reach it, so that its code and its memory stay
  * in the processor's caches. Each node sees the same events at the same times, in the same order.
- *
- * Where each link leads from one half of the nodes to the other, the halves take turns. Nothing reaches a half before the time that the
- * other half has reached, and the shortest delay of a link. So each passes the other by that delay, and runs for twice as long a time. More
- * frames are on their way then, so it does so only while there are few.
  */
 export class Network {
   readonly #pool: FramePool
   readonly #stations: Station[] = []
-  /** All stations in one, or as `runAhead` wants them: two halves, and those without links. */
-  #sides = [new Side()]
+  /** Stations without links: see `runAhead`. */
+  readonly #apart: Station[] = []
   readonly #watches: Observer[] = []
   /** A time before which no look is due. */
   #looksNs: Nanos = NEVER
+  /** When something happens next at each station. */
+  readonly #order = new DeadlineHeap()
   /** The shortest delay of a link. */
   #lookaheadNs: Nanos = NEVER
   #now: Nanos = DOUBLE_0
@@ -81,11 +76,11 @@ export class Network {
 
   /** Adds a node; returns its id for the other calls. */
   addNode(node: Node): number {
-    this.#join()
-    const station = new Station(this.#stations.length, node)
+    const id = this.#order.add()
+    const station = new Station(id, node)
     this.#stations.push(station)
-    this.#sides[0]!.add(station)
-    return station.id
+    this.#apart.push(station)
+    return id
   }
 
   /**
@@ -140,7 +135,7 @@ export class Network {
     for (let left = lost; left > 0; left--) this.#pool.give(pipe.pop())
     const to = this.#stations[pipe.toNode]!
     to.events.set(pipe.source, NEVER)
-    to.side.update(to)
+    this.#order.set(to.id, to.events.firstTime())
     return lost
   }
 
@@ -150,20 +145,12 @@ export class Network {
     const station = this.#stations[nodeId]!
     station.nowNs = this.#now
     this.#drain(station, station.node, this.#now)
-    station.side.update(station)
+    this.#order.set(nodeId, station.events.firstTime())
   }
 
   /** When the next event is due, or NEVER. */
   nextEventNs(): Nanos {
-    return this.#next().nextNs
-  }
-
-  /** The side where something happens next. */
-  #next(): Side {
-    const sides = this.#sides
-    let next = sides[0]!
-    for (let i = 1; i < sides.length; i++) if (sides[i]!.precedes(next)) next = sides[i]!
-    return next
+    return this.#order.firstTime()
   }
 
   /**
@@ -171,73 +158,51 @@ export class Network {
    * that of the last one.
    */
   run(until: Nanos, events: number): void {
+    const order = this.#order
     this.#halted = false
     const last = this.#events + events
     while (this.#events < last && !this.#halted) {
-      const at = this.nextEventNs()
+      const at = order.firstTime()
       if (at > until || at === NEVER) return
-      this.#step()
+      this.#step(at)
     }
   }
 
   /**
-   * As `run`, but a node may be ahead of others by less than twice the shortest delay of a link, except of one without links: such a node
-   * acts in ways that the network does not see, so the others have reached its time, and not passed it. `events` may be exceeded: all
-   * nodes are equally far on in the end. But an event that calls `halt` finds some nodes further on than it is, and leaves them there.
+   * As `run`, but a node may be ahead of others by less than the shortest delay of a link, except of one without links: such a node acts
+   * in ways that the network does not see, so the others have reached its time, and not passed it. `events` may be exceeded. An event
+   * that calls `halt` finds some nodes further on than it is.
    */
   runAhead(until: Nanos, events: number): void {
-    if (this.#sides.length === 1) this.#divide()
-    const [one, other, apart] = this.#sides as [Side, Side, Side]
-    one.reachedNs = other.reachedNs = this.nextEventNs()
+    const order = this.#order
+    const apart = this.#apart
     this.#halted = false
     const last = this.#events + events
-    while (!this.#halted) {
-      const at = this.nextEventNs()
-      if (one.reachedNs < at) one.reachedNs = at
-      if (other.reachedNs < at) other.reachedNs = at
-      const isOneBehind = one.reachedNs <= other.reachedNs
-      const behind = isOneBehind ? one : other
-      const ahead = isOneBehind ? other : one
-      const isLevel = behind.reachedNs === ahead.reachedNs
-      const isEnough = this.#events >= last
-      if (at > until || at === NEVER || (isEnough && isLevel)) return
-      const mayPass = isLevel || (!isEnough && this.#pool.inUse < FRAMES_IN_CACHE)
-      const end = Math.min(until + 1, ahead.reachedNs + (mayPass ? this.#lookaheadNs : 0), apart.nextNs)
-      if (end <= behind.reachedNs) this.#step()
-      else this.#runSide(behind, end)
+    while (this.#events < last && !this.#halted) {
+      const at = order.firstTime()
+      if (at > until || at === NEVER) return
+      let end = Math.min(until + 1, at + this.#lookaheadNs)
+      for (let i = 0; i < apart.length; i++) end = Math.min(end, apart[i]!.events.firstTime())
+      if (end <= at) this.#step(at)
+      else this.#runStations(end)
     }
   }
 
-  /** Puts all stations into one side. */
-  #join(): void {
-    if (this.#sides.length === 1) return
-    this.#sides = [new Side()]
-    for (const station of this.#stations) this.#sides[0]!.add(station)
-  }
-
-  #divide(): void {
-    const { parts, apart } = inTwoParts(this.#stations)
-    this.#sides = [...parts, apart].map(stations => {
-      const side = new Side()
-      for (const station of stations) side.add(station)
-      return side
-    })
-  }
-
-  /** Runs what is due before `end`, one station after the other. Their frames arrive at the other side when that has been reached, or later. */
-  #runSide(side: Side, end: Nanos): void {
+  /** Runs what is due before `end`, one station after the other. Their frames arrive at that time or later. */
+  #runStations(end: Nanos): void {
+    const order = this.#order
     this.#isAhead = true
-    while (side.nextNs < end && !this.#halted) {
-      const station = side.next
+    while (order.firstTime() < end && !this.#halted) {
+      const id = order.first()
+      const station = this.#stations[id]!
       const { events, watch } = station
       for (let at = events.firstTime(); at < end && !this.#halted; at = events.firstTime()) {
         const now = at > station.nowNs ? at : station.nowNs
         if (watch !== null && watch.dueNs < now) watch.lookBefore(now)
         this.#run(station, now)
       }
-      side.update(station)
+      order.set(id, events.firstTime())
     }
-    side.reachedNs = end
     this.#isAhead = false
   }
 
@@ -248,27 +213,27 @@ export class Network {
 
   /** Runs every event that is due up to and including `until`; afterwards `now` is `until`. */
   runUntil(until: Nanos): void {
-    while (this.nextEventNs() <= until) this.#step()
+    for (let at = this.#order.firstTime(); at <= until; at = this.#order.firstTime()) this.#step(at)
     if (until > this.#now && until !== Number.POSITIVE_INFINITY) this.#now = until
   }
 
   /** Runs the next event; false when there is none. */
   step(): boolean {
-    if (this.nextEventNs() === NEVER) return false
-    this.#step()
+    const at = this.#order.firstTime()
+    if (at === NEVER) return false
+    this.#step(at)
     return true
   }
 
-  /** Runs the next event. */
-  #step(): void {
-    const side = this.#next()
-    const station = side.next
-    const at = side.nextNs
+  /** Runs the next event. @param at of the first station */
+  #step(at: Nanos): void {
+    const id = this.#order.first()
+    const station = this.#stations[id]!
     // A source may name a time that has passed (a command given late): time never runs backwards.
     const now = at > this.#now ? at : this.#now
     if (this.#looksNs < now) this.#lookBefore(now)
     this.#run(station, now)
-    side.update(station)
+    this.#order.set(id, station.events.firstTime())
   }
 
   /** What happens at one node may act on others: all are looked at. */
@@ -338,7 +303,7 @@ export class Network {
   #expect(pipe: Pipe, at: Nanos): void {
     const to = this.#stations[pipe.toNode]!
     to.events.set(pipe.source, at)
-    to.side.expect(to, at)
+    if (at < this.#order.timeOf(to.id)) this.#order.set(to.id, at)
   }
 
   #plug(node: number, port: number, pipe: Pipe, faults: LinkFaults | null): void {
@@ -349,8 +314,10 @@ export class Network {
     }
     from.plugOut(port, pipe, faults)
     this.#bound(pipe)
-    this.#stations[pipe.toNode]!.plugIn(pipe)
-    this.#join()
+    const to = this.#stations[pipe.toNode]!
+    to.plugIn(pipe)
+    const at = this.#apart.indexOf(to)
+    if (at >= 0) this.#apart.splice(at, 1)
   }
 
   /** No node may be ahead by as much as a frame takes on this link. */

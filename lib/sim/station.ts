@@ -1,7 +1,7 @@
 import { DOUBLE_0 } from '../double.js'
 import type { Node } from '../frame/node.js'
 import { DeadlineHeap } from '../time/deadline-heap.js'
-import { type Nanos, NEVER } from '../time/nanos.js'
+import type { Nanos } from '../time/nanos.js'
 import type { LinkFaults } from './faults.js'
 import type { Pipe } from './pipe.js'
 
@@ -25,9 +25,6 @@ export class Station {
   readonly node: Node
   /** The same if it passes frames on at once, or null. */
   readonly passing: PassingNode | null
-  /** The stations among which it is now, and its place there. */
-  side!: Side
-  place = 0
   /** Who looks at it, or null. */
   watch: Observer | null = null
   /** When each source is due: OWN, then links in the order in which they were plugged in. */
@@ -62,49 +59,5 @@ export class Station {
   plugIn(pipe: Pipe): void {
     this.into.push(pipe)
     pipe.source = this.events.add()
-  }
-}
-
-/** Some stations of a network, in the order in which they were added to it, and the one of them where something happens next. */
-export class Side {
-  readonly #stations: Station[] = []
-  /** When something happens next at each of them. */
-  readonly #order = new DeadlineHeap()
-  /** Nothing happens here before that time any more. Only `Network.runAhead` keeps it. */
-  reachedNs: Nanos = DOUBLE_0
-
-  /** The station leaves the side that it was of. */
-  add(station: Station): void {
-    station.side = this
-    station.place = this.#order.add()
-    this.#stations.push(station)
-    this.update(station)
-  }
-
-  /** When something happens next, or NEVER. */
-  get nextNs(): Nanos {
-    return this.#order.firstTime()
-  }
-
-  /** Where it happens. There must be a station. */
-  get next(): Station {
-    return this.#stations[this.#order.first()]!
-  }
-
-  /** Something happens here before it does at the other side. At equal times, a station comes before those that were added later. */
-  precedes(other: Side): boolean {
-    const { nextNs } = this
-    if (nextNs !== other.nextNs) return nextNs < other.nextNs
-    return nextNs !== NEVER && this.next.id < other.next.id
-  }
-
-  /** The events of one of its stations have changed. */
-  update({ place, events }: Station): void {
-    this.#order.set(place, events.firstTime())
-  }
-
-  /** Something happens at one of its stations at `at`, maybe earlier than what was known. */
-  expect({ place }: Station, at: Nanos): void {
-    if (at < this.#order.timeOf(place)) this.#order.set(place, at)
   }
 }
