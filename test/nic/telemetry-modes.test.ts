@@ -77,6 +77,7 @@ t.test(
       // The last one collected if none has left since: the next is another kind.
       const left = alone === 0 ? FEW - 1 : alikePackets
       if (alone === 0) t.equal(alikePackets, 0)
+      t.ok(Number.isInteger(alikePackets), `${alikePackets} packets`)
       for (let n = 0; n < left; n++) {
         t.notOk(source.collects, `after ${alone} and ${n} of a run`)
         source.onRun(1, 1000)
