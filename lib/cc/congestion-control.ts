@@ -217,7 +217,7 @@ export interface CongestionControl {
   readonly inForce?: string
   /** Why. Default: as configured. */
   readonly reason?: string
-  /** False: one packet a window that collects telemetry is enough for now. Default: all do, as the settings say. */
+  /** False: one packet a window that collects telemetry is enough for now, and fewer of single messages. Default: all do, as the settings say. */
   readonly collectsAll?: boolean
   /** True: packets leave at their time, one by one. Default: those that need not collect telemetry may leave in runs. */
   readonly eachAtItsTime?: boolean

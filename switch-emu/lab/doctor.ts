@@ -149,10 +149,14 @@ function checkCrc(): Check {
 }
 
 function checkCrcLibrary(koffi: Check): Check {
-  const check = { name: 'libdeflate', affects: 'speed: checksums take half the time with it' }
+  const check = {
+    name: 'libdeflate',
+    affects: 'speed: checksums take half to three quarters of the time with it',
+  }
   const routine = crc32.crc32ByAddress()
   if (routine !== null) return { ...check, status: 'ok', found: `${routine.library} computes checksums` }
-  if (koffi.status !== 'ok') return { ...check, status: 'warn', found: 'koffi is missing', fix: 'see above' }
+  if (koffi.status !== 'ok')
+    return { ...check, status: 'warn', found: 'not tried: it needs koffi', fix: 'see below' }
   const fix = 'sudo apt-get install libdeflate0 (Fedora: libdeflate), or libisal2'
   return { ...check, status: 'warn', found: `absent, ${crc32.implementation} replaces it`, fix }
 }

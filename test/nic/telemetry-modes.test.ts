@@ -56,6 +56,38 @@ t.test('packets ask for direct answers by flag or by DSCP, each for itself', asy
   t.equal(intMd, '5s - 5 - 5s - 5', 'INT-MD asks by the next packet that collects')
 })
 
+t.test(
+  'where few packets are to collect, single messages count an eighth, and a run ends before one that does',
+  async t => {
+    const FEW = 4
+    const ALONE_A_PACKET = 8
+    const newSource = (sparse: number, alone: number) => {
+      const source = new TelemetrySource(DEFAULT_TELEMETRY, 5, intShim.FORMAT_WIDE)
+      source.start()
+      source.sparse = sparse
+      for (let n = 0; n <= alone; n++) source.onSent(1000, true)
+      return source
+    }
+    t.ok(newSource(0, 0).collects, 'where all collect, single messages do too')
+    const most = (FEW - 1) * ALONE_A_PACKET
+    for (let alone = 0; alone < most; alone++) {
+      t.notOk(newSource(FEW, alone).collects, `after ${alone}`)
+      const source = newSource(FEW, alone)
+      const { alikePackets } = source
+      // The last one collected if none has left since: the next is another kind.
+      const left = alone === 0 ? FEW - 1 : alikePackets
+      if (alone === 0) t.equal(alikePackets, 0)
+      t.ok(Number.isInteger(alikePackets), `${alikePackets} packets`)
+      for (let n = 0; n < left; n++) {
+        t.notOk(source.collects, `after ${alone} and ${n} of a run`)
+        source.onRun(1, 1000)
+      }
+      t.ok(source.collects, `after ${alone} and ${left} of a run`)
+    }
+    t.ok(newSource(FEW, most).collects)
+  },
+)
+
 t.test('a flow whose controller needs nothing, or whose peer is no Weir host', async t => {
   const source = new TelemetrySource(DEFAULT_TELEMETRY, 5, intShim.FORMAT_WIDE)
   t.equal(source.nextSlots, NO_SHIM)

@@ -341,6 +341,30 @@ bothWays(
   },
 )
 
+bothWays('what had not reached the disk moves again, and the bytes wait for it', async (t, way) => {
+  const bench = await start(t, way)
+  const again: Pick<Transfer, 'deliveredBytes' | 'movedBytes'>[] = []
+  bench.onData(n => {
+    const { attempts, deliveredBytes, movedBytes } = bench.transfer()
+    if (attempts > 1) again.push({ deliveredBytes, movedBytes })
+    return n === 8 ? 'break' : undefined
+  })
+  const running = bench.run(3)
+  let reached = 0
+  await beforeSecondAttempt(bench, () => {
+    reached = bench.transfer().deliveredBytes
+    truncateSync(partOf(bench), 3 * CHUNK)
+  })
+  t.match(await running, { attempts: 2, restarts: 0, resumedBytes: 0 })
+  t.ok(reached > 4 * CHUNK, 'more had arrived')
+  t.equal(again[0]!.deliveredBytes, reached)
+  for (const [i, { movedBytes }] of again.slice(1).entries()) t.ok(movedBytes >= again[i]!.movedBytes)
+  const { deliveredBytes, movedBytes } = bench.transfer()
+  t.equal(deliveredBytes, CHUNKS * CHUNK)
+  t.equal(movedBytes, CHUNKS * CHUNK + reached - 3 * CHUNK, 'what moves again counts again')
+  t.same(readFileSync(join(bench.into, 'a')), bench.content)
+})
+
 bothWays('a part that is gone is begun from 0, and that is told', async (t, way) => {
   const bench = await start(t, way)
   const first: number[] = []

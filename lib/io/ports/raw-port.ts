@@ -298,6 +298,6 @@ function openRaw(): RawSocket {
 function whyNotLoaded(code: string | undefined): string {
   const compiler = 'with a C++ compiler at hand'
   return code === 'ERR_DLOPEN_FAILED'
-    ? `the package raw-socket was compiled for another version of Node.js than this one (${process.version}); ${compiler}: npm rebuild raw-socket; or choose --io dgram`
+    ? `the package raw-socket does not load: it was compiled for another version of Node.js than this one (${process.version}), or for another system; ${compiler}: npm rebuild raw-socket; or choose --io dgram`
     : `needs the optional package raw-socket; install it, ${compiler}, with: npm install --include=optional && npm rebuild raw-socket; or choose --io dgram`
 }

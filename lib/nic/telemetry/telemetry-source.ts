@@ -110,7 +110,7 @@ export class TelemetrySource {
 
   /**
    * The packet to which all these getters applied has been sent. True if it collects.
-   * @param isAlone no other is in flight
+   * @param isAlone no payload but its own is in flight
    */
   onSent(payloadBytes: number, isAlone = false): boolean {
     if (!this.#on) return false
