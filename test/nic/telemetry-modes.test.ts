@@ -85,6 +85,12 @@ t.test(
       t.ok(source.collects, `after ${alone} and ${left} of a run`)
     }
     t.ok(newSource(FEW, most).collects)
+    for (const window of [64, 1000, 20_000]) {
+      const source = newSource(window, 0)
+      let alone = 0
+      for (; !source.collects; alone++) source.onSent(1000, true)
+      t.ok(alone > 250 && alone <= 256, `${alone} of a window of ${window}`)
+    }
   },
 )
 

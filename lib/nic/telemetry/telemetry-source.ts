@@ -9,6 +9,8 @@ export const NO_SHIM = -1
  * each and never make the window larger, so one in a window would be one in ten. Each that collects costs two more packets.
  */
 const ALONE_COUNTS = 1 / 8
+/** Of so many single messages one collects, however large the window has become. */
+const ALONE_MOST = 256
 
 /** Which of a flow's data packets collect telemetry, and which ask switches for direct answers. */
 export class TelemetrySource {
@@ -115,7 +117,8 @@ export class TelemetrySource {
   onSent(payloadBytes: number, isAlone = false): boolean {
     if (!this.#on) return false
     const collected = this.collects
-    const packets = isAlone && this.#sparse > 0 ? ALONE_COUNTS : 1
+    const isFew = isAlone && this.#sparse > 0
+    const packets = isFew ? Math.max(ALONE_COUNTS, this.#sparse / ALONE_MOST) : 1
     this.#unsubscribed = this.subscribes ? 0 : this.#unsubscribed + 1
     this.#packets = collected ? 0 : this.#packets + packets
     this.#bytes = (collected ? 0 : this.#bytes) + payloadBytes
