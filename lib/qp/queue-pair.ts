@@ -244,7 +244,9 @@ export class QueuePair {
   /** Its settings as they are now, for queue pairs like it. */
   settled(): CommonQpConfig {
     const { settings } = this.#context
-    return new QpSettings(settings, settings)
+    const { qpn, sendCq, receiveCq, memory } = settings
+    // Whoever keeps them does not keep the application's receives.
+    return new QpSettings({ qpn, sendCq, receiveCq, memory }, settings)
   }
 
   /** From RESET to RTS at once, where the settings are another queue pair's: PSNs and the peer's QPN are all that is new. */

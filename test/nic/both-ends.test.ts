@@ -481,3 +481,20 @@ t.test('options of a connection like one before are checked, and its listener ma
   t.same(left.log, ['closed WEIR_FULL'])
   t.same([pair.a.table.count, pair.b.table.count], [1, 1])
 })
+
+t.test('a listener whose words are too long has not accepted, as by packets', async t => {
+  const tooLong = 'x'.repeat(200)
+  const byPackets = makePair()
+  const [active, passive] = [new Quiet(), new Quiet(Buffer.from(tooLong))]
+  byPackets.b.listen(PORT, { accept: () => passive })
+  byPackets.a.connect(byPackets.network.now, byPackets.b.address, PORT, active)
+  introduce(byPackets.network.now, byPackets.a, byPackets.b, 0)
+  t.same([active.log, passive.log], [['closed WEIR_REJECTED'], ['closed WEIR_BAD_ARGUMENT']])
+  for (const before of [0, 1]) {
+    const pair = pairThatKnowsT()
+    for (let n = 0; n < before; n++) joinedBy(pair, new Quiet(), undefined, 'words')
+    const { left, right } = joinedBy(pair, new Quiet(), undefined, tooLong)
+    t.same([left.log, right.log], [active.log, passive.log], `${before} before`)
+    t.same([pair.a.table.count, pair.b.table.count], [before, before])
+  }
+})

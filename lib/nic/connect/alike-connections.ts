@@ -35,7 +35,7 @@ export class AlikeConnections<Peer> {
 
   /** A connection has been agreed on. */
   add(to: Peer, alike: Alike): void {
-    if (this.#byPeer.size >= PEERS_MAX) this.#byPeer.clear()
+    if (this.#byPeer.size >= PEERS_MAX && !this.#byPeer.has(to)) this.#byPeer.clear()
     this.#byPeer.set(to, alike)
   }
 }

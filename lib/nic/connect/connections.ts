@@ -93,6 +93,13 @@ interface Accepted {
   data: Uint8Array | undefined
 }
 
+/** The same where no message says it. */
+interface AcceptedUnwritten extends Accepted {
+  data: Uint8Array
+  /** Of this end, as the peer would read them. */
+  words: PeerWords
+}
+
 /** A connection that two hosts of one program have agreed on, as its active end has asked for it. */
 interface Joined {
   options: ConnectOptions
@@ -357,12 +364,12 @@ export class Connections {
       const words = alike?.own.words ?? wordsAsRead(this.#nic.settings, flow, options.privateData)
       const { id, request } = this.#cm.propose(now, asked, to.#cm, alike !== null)
       this.#created(now, flow, id)
-      const answer = to.#decide(now, request, words, false, alike?.peer.plan ?? null)
+      const answer = to.#decideUnwritten(now, request, words, alike?.peer ?? null)
       if (answer instanceof Uint8Array) {
         to.#cm.forget(request.id)
         this.#cm.forget(id)
         this.close(now, flow, rejection(flow, { reason: Reason.CONSUMER, privateData: answer }))
-      } else if (this.#meet(now, flow, to, answer, request, alike?.peer ?? null)) {
+      } else if (this.#meet(now, flow, to, answer, request, alike !== null)) {
         if (alike === null) this.#remember(now, flow, to, answer.flow, { options, port, words, request })
         this.#establish(now, flow, roundTripNs)
         to.#establish(now, answer.flow, roundTripNs)
@@ -379,22 +386,13 @@ export class Connections {
     now: Nanos,
     flow: Flow,
     to: Connections,
-    { flow: peer, data = NO_BYTES }: Accepted,
+    { flow: peer, data, words }: AcceptedUnwritten,
     request: ConnectRequest,
-    alike: AlikeEnd | null,
+    isAlike: boolean,
   ): boolean {
-    const fits = alike !== null && data.length <= REPLY_BYTES_MAX
-    const words = fits ? alike.words : wordsAsRead(to.#nic.settings, peer, data)
     const { handshake } = flow
-    const params = this.#cm.join(
-      now,
-      handshake.cmId,
-      to.#cm,
-      request.id,
-      to.#grant(peer, request),
-      alike !== null,
-    )
-    handshake.onPrivateData(fits ? new Uint8Array(data) : applicationData(words, NO_BYTES))
+    const params = this.#cm.join(now, handshake.cmId, to.#cm, request.id, to.#grant(peer, request), isAlike)
+    handshake.onPrivateData(new Uint8Array(data))
     return this.#takeAnswer(now, flow, params, words, null)
   }
 
@@ -666,6 +664,24 @@ export class Connections {
       flow.handler.onCreated?.(now, flow.connection)
       // A handler that has left has said so already.
       return flow.ending.phase === 'accepting' ? { flow, data: flow.handler.acceptData?.() } : NO_BYTES
+    } catch (error) {
+      return this.#refuse(now, flow, error)
+    }
+  }
+
+  /** As #decide, of a request for which no REQ has come. @param alike this end of a connection like this one, null = it has to be worked out */
+  #decideUnwritten(
+    now: Nanos,
+    request: ConnectRequest,
+    words: PeerWords,
+    alike: AlikeEnd | null,
+  ): AcceptedUnwritten | Uint8Array {
+    const answer = this.#decide(now, request, words, false, alike?.plan ?? null)
+    if (answer instanceof Uint8Array) return answer
+    const { flow, data = NO_BYTES } = answer
+    if (alike !== null && data.length <= REPLY_BYTES_MAX) return { flow, data, words: alike.words }
+    try {
+      return { flow, data, words: wordsAsRead(this.#nic.settings, flow, data) }
     } catch (error) {
       return this.#refuse(now, flow, error)
     }
