@@ -1,6 +1,8 @@
 /** What is optional for CRC-32 gives the same as what takes its place: the native package and zlib, a C library by koffi and either. */
 import { spawnSync } from 'node:child_process'
 import t from 'tap'
+import { Backing } from '../../lib/frame/backing.js'
+import { START, updateWithin } from '../../lib/wire/bytes/crc32.js'
 import { slowCrc32 } from './helpers.js'
 
 const module = (path: string) => JSON.stringify(new URL(path, import.meta.url).href)
@@ -46,4 +48,12 @@ t.test('the same CRC without koffi', async t => {
   const found = run('koffi')
   t.match(found, both(''))
   t.match(found, / none$/)
+})
+
+t.test('memory that has been transferred is not read', async t => {
+  const bytes = new Uint8Array(1 << 20)
+  const memory = new Backing(bytes)
+  updateWithin(START, memory, 0, 1000)
+  structuredClone(bytes.buffer, { transfer: [bytes.buffer] })
+  t.throws(() => updateWithin(START, memory, 1 << 19, 1000))
 })

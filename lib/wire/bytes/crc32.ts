@@ -57,10 +57,14 @@ export function crc32ByAddress(): Crc32ByAddress | null {
   return byAddress
 }
 
-/** Returns the state after `bytes` bytes of the memory from `at` on, by the quickest native routine there is. */
+/**
+ * Returns the state after `bytes` bytes of the memory from `at` on, by the quickest native routine there is. Throws where an application
+ * has transferred or resized the memory: to read at its address would end the process.
+ */
 export function updateWithin(state: number, memory: Backing, at: number, bytes: number): number {
   const routine = crc32ByAddress()
-  if (routine === null) return updateByNative(state, memory.view(at, bytes))
+  if (routine === null || at + bytes > memory.bytes.length)
+    return updateByNative(state, memory.view(at, bytes))
   memory.locate(routine.addressOf)
   return ~routine.crc32(~state, memory.pointer[0]! + at, bytes)
 }
