@@ -432,7 +432,8 @@ export class Connections {
     { options, port, words, request }: Joined,
   ): void {
     const { privateData, ...asked } = options
-    if (privateData !== undefined) return
+    // What the flow has left out of its words, which had no room, is left out of none that takes them over.
+    if (privateData !== undefined || flow.handshake.hidesAckEvery) return
     const own = { ...this.#planOf(now, flow.remote, options, false), qp: flow.qp.settled() }
     const other = { ...to.#planFor(now, request, words), qp: peer.qp.settled() }
     this.#alike.add(to, {
