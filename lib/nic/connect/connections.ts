@@ -96,7 +96,7 @@ interface Accepted {
 /** The same where no message says it. */
 interface AcceptedUnwritten extends Accepted {
   data: Uint8Array
-  /** Of this end, as the peer would read them. */
+  /** Those of this end, as the peer would read them. */
   words: PeerWords
 }
 
