@@ -19,6 +19,7 @@ import type { QpObserver } from './context/observer.js'
 import { checkTransition, QpState, qpStateName, STATE_TABLE } from './context/states.js'
 import { mayCarryAck, onCarriedAck, onDelayedAck, writeCarriedAck, writeDelayedAck } from './delayed-ack.js'
 import { checkDomain } from './memory/memory.js'
+import { CompletionQueue } from './queues/completion-queue.js'
 import { checkedReceive } from './queues/receive-queue.js'
 import { checkedSend, type SendSlot } from './queues/send-queue.js'
 import { type ReceiveWork, type SendWork, WorkOpcode } from './queues/work.js'
@@ -73,6 +74,8 @@ const UNTIL_RTR = [
 ] as const satisfies readonly (keyof QpAttributes)[]
 /** Without the bit of full members. */
 const PARTITION = bth.DEFAULT_PARTITION_KEY & 0x7fff
+/** In settings that are kept for others. Nobody writes there. */
+const NO_COMPLETIONS = new CompletionQueue(1)
 
 /**
  * A reliable connected queue pair (IBA 9.7, 10.2.4): requester and responder on one connection, sans-IO.
@@ -244,9 +247,9 @@ export class QueuePair {
   /** Its settings as they are now, for queue pairs like it. */
   settled(): CommonQpConfig {
     const { settings } = this.#context
-    const { qpn, sendCq, receiveCq, memory } = settings
-    // Whoever keeps them does not keep the application's receives.
-    return new QpSettings({ qpn, sendCq, receiveCq, memory }, settings)
+    const { qpn, memory } = settings
+    // Whoever keeps them keeps neither completions nor the application's receives.
+    return new QpSettings({ qpn, sendCq: NO_COMPLETIONS, receiveCq: NO_COMPLETIONS, memory }, settings)
   }
 
   /** From RESET to RTS at once, where the settings are another queue pair's: PSNs and the peer's QPN are all that is new. */
