@@ -47,6 +47,7 @@ function asksForSame(one: ConnectOptions, other: ConnectOptions): boolean {
     one.baseRttNs === other.baseRttNs &&
     one.priority === other.priority &&
     one.pathMtu === other.pathMtu &&
+    one.udpPort === other.udpPort &&
     one.telemetry === other.telemetry &&
     one.paths === other.paths &&
     other.privateData === undefined
