@@ -1,5 +1,6 @@
 /** A host reads from another behind a switch, in virtual time. */
 import type { TelemetrySettings } from '../../lib/cc/telemetry-settings.js'
+import type { Frame } from '../../lib/frame/frame.js'
 import { FramePool } from '../../lib/frame/frame-pool.js'
 import { Nic } from '../../lib/nic/nic.js'
 import type { Connection, ConnectionHandler } from '../../lib/nic/types.js'
@@ -133,13 +134,16 @@ export function readAll(cc: string, links: Links = SHORT, options: Reader = {}) 
   }
 }
 
-/** Removes Weir's data from the connection manager's datagrams. */
+/** Removes Weir's data from the connection manager's datagrams, whichever way frames take through the switch. */
 function hideWords(sw: Switch): void {
   const onFrame = sw.onFrame.bind(sw)
-  sw.onFrame = (now, port, frame) => {
-    const words = frame.bytes.subarray(0, frame.length).indexOf('WEIR', frame.bth, 'latin1')
-    if (words > 0 && deth.QPN_GSI === bth.destQpn(frame.view, frame.bth))
-      frame.bytes.fill(0, words, words + 4)
-    onFrame(now, port, frame)
-  }
+  const pass = sw.pass.bind(sw)
+  sw.onFrame = (now, port, frame) => onFrame(now, port, withoutWords(frame))
+  sw.pass = (now, port, frame) => pass(now, port, withoutWords(frame))
+}
+
+function withoutWords(frame: Frame): Frame {
+  const words = frame.bytes.subarray(0, frame.length).indexOf('WEIR', frame.bth, 'latin1')
+  if (words > 0 && deth.QPN_GSI === bth.destQpn(frame.view, frame.bth)) frame.bytes.fill(0, words, words + 4)
+  return frame
 }
