@@ -9,7 +9,7 @@ export const NO_SHIM = -1
  * each and never make the window larger, so one in a window would be one in ten. Each that collects costs two more packets.
  */
 const ALONE_COUNTS = 1 / 8
-/** Of so many single messages one collects, however large the window has become. */
+/** One of so many single messages collects, however large the window has become. */
 const ALONE_MOST = 256
 
 /** Which of a flow's data packets collect telemetry, and which ask switches for direct answers. */
