@@ -260,7 +260,9 @@ export class Sender implements WindowFollower {
     if (qp.lastTransmittedWasRetransmission) stats.retransmittedBytes += bytes
     else if (bytes > 0) this.congestion.baseRtt?.onSent(qp.lastTransmittedSeq, qp.inFlightBytes === bytes)
     this.congestion.onSent(now, this.#sent.count - 1, bytes)
-    if (this.telemetry.onSent(bytes, qp.inFlightBytes === bytes)) this.promises.fallsDue(NeedId.TELEMETRY)
+    // A flow whose window has room for one packet sends them one by one as well, but more wait.
+    const isAlone = this.telemetry.sparse > 0 && qp.inFlightBytes === bytes && qp.nextPayloadBytes() === 0
+    if (this.telemetry.onSent(bytes, isAlone)) this.promises.fallsDue(NeedId.TELEMETRY)
   }
 
   /** The queue pair has written a READ response. True if it is to ask the peer for an answer. */

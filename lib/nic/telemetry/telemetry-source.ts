@@ -5,8 +5,8 @@ import * as intShim from '../../wire/telemetry/int-shim.js'
 export const NO_SHIM = -1
 
 /**
- * Where few packets are to collect, one with nothing else in flight counts as this much of a packet. Single messages take a round trip
- * each and never make the window larger, so one in a window would be one in ten. Each that collects costs two more packets.
+ * Where few packets are to collect, one that is alone counts as this much of a packet: nothing else is in flight or waits. Single messages
+ * take a round trip each and never make the window larger, so one in a window would be one in ten. Each that collects costs two more packets.
  */
 const ALONE_COUNTS = 1 / 8
 /** One of so many single messages collects, however large the window has become. */
@@ -112,7 +112,7 @@ export class TelemetrySource {
 
   /**
    * The packet to which all these getters applied has been sent. True if it collects.
-   * @param isAlone no payload but its own is in flight
+   * @param isAlone no payload but its own is in flight, and none waits
    */
   onSent(payloadBytes: number, isAlone = false): boolean {
     if (!this.#on) return false
