@@ -51,8 +51,9 @@ function run(cc: string, start: string): { before: number; after: number }[] {
   })
 }
 
-/** These once crawled: timeouts that were taken for false ones, and paces by round trips from before. */
+/** These once crawled: timeouts that were taken for false ones, paces by round trips from before, and telemetry that one flow found later. */
 const ONCE_SLOW = [
+  ['auto', 'line-rate'],
   ['dcqcn', 'line-rate'],
   ['rocc', 'line-rate'],
   ['swift', 'careful'],
