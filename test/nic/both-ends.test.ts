@@ -199,10 +199,13 @@ function shown(part: object): Record<string, unknown> {
   return Object.fromEntries(values.filter(([, value]) => isPlain(value)))
 }
 
-/** All that an end knows. Only hosts with keys look at the words of the request again, and only who gets no answer at what had been refused before. */
+/**
+ * All that an end knows. Only hosts with keys look at the words of the request again, and only who gets no answer at what had been refused
+ * before; and no connection manager knows ends that have agreed without messages.
+ */
 function known(app: App) {
   const { peer, path, receiver, sender, handshake, ending, stats, qp, plausibility } = flowOf(app)
-  const { request, reply, refusedBefore, ...shaken } = shown(handshake)
+  const { request, reply, refusedBefore, joinedQpn, ...shaken } = shown(handshake)
   const { hostShare } = sender.congestion
   const { filledPayload, withoutIcrc, carriesAcks } = peer
   const ways = { filledPayload, withoutIcrc, carriesAcks }
