@@ -264,6 +264,17 @@ t.test('two NICs agree without messages on what they agree on by messages', asyn
   }
 })
 
+t.test('the passive end of a connection without messages leaves by one', async t => {
+  const pair = pairThatKnowsT()
+  const { left, right } = joined(pair)
+  right.connection!.disconnect(pair.network.now)
+  pair.settle()
+  t.same(pair.passed, ['<DREQ', '>DREP'])
+  t.same([left.closed, right.closed], [1, 1])
+  t.same([left.error, right.error], [null, null])
+  t.equal(pair.a.table.count + pair.b.table.count, 0)
+})
+
 t.test('where T is given, the passive end has a controller once it sends', async t => {
   const pair = pairThatKnowsT()
   const { right } = joined(pair)

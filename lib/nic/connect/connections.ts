@@ -852,7 +852,7 @@ export class Connections {
   #establish(now: Nanos, flow: Flow, roundTripNs: Nanos | null): void {
     flow.ending.enter('established')
     this.#nic.flowEstablished(now, flow)
-    this.#halfOpen.delete(flow)
+    if (this.#halfOpen.size > 0) this.#halfOpen.delete(flow)
     if (roundTripNs !== null) {
       flow.handshake.onRoundTrip(roundTripNs)
       // From REP to RTU: no application has to accept in between.
@@ -976,7 +976,7 @@ export class Connections {
 
   #remove(flow: Flow): void {
     if (flow.handshake.joinedQpn === 0) this.#byCmId.deleteIf(flow.handshake.cmId, flow)
-    this.#halfOpen.delete(flow)
+    if (this.#halfOpen.size > 0) this.#halfOpen.delete(flow)
     this.#concurrent.end(flow)
     this.#nic.removeFlow(flow)
   }
