@@ -24,7 +24,7 @@ const PERMISSIVE_LID = 0xffff
 const DEFAULT_PARTITION = 0xffff
 
 /** What a REQ says that depends on the connection, with every default. */
-export interface Asked {
+interface Asked {
   /** This end's queue pair, as the other end learns of it. */
   peer: PeerParameters
   port: number
