@@ -3,7 +3,7 @@ import * as cma from '../wire/cm/cma-header.js'
 import * as path from '../wire/cm/path.js'
 import type * as rep from '../wire/cm/rep.js'
 import * as req from '../wire/cm/req.js'
-import type { CmConnection } from './connection.js'
+import type { CmConnection, Ends } from './connection.js'
 import type { ConnectRequest, PeerParameters } from './events.js'
 import { flowLabelOfPorts, udpSourcePortOf } from './flow-label.js'
 import {
@@ -24,7 +24,7 @@ const PERMISSIVE_LID = 0xffff
 const DEFAULT_PARTITION = 0xffff
 
 /** What a REQ says that depends on the connection, with every default. */
-export interface Asked {
+interface Asked {
   /** This end's queue pair, as the other end learns of it. */
   peer: PeerParameters
   port: number
@@ -37,6 +37,11 @@ export interface Asked {
   hopLimit: number
   privateData: Uint8Array
   spare: Uint8Array
+}
+
+/** A connection at the end that is asked. */
+interface Named extends Ends {
+  id: number
 }
 
 /** @param sourcePort this end's port */
@@ -219,15 +224,15 @@ export function requestEvent(connection: CmConnection, message: req.Req): Connec
 }
 
 /** As the other end would read it in a REQ, for managers of one program, which need none. */
-export function requestWithoutReq(connection: CmConnection, asked: Asked): ConnectRequest {
-  const request = requestOf(connection, asked)
+export function requestWithoutReq(named: Named, asked: Asked): ConnectRequest {
+  const request = requestOf(named, asked)
   request.privateData =
     asked.privateData.length === 0 ? NO_USER_DATA : padded(asked.privateData, REQ_USER_BYTES)
   request.spare = asked.spare.length === 0 ? NO_SPARE : padded(asked.spare, req.SPARE_BYTES)
   return request
 }
 
-function requestOf({ id, remote, udpPort, local }: CmConnection, asked: Asked): ConnectRequest {
+function requestOf({ id, remote, udpPort, local }: Named, asked: Asked): ConnectRequest {
   const { peer, flowLabel } = asked
   return {
     type: 'connectRequest',

@@ -1,12 +1,12 @@
-import { assert, WeirError } from '../errors.js'
+import { WeirError } from '../errors.js'
 import type { Nanos } from '../time/nanos.js'
 import * as dreq from '../wire/cm/dreq.js'
 import * as mad from '../wire/cm/mad.js'
 import * as rej from '../wire/cm/rej.js'
 import * as rep from '../wire/cm/rep.js'
 import type { HostAddress } from '../wire/net/address.js'
-import { type Asked, askedOf, buildRep, buildReq, queuePairOf, requestWithoutReq } from './agreement.js'
-import type { CmConnection } from './connection.js'
+import { askedOf, buildRep, buildReq, queuePairOf, requestWithoutReq } from './agreement.js'
+import type { CmConnection, Ends } from './connection.js'
 import { ConnectionTable } from './connection-table.js'
 import { CmCounters } from './counters.js'
 import type { CmEvent, ConnectRequest, PeerParameters } from './events.js'
@@ -17,6 +17,7 @@ import {
   type ConnectParams,
   checkConnect,
   checkQueuePair,
+  type QueuePairParams,
   type ResolvedCmOptions,
   resolveOptions,
   within,
@@ -25,9 +26,18 @@ import { type MadDatagram, Outbox } from './outbox.js'
 import { CmReceiver } from './receiver.js'
 import { CmSender } from './sender.js'
 import { Sidr } from './sidr.js'
-import { timeoutNs } from './timing.js'
+import { ackTimeoutExponent, timeoutNs } from './timing.js'
 
 const NOTHING = new Uint8Array(0)
+
+/** One end of a connection that two ends of one program have made without messages. */
+interface JoinedEnd extends QueuePairParams {
+  /** Drawn for it; 0 = none. */
+  id: number
+  local: HostAddress
+  /** For the other end's queue pair, as a REQ would have said; 0 where none was to. */
+  ackTimeoutExponent: number
+}
 
 /**
  * The InfiniBand connection manager over RoCEv2, as Linux's librdmacm implements it in RDMA_PS_TCP. It
@@ -111,86 +121,97 @@ export class ConnectionManager {
    * maximum of connections exists.
    */
   connect(now: Nanos, params: ConnectParams): number {
-    const { connection, asked } = this.#begin(now, params, true)
-    this.#machine.step(now, connection, 'connect', { req: buildReq(connection, asked, this.#options) })
-    return connection.id
-  }
-
-  #begin(now: Nanos, params: ConnectParams, isNew: boolean): { connection: CmConnection; asked: Asked } {
-    const { addresses, random, packetLifeTimeExponent } = this.#options
-    if (isNew) checkConnect(params, addresses)
-    this.#checkQpnFree(params.qpn)
+    const { addresses } = this.#options
+    checkConnect(params, addresses)
     const local = params.local ?? addresses.find(address => address.family === params.remote.family)!
-    const ends = { local, remote: params.remote, udpPort: params.udpPort ?? this.#options.udpPort }
-    const connection = this.#machine.open(now, false, ends)
-    if (!connection) {
+    const udpPort = params.udpPort ?? this.#options.udpPort
+    const connection = this.#begin(now, { local, remote: params.remote, udpPort }, params.qpn)
+    if (connection === null) {
       throw new WeirError(
         'WEIR_FULL',
         `${this.#table.size} connections exist, as many as may: close some or raise connectionsMax`,
       )
     }
-    connection.timeoutNs =
-      timeoutNs(this.#options.responseTimeoutExponent) + 2 * timeoutNs(packetLifeTimeExponent)
-    connection.maxRetries = this.#options.maxCmRetries
+    const asked = askedOf(params, this.#portOf(params), this.#options)
+    this.#machine.step(now, connection, 'connect', { req: buildReq(connection, asked, this.#options) })
+    return connection.id
+  }
+
+  /** An idle connection of this end's making; null: there is no room. Throws WEIR_BAD_ARGUMENT. @param named as CmMachine.open */
+  #begin(now: Nanos, ends: Ends, qpn: number, named = 0): CmConnection | null {
+    const { responseTimeoutExponent, packetLifeTimeExponent, maxCmRetries } = this.#options
+    this.#checkQpnFree(qpn)
+    const connection = this.#machine.open(now, false, ends, named)
+    if (connection === null) return null
+    connection.timeoutNs = timeoutNs(responseTimeoutExponent) + 2 * timeoutNs(packetLifeTimeExponent)
+    connection.maxRetries = maxCmRetries
     connection.lifeExponent = packetLifeTimeExponent + 1
-    this.#table.addQpn(connection, params.qpn)
-    const sourcePort = params.sourcePort ?? 32_768 + (random() % 28_232)
-    return { connection, asked: askedOf(params, sourcePort, this.#options) }
+    this.#table.addQpn(connection, qpn)
+    return connection
+  }
+
+  /** This end's port. */
+  #portOf({ sourcePort }: ConnectParams): number {
+    return sourcePort ?? 32_768 + (this.#options.random() % 28_232)
   }
 
   /**
-   * As `connect`, to a manager of the same program, without a message: returns this end's id, and what the other end would have learned
-   * from the REQ. Its application decides: go on with `join`, or `forget` the connection at both. Throws as `connect`, and WEIR_FULL
-   * when the other end has no room.
+   * What the other end would learn of a REQ, for two managers of one program, which make a connection without messages. Its `id` is drawn for
+   * the connection at that end. Neither manager knows the connection before `acquaint`. Throws as `connect`.
    *
    * @param isAlike they have been proposed before, but for QPN, PSN and flow label
    */
-  propose(
-    now: Nanos,
-    params: ConnectParams,
-    to: ConnectionManager,
-    isAlike = false,
-  ): { id: number; request: ConnectRequest } {
-    const { connection, asked } = this.#begin(now, params, !isAlike)
-    const { id, local, remote } = connection
-    const ends = { local: remote, remote: local, udpPort: this.#options.udpPort }
-    const { responseTimeoutExponent, maxCmRetries: maxRetries } = this.#options
-    const asking = { id, transactionId: null, responseTimeoutExponent, maxRetries }
-    const other = to.#receiver.open(now, ends, asking, asked.peer)
-    if (other === null) {
-      this.forget(id)
-      throw new WeirError(
-        'WEIR_FULL',
-        `${to.#table.size} connections exist at ${remote}, as many as may: close some or raise connectionsMax`,
-      )
-    }
-    return { id, request: requestWithoutReq(other, asked) }
+  propose(params: ConnectParams, to: ConnectionManager, isAlike = false): ConnectRequest {
+    const { addresses, udpPort } = this.#options
+    if (!isAlike) checkConnect(params, addresses)
+    const asked = askedOf(params, this.#portOf(params), this.#options)
+    const own = params.local ?? addresses.find(address => address.family === params.remote.family)!
+    return requestWithoutReq({ id: to.drawId(), local: params.remote, remote: own, udpPort }, asked)
   }
 
   /**
-   * The other end accepts what was proposed to it: the connection is established at both ends, as REP and RTU would have left it.
-   * Returns what this end would have learned from the REP. Throws as `accept`.
-   *
-   * @param id of this end; @param otherId of the other end; @param params those with which it accepts; @param isAlike as `propose`
+   * What this end would learn of the REP with which the other end accepts what was proposed. Throws as `accept`.
+   * @param isAlike as `propose`
    */
-  join(
-    now: Nanos,
-    id: number,
-    other: ConnectionManager,
-    otherId: number,
-    params: AcceptParams,
-    isAlike = false,
-  ): PeerParameters {
-    const [own, accepting] = [this.#table.byId(id), other.#table.byId(otherId)]
-    assert(own !== null && accepting !== null, 'connection manager: both ends know what was proposed')
+  answerOf(other: ConnectionManager, params: AcceptParams, isAlike = false): PeerParameters {
     if (!isAlike) checkQueuePair(params, rep.PRIVATE_DATA_BYTES)
-    other.#checkQpnFree(params.qpn)
-    other.#table.addQpn(accepting, params.qpn)
     const { caGuid, targetAckDelayExponent } = other.#options
-    this.#receiver.learn(own, otherId, queuePairOf(params, caGuid, 0), targetAckDelayExponent)
-    this.#machine.step(now, own, 'join', {})
-    other.#machine.step(now, accepting, 'join', {})
-    return own.peer!
+    const timeout = ackTimeoutExponent(targetAckDelayExponent, this.#options.packetLifeTimeExponent)
+    return queuePairOf(params, caGuid, timeout)
+  }
+
+  /**
+   * Two managers of one program learn of a connection that its ends have made without messages (`propose`): it is established, as REP and RTU
+   * would have left it. From then on it ends as any other. Returns the ids of both ends: those that had been drawn, if they are free
+   * still. Null: there is no room, and neither end knows the connection.
+   *
+   * @param own the active end, of this manager
+   */
+  acquaint(now: Nanos, own: JoinedEnd, to: ConnectionManager, other: JoinedEnd): [number, number] | null {
+    const { responseTimeoutExponent, maxCmRetries: maxRetries, caGuid, udpPort } = this.#options
+    const asking = this.#begin(now, { local: own.local, remote: other.local, udpPort }, own.qpn, own.id)
+    if (asking === null) return null
+    to.#checkQpnFree(other.qpn)
+    const ends = { local: other.local, remote: own.local, udpPort }
+    const said = { id: asking.id, transactionId: null, responseTimeoutExponent, maxRetries }
+    const ofOwn = queuePairOf(own, caGuid, own.ackTimeoutExponent)
+    const accepting = to.#receiver.open(now, ends, said, ofOwn, other.id)
+    if (accepting === null) {
+      this.#table.remove(asking)
+      return null
+    }
+    to.#table.addQpn(accepting, other.qpn)
+    const { targetAckDelayExponent } = to.#options
+    const ofOther = queuePairOf(other, to.#options.caGuid, 0)
+    this.#receiver.learn(asking, accepting.id, ofOther, targetAckDelayExponent)
+    this.#machine.step(now, asking, 'join', {})
+    to.#machine.step(now, accepting, 'join', {})
+    return [asking.id, accepting.id]
+  }
+
+  /** Draws an id for a connection that the manager does not know yet. */
+  drawId(): number {
+    return this.#machine.drawId()
   }
 
   /**
@@ -324,12 +345,12 @@ export class ConnectionManager {
   }
 
   /**
-   * Forgets a connection that is established, or was proposed, without a datagram, an event or a timewait: for ends of which the
-   * same program has both and knows that nothing of the connection is on its way.
+   * Forgets a connection that is established, without a datagram, an event or a timewait: for ends of which the same program has both and
+   * knows that nothing of the connection is on its way.
    */
   forget(id: number): void {
     const connection = this.#table.byId(id)
-    if (connection?.state === 'ESTABLISHED' || connection?.state === 'IDLE') this.#table.remove(connection)
+    if (connection?.state === 'ESTABLISHED') this.#table.remove(connection)
   }
 
   /** The next event, or null. An application that takes none gets no further connections. */

@@ -71,11 +71,12 @@ export class CmMachine {
   }
 
   /**
-   * Returns a new idle connection with a random id, or null when there is no room. The oldest connection in
-   * timewait is removed for it. An application that takes no events gets no connections, because each makes
-   * at most a few events.
+   * Returns a new idle connection, or null when there is no room. The oldest connection in timewait is removed for it. An application that
+   * takes no events gets no connections, because each makes at most a few events.
+   *
+   * @param named id that has been drawn for it before, and which it gets if that is free still; 0 = none
    */
-  open(now: Nanos, passive: boolean, ends: Ends): CmConnection | null {
+  open(now: Nanos, passive: boolean, ends: Ends, named = 0): CmConnection | null {
     if (!this.#hasRoomForEvents) return null
     if (this.#table.full) {
       const oldest = this.#table.oldestInTimewait()
@@ -83,7 +84,8 @@ export class CmMachine {
       this.#counters.timewaitCutShort++
       this.step(now, oldest, 'expire', {})
     }
-    return this.#table.add(this.drawId(), passive, ends)
+    const isFree = named !== 0 && this.#table.byId(named) === null
+    return this.#table.add(isFree ? named : this.drawId(), passive, ends)
   }
 
   /** Draws a communication id that no connection has. */

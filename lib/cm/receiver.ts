@@ -184,9 +184,9 @@ export class CmReceiver {
     return this.#machine.undecided < this.#options.pendingRequestsMax
   }
 
-  /** A new connection that a peer has asked for; null: there is no room. */
-  open(now: Nanos, ends: Ends, asking: Asking, peer: PeerParameters): CmConnection | null {
-    const connection = this.#machine.open(now, true, ends)
+  /** A new connection that a peer has asked for; null: there is no room. @param named as CmMachine.open */
+  open(now: Nanos, ends: Ends, asking: Asking, peer: PeerParameters, named = 0): CmConnection | null {
+    const connection = this.#machine.open(now, true, ends, named)
     if (connection === null) return null
     const ceiling = this.#options.peerTimeoutExponentMax
     connection.remoteId = asking.id

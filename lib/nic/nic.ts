@@ -39,6 +39,7 @@ import { PathSelector } from './paths/path-selector.js'
 import { Feedback } from './rx/feedback.js'
 import { type RxEvents, RxPipeline } from './rx/rx-pipeline.js'
 import { HostHop } from './telemetry/host-hop.js'
+import { EchoRooms } from './telemetry/telemetry-echo.js'
 import { ANY_CONTROL, Control, ControlPackets } from './tx/control-packets.js'
 import { HostHeaders } from './tx/host-headers.js'
 import { PfcReceiver } from './tx/pfc-receiver.js'
@@ -75,6 +76,7 @@ export class Nic implements Node, Verbs, RxEvents {
   readonly headers: HostHeaders
   /** This host as the last hop of paths to it, or null. */
   readonly hostHop: HostHop | null
+  readonly echoRooms = new EchoRooms()
   readonly pathLengths: PathLengths
   readonly packetSizes: PacketSizes
   /** What the switch lets this host send. */
@@ -774,6 +776,7 @@ export class Nic implements Node, Verbs, RxEvents {
     if (asksForAll !== null) this.#wakeToAsk(asksForAll)
     this.#isDirty[flow.index] = 0
     this.dropTotals.take(flow)
+    flow.receiver.echo.end()
     this.table.remove(flow)
   }
 

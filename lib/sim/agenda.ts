@@ -14,6 +14,20 @@ export class Agenda implements Node {
     this.#deadlines.set(this.#deadlines.add(), at)
   }
 
+  /**
+   * Calls `act` at each of those times, with the place of the time among them.
+   * @param timesNs in order
+   */
+  addSeries(timesNs: Float64Array, act: (now: Nanos, i: number) => void): void {
+    const id = this.#acts.length
+    let next = 0
+    const goOn = (now: Nanos) => {
+      while (next < timesNs.length && timesNs[next]! <= now) act(now, next++)
+      if (next < timesNs.length) this.#deadlines.set(id, timesNs[next]!)
+    }
+    this.add(timesNs[0] ?? NEVER, goOn)
+  }
+
   nextTimeout(): Nanos {
     return this.#deadlines.firstTime()
   }

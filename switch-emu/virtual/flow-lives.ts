@@ -69,12 +69,11 @@ export class FlowLives {
   readonly #outcomes: (FlowOutcome | null)[]
   readonly #lastStartNs: Nanos
   readonly #measured = new Map<string, MeasuredPath>()
-  /** Flows that have ended and are not freed. */
+  /** Flows that have ended and are not freed. Those are first that have been looked at longest ago, or not yet. */
   readonly #resting: number[] = []
   /** Those that are not among them yet, in any order, and when each flow has ended. */
   readonly #justEnded: number[] = []
   readonly #endedNs: Float64Array
-  #nextLook = 0
   /** The flow that kept the run from ending for longest, when all were looked at last: mostly it still does. */
   #longest = 0
   #ended = 0
@@ -258,16 +257,9 @@ export class FlowLives {
   /** Frees some of the flows that have ended, if nothing of them is in flight. */
   #free(now: Nanos): void {
     this.#rest()
-    const resting = this.#resting
-    for (let looks = Math.min(LOOKS, resting.length); looks > 0; looks--) {
-      if (this.#nextLook >= resting.length) this.#nextLook = 0
-      const i = resting[this.#nextLook]!
-      if (!this.#tryFree(now, i)) {
-        this.#nextLook++
-        continue
-      }
-      const last = resting.pop()!
-      if (this.#nextLook < resting.length) resting[this.#nextLook] = last
+    for (let looks = Math.min(LOOKS, this.#resting.length); looks > 0; looks--) {
+      const i = this.#resting.shift()!
+      if (!this.#tryFree(now, i)) this.#resting.push(i)
     }
   }
 

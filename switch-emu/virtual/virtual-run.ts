@@ -315,8 +315,8 @@ export class VirtualRun {
 
   #schedule(): void {
     this.#agenda.add(this.#t0, now => this.#fabric.begin(now))
-    for (const [i, { startNs }] of this.#plan.entries())
-      this.#agenda.add(this.#t0 + startNs, now => this.#flows.start(now, i))
+    const startsNs = Float64Array.from(this.#plan, ({ startNs }) => this.#t0 + startNs)
+    this.#agenda.addSeries(startsNs, (now, i) => this.#flows.start(now, i))
   }
 
   get #samplesFlows(): boolean {

@@ -165,11 +165,18 @@ t.test('two managers join by what messages would have said, and part by the same
   carry(managers, [])
   const [established] = eventsOf(byMessages.a)
 
-  const proposed = byHand.a.propose(0, params, byHand.b)
-  const learnt = byHand.a.join(0, proposed.id, byHand.b, proposed.request.id, answer)
-  t.equal(proposed.id, id)
-  t.same(proposed.request, asked)
+  const drawn = byHand.a.drawId()
+  const proposed = byHand.a.propose(params, byHand.b)
+  const learnt = byHand.a.answerOf(byHand.b, answer)
+  t.equal(drawn, id)
+  t.equal(proposed.remote.toString(), '10.0.0.1')
+  t.same(proposed, asked)
   t.match(established, { type: 'established', peer: learnt })
+  t.same([byHand.a.connectionCount, byHand.b.connectionCount], [0, 0], 'neither knows it yet')
+  const { ackTimeoutExponent } = proposed
+  const own = { ...params, id: drawn, local: HostAddress.parse('10.0.0.1'), ackTimeoutExponent }
+  const other = { ...answer, id: proposed.id, local: params.remote, ackTimeoutExponent: 0 }
+  t.same(byHand.a.acquaint(0, own, byHand.b, other), [id, asked!.id])
   t.same([eventsOf(byHand.a), eventsOf(byHand.b)], [[], []])
   t.equal(byHand.a.pendingTransmits + byHand.b.pendingTransmits, 0)
   t.equal(byHand.a.nextTimeout(), byMessages.a.nextTimeout())
@@ -193,20 +200,22 @@ t.test('two managers join by what messages would have said, and part by the same
   t.same(ended[1], ended[0], 'the same DREQ and DREP, repeated and forgotten after the same times')
 })
 
-t.test('what was proposed and refused leaves nothing behind', async t => {
+t.test('managers that are acquainted with a connection forget it without a datagram', async t => {
   const { a, b } = differentManagers()
-  const params = {
-    remote: HostAddress.parse('10.0.0.2'),
-    port: PORT,
-    qpn: 10,
-    startingPsn: 11,
-    pathMtu: 1024,
-  }
-  const { id, request } = a.propose(0, params, b)
-  a.forget(id)
-  b.forget(request.id)
+  const [left, right] = ['10.0.0.1', '10.0.0.2'].map(address => HostAddress.parse(address)) as [
+    HostAddress,
+    HostAddress,
+  ]
+  const own = { id: 7, local: left, qpn: 10, startingPsn: 11, ackTimeoutExponent: 19 }
+  const other = { id: 8, local: right, qpn: 20, startingPsn: 21, ackTimeoutExponent: 0 }
+  t.same(a.acquaint(0, own, b, other), [7, 8])
+  const [id, otherId] = a.acquaint(0, { ...own, qpn: 12 }, b, { ...other, qpn: 22 })!
+  t.notOk([7, 8].includes(id) || [7, 8].includes(otherId), 'another id in place of one that is not free')
+  for (const of of [7, id]) a.forget(of)
+  for (const of of [8, otherId]) b.forget(of)
   t.same([a.connectionCount, b.connectionCount], [0, 0])
-  t.equal(a.propose(0, params, b).request.qpn, 10, 'the queue pair may be used again')
+  t.equal(a.pendingTransmits + b.pendingTransmits, 0)
+  t.same(a.acquaint(0, own, b, other), [7, 8], 'the queue pairs may be used again')
 })
 
 t.test('a thousand connections end at once: no datagram is lost, and none has to be repeated', async t => {

@@ -199,10 +199,13 @@ function shown(part: object): Record<string, unknown> {
   return Object.fromEntries(values.filter(([, value]) => isPlain(value)))
 }
 
-/** All that an end knows. Only hosts with keys look at the words of the request again, and only who gets no answer at what had been refused before. */
+/**
+ * All that an end knows. Only hosts with keys look at the words of the request again, and only who gets no answer at what had been refused
+ * before; and no connection manager knows ends that have agreed without messages.
+ */
 function known(app: App) {
   const { peer, path, receiver, sender, handshake, ending, stats, qp, plausibility } = flowOf(app)
-  const { request, reply, refusedBefore, ...shaken } = shown(handshake)
+  const { request, reply, refusedBefore, joinedQpn, ...shaken } = shown(handshake)
   const { hostShare } = sender.congestion
   const { filledPayload, withoutIcrc, carriesAcks } = peer
   const ways = { filledPayload, withoutIcrc, carriesAcks }
@@ -259,6 +262,17 @@ t.test('two NICs agree without messages on what they agree on by messages', asyn
     t.same(one.passed, other.passed, name)
     t.same([near.left.log, near.right.log], [left.log, right.log], name)
   }
+})
+
+t.test('the passive end of a connection without messages leaves by one', async t => {
+  const pair = pairThatKnowsT()
+  const { left, right } = joined(pair)
+  right.connection!.disconnect(pair.network.now)
+  pair.settle()
+  t.same(pair.passed, ['<DREQ', '>DREP'])
+  t.same([left.closed, right.closed], [1, 1])
+  t.same([left.error, right.error], [null, null])
+  t.equal(pair.a.table.count + pair.b.table.count, 0)
 })
 
 t.test('where T is given, the passive end has a controller once it sends', async t => {

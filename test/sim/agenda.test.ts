@@ -25,6 +25,20 @@ t.test('acts come at their times, of equal times the earlier added first', async
   t.equal(agenda.nextTimeout(), NEVER)
 })
 
+t.test('a series has its places among other acts', async t => {
+  const agenda = new Agenda()
+  const log: string[] = []
+  agenda.add(10, now => log.push(`first@${now}`))
+  agenda.addSeries(Float64Array.of(10, 10, 20), (now, i) => log.push(`${i}@${now}`))
+  agenda.addSeries(new Float64Array(0), () => log.push('never'))
+  agenda.onTimeout(10)
+  t.same(log, ['first@10', '0@10', '1@10'])
+  t.equal(agenda.nextTimeout(), 20)
+  agenda.onTimeout(25)
+  t.equal(log[3], '2@25')
+  t.equal(agenda.nextTimeout(), NEVER)
+})
+
 t.test('acts may add others', async t => {
   const pool = new FramePool(1)
   const network = new Network({ pool })

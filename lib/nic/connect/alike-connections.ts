@@ -2,7 +2,7 @@ import type { FlowPlan } from '../flow/make-flow.js'
 import type { ConnectOptions } from '../types.js'
 import type { PeerWords } from './peer-words.js'
 
-/** Peers that are remembered. Then it starts over. */
+/** Peers that are remembered. */
 const PEERS_MAX = 64
 
 /** What one end of a connection is made with, and says of itself but for its application's data. */
@@ -25,6 +25,7 @@ interface Alike {
  * take over what it has come to. One is like another if it asks for the same, to the same port.
  */
 export class AlikeConnections<Peer> {
+  /** That which has been remembered for longest is first. */
   readonly #byPeer = new Map<Peer, Alike>()
 
   /** The last connection to that peer, if one with these options is like it. */
@@ -35,7 +36,10 @@ export class AlikeConnections<Peer> {
 
   /** A connection has been agreed on. */
   add(to: Peer, alike: Alike): void {
-    if (this.#byPeer.size >= PEERS_MAX && !this.#byPeer.has(to)) this.#byPeer.clear()
+    if (this.#byPeer.size >= PEERS_MAX && !this.#byPeer.has(to)) {
+      const [oldest] = this.#byPeer.keys()
+      this.#byPeer.delete(oldest!)
+    }
     this.#byPeer.set(to, alike)
   }
 }

@@ -157,6 +157,8 @@ export class Connections {
   #datagramPsn = 0
   readonly #concurrent: ConcurrentFlows
   readonly #alike = new AlikeConnections<Connections>()
+  /** Those of other hosts of this program with which connections have been made without messages, by their addresses. */
+  readonly #near = new Map<string, Connections>()
   /** Where all connections keep packets that came out of order. */
   readonly #reorderPool: ReorderPool
 
@@ -178,7 +180,7 @@ export class Connections {
       pendingRequestsMax: settings.connectionsMax,
       ...settings.cm,
     })
-    this.#endings = new Endings(this.#cm, this)
+    this.#endings = new Endings(this)
   }
 
   // ---- For applications
@@ -206,7 +208,8 @@ export class Connections {
       flow.handshake.onRequest(this.#nic.refused.of(flow.remote))
       this.#makeHeaders(flow)
       const data = requestData(this.#nic.settings, flow, options.privateData)
-      this.#created(now, flow, this.#cm.connect(now, { ...asked, ...data }))
+      this.#known(flow, this.#cm.connect(now, { ...asked, ...data }))
+      flow.handler.onCreated?.(now, flow.connection)
     } catch (error) {
       this.#abandon(now, flow)
       throw error
@@ -322,11 +325,10 @@ export class Connections {
     }
   }
 
-  /** The connection manager knows the connection, and its handler may. */
-  #created(now: Nanos, flow: Flow, cmId: number): void {
+  /** The connection manager knows the connection. If that has ended here, nobody hears of its events. */
+  #known(flow: Flow, cmId: number): void {
     flow.handshake.name(cmId)
-    this.#byCmId.set(cmId, flow)
-    flow.handler.onCreated?.(now, flow.connection)
+    if (flow.ending.phase !== 'closed') this.#byCmId.set(cmId, flow)
   }
 
   /**
@@ -362,12 +364,11 @@ export class Connections {
     try {
       const asked = this.#askFor(now, flow, port, options)
       const words = alike?.own.words ?? wordsAsRead(this.#nic.settings, flow, options.privateData)
-      const { id, request } = this.#cm.propose(now, asked, to.#cm, alike !== null)
-      this.#created(now, flow, id)
+      flow.handshake.name(this.#cm.drawId())
+      const request = this.#cm.propose(asked, to.#cm, alike !== null)
+      flow.handler.onCreated?.(now, flow.connection)
       const answer = to.#decideUnwritten(now, request, words, alike?.peer ?? null)
       if (answer instanceof Uint8Array) {
-        to.#cm.forget(request.id)
-        this.#cm.forget(id)
         this.close(now, flow, rejection(flow, { reason: Reason.CONSUMER, privateData: answer }))
       } else if (this.#meet(now, flow, to, answer, request, alike !== null)) {
         if (alike === null) this.#remember(now, flow, to, answer.flow, { options, port, words, request })
@@ -390,10 +391,58 @@ export class Connections {
     request: ConnectRequest,
     isAlike: boolean,
   ): boolean {
-    const { handshake } = flow
-    const params = this.#cm.join(now, handshake.cmId, to.#cm, request.id, to.#grant(peer, request), isAlike)
-    handshake.onPrivateData(new Uint8Array(data))
+    flow.handshake.join(peer.qpn)
+    peer.handshake.join(flow.qpn)
+    if (!isAlike) {
+      this.#near.set(to.#nic.address.toString(), to)
+      to.#near.set(this.#nic.address.toString(), this)
+    }
+    flow.handshake.onPrivateData(new Uint8Array(data))
+    const params = this.#cm.answerOf(to.#cm, to.#grant(peer, request), isAlike)
     return this.#takeAnswer(now, flow, params, words, null)
+  }
+
+  /**
+   * An end of a connection that was made without messages is to say something by one: both connection managers learn of it, if there is
+   * room. Mostly there is nothing to say before both ends are released.
+   */
+  #acquaint(now: Nanos, flow: Flow): void {
+    const to = this.#near.get(flow.remote.toString())
+    if (to === undefined) return
+    const peer = to.#nic.table.find(flow.handshake.joinedQpn)
+    if (peer === null) return
+    if (flow.handshake.active) this.#acquaintManagers(now, flow, to, peer)
+    else to.#acquaintManagers(now, peer, this, flow)
+  }
+
+  /** @param flow the active end */
+  #acquaintManagers(now: Nanos, flow: Flow, to: Connections, peer: Flow): void {
+    const ids = this.#cm.acquaint(now, this.#joinedEnd(flow), to.#cm, to.#joinedEnd(peer))
+    if (ids === null) return
+    for (const [owner, end, id] of [
+      [this, flow, ids[0]],
+      [to, peer, ids[1]],
+    ] as const) {
+      end.handshake.join(0)
+      owner.#known(end, id)
+    }
+  }
+
+  /** As both connection managers learn of it. */
+  #joinedEnd({ qpn, handshake }: Flow) {
+    return {
+      id: handshake.cmId,
+      local: this.#nic.address,
+      qpn,
+      startingPsn: handshake.receivePsn,
+      ackTimeoutExponent: timeoutExponent(this.#nic.settings.ackTimeoutNs),
+    }
+  }
+
+  /** Ends the connection for the connection manager, which tells the peer. @param refusal data for the DREQ */
+  leave(now: Nanos, flow: Flow, refusal?: Uint8Array): void {
+    if (flow.handshake.joinedQpn !== 0) this.#acquaint(now, flow)
+    this.#cm.disconnect(now, flow.handshake.cmId, refusal)
   }
 
   /** A connection to that host which one with these options is like, as long as packets may have the same lengths; null: it has to be worked out. */
@@ -447,7 +496,7 @@ export class Connections {
   /** Nobody listens at the peer: the observer of the request has found out. */
   #giveUp(now: Nanos, flow: Flow, why: WeirError): void {
     if (flow.ending.phase !== 'connecting') return
-    this.#cm.disconnect(now, flow.handshake.cmId)
+    this.leave(now, flow)
     this.close(now, flow, why)
   }
 
@@ -729,8 +778,8 @@ export class Connections {
     words: PeerWords | null,
     isWritten: boolean,
   ): void {
-    flow.handshake.name(request.id)
-    this.#byCmId.set(request.id, flow)
+    if (isWritten) this.#known(flow, request.id)
+    else flow.handshake.name(request.id)
     heed(this.#nic.settings, flow, request, words, isWritten ? request : null)
     flow.handshake.onPrivateData(applicationData(words, request.privateData))
     // As librdmacm: the passive side sends with the traffic class of the request's path.
@@ -803,7 +852,7 @@ export class Connections {
   #establish(now: Nanos, flow: Flow, roundTripNs: Nanos | null): void {
     flow.ending.enter('established')
     this.#nic.flowEstablished(now, flow)
-    this.#halfOpen.delete(flow)
+    if (this.#halfOpen.size > 0) this.#halfOpen.delete(flow)
     if (roundTripNs !== null) {
       flow.handshake.onRoundTrip(roundTripNs)
       // From REP to RTU: no application has to accept in between.
@@ -841,7 +890,7 @@ export class Connections {
     const loser = isLate ? oldest[0] : table.flows.find(flow => flow?.ending.phase === 'closing')
     if (!loser) return
     if (isLate) this.#cm.counters.unconfirmedCutShort++
-    this.#cm.disconnect(now, loser.handshake.cmId)
+    this.leave(now, loser)
     this.close(now, loser, null)
   }
 
@@ -898,7 +947,7 @@ export class Connections {
   /** Takes back a flow whose request could not be made, or whose handler has failed at that: only the caller learns of it. */
   #abandon(now: Nanos, flow: Flow): void {
     if (flow.ending.phase === 'closed') return
-    this.#cm.disconnect(now, flow.handshake.cmId)
+    this.leave(now, flow)
     flow.ending.enter('closed')
     this.#remove(flow)
   }
@@ -918,15 +967,16 @@ export class Connections {
 
   /** Ends an established flow that is idle, without telling the peer, whose end the caller releases too. */
   release(now: Nanos, flow: Flow): void {
-    this.#cm.forget(flow.handshake.cmId)
+    const { joinedQpn, cmId } = flow.handshake
+    if (joinedQpn === 0) this.#cm.forget(cmId)
     flow.ending.enter('closed')
     this.#remove(flow)
     flow.handler.onClosed(now, flow.connection, null)
   }
 
   #remove(flow: Flow): void {
-    this.#byCmId.deleteIf(flow.handshake.cmId, flow)
-    this.#halfOpen.delete(flow)
+    if (flow.handshake.joinedQpn === 0) this.#byCmId.deleteIf(flow.handshake.cmId, flow)
+    if (this.#halfOpen.size > 0) this.#halfOpen.delete(flow)
     this.#concurrent.end(flow)
     this.#nic.removeFlow(flow)
   }

@@ -1,4 +1,3 @@
-import type { ConnectionManager } from '../../cm/connection-manager.js'
 import type { WeirError } from '../../errors.js'
 import { QpState, TxKind } from '../../qp/queue-pair.js'
 import { MILLISECOND, type Nanos, NEVER, SECOND } from '../../time/nanos.js'
@@ -26,6 +25,8 @@ interface Owner {
   flowChanged(now: Nanos, flow: Flow): void
   /** The flow's queue pair goes into error, its work is flushed. */
   flush(now: Nanos, flow: Flow): void
+  /** The connection manager ends the connection, and tells the peer. @param refusal data for the DREQ */
+  leave(now: Nanos, flow: Flow, refusal?: Uint8Array): void
   /** The flow is over, and its handler learns it. */
   close(now: Nanos, flow: Flow, error: WeirError | null): void
 }
@@ -46,11 +47,9 @@ interface Owner {
  * in the private data.
  */
 export class Endings {
-  readonly #cm: ConnectionManager
   readonly #owner: Owner
 
-  constructor(cm: ConnectionManager, owner: Owner) {
-    this.#cm = cm
+  constructor(owner: Owner) {
     this.#owner = owner
   }
 
@@ -58,7 +57,7 @@ export class Endings {
   disconnect(now: Nanos, flow: Flow): void {
     if (flow.ending.phase === 'established') this.#begin(now, flow)
     else if (flow.ending.phase === 'connecting' || flow.ending.phase === 'accepting') {
-      this.#cm.disconnect(now, flow.handshake.cmId)
+      this.#owner.leave(now, flow)
       this.#owner.close(now, flow, null)
     }
   }
@@ -79,8 +78,7 @@ export class Endings {
     const { phase } = flow.ending
     this.#owner.close(now, flow, error)
     // Last: what shows another defect now keeps the flow no more.
-    if (phase === 'established' || phase === 'ending')
-      this.#cm.disconnect(now, flow.handshake.cmId, refusal(error, flow))
+    if (phase === 'established' || phase === 'ending') this.#owner.leave(now, flow, refusal(error, flow))
   }
 
   /** The peer has left. @param why what has failed at its end, null = it left in order */
@@ -119,11 +117,11 @@ export class Endings {
       this.#owner.close(now, flow, failure)
     } else if (failure === null) {
       flow.ending.enter('closing', now + CLOSING_NS_MAX)
-      this.#cm.disconnect(now, flow.handshake.cmId)
+      this.#owner.leave(now, flow)
       this.#owner.flowChanged(now, flow)
     } else {
       flow.ending.enter('closing', NEVER)
-      this.#cm.disconnect(now, flow.handshake.cmId, refusal(failure, flow))
+      this.#owner.leave(now, flow, refusal(failure, flow))
       this.#owner.close(now, flow, failure)
     }
   }

@@ -7,7 +7,7 @@ import {
   NO_RATE,
   NO_WINDOW,
 } from '../../cc/congestion-control.js'
-import { DOUBLE_0, double } from '../../double.js'
+import { DOUBLE_0 } from '../../double.js'
 import { assert, WeirError } from '../../errors.js'
 import type { QueuePair } from '../../qp/queue-pair.js'
 import { type Nanos, NEVER } from '../../time/nanos.js'
@@ -59,7 +59,7 @@ export class CongestionModule {
   /** @param lineRateBps of the host's link, bit/s */
   constructor(stats: ConnectionStats, agreed: Agreed, lineRateBps: number, follower: WindowFollower) {
     this.#lineRateBps = lineRateBps
-    this.#rateBps = double(lineRateBps)
+    this.#rateBps = lineRateBps
     this.#stats = stats
     this.#agreed = agreed
     this.#follower = follower

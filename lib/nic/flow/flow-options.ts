@@ -5,6 +5,7 @@ import type { CompletionQueue } from '../../qp/queues/completion-queue.js'
 import type { Nanos } from '../../time/nanos.js'
 import type { HostAddress } from '../../wire/net/address.js'
 import type { HostHop } from '../telemetry/host-hop.js'
+import type { EchoRooms } from '../telemetry/telemetry-echo.js'
 import type { ConnectionHandler } from '../types.js'
 import type { FlowPhase } from './flow-ending.js'
 
@@ -36,6 +37,7 @@ export interface FlowOptions {
   telemetry: TelemetrySettings
   /** This host as the last hop of the path. Default: it adds no record. */
   hostHop?: HostHop | null
+  echoRooms: EchoRooms
   pathSettings: PathSettings
   /** Bound on unacknowledged packets, a power of two. */
   packetsInFlightMax: number

@@ -69,7 +69,8 @@ export class Flow implements QpObserver {
     this.peer = new Peer(options)
     this.path = new FlowPath(options.pathSettings)
     this.sender = new Sender(options, this.peer, this.stats, this.windows)
-    const echo = new TelemetryEcho(telemetry.hops === 'busiest', options.hostHop ?? null)
+    const isBusiestOnly = telemetry.hops === 'busiest'
+    const echo = new TelemetryEcho(isBusiestOnly, options.hostHop ?? null, options.echoRooms)
     this.receiver = new Receiver(echo, telemetry.answer === 'ack', options.ackEveryPackets)
     this.ending = new FlowEnding(own.phase)
     this.keepAlive = new KeepAlive(own.index, options.keepAliveNs || NEVER)

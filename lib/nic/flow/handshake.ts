@@ -10,6 +10,7 @@ export class Handshake {
   /** T, when it is given; 0 = to be measured. */
   readonly fixedBaseRttNs: Nanos
   #cmId = DOUBLE_0
+  #joinedQpn = 0
   #receivePsn = 0
   #roundTripNs: Nanos = 0
   #refusedBefore: readonly number[] = []
@@ -29,6 +30,11 @@ export class Handshake {
   /** The CM's id of the connection, 0 before there is one. */
   get cmId(): number {
     return this.#cmId
+  }
+
+  /** The peer's queue pair in this program, as long as neither CM knows the connection, which was made without messages; 0: they do. */
+  get joinedQpn(): number {
+    return this.#joinedQpn
   }
 
   /** First PSN that the peer sends with. */
@@ -76,9 +82,14 @@ export class Handshake {
     return this.#peerPrivateData
   }
 
-  /** The connection manager knows the connection by this id. */
+  /** The connection manager knows the connection by this id, or is to. */
   name(cmId: number): void {
     this.#cmId = cmId
+  }
+
+  /** @param qpn as `joinedQpn` */
+  join(qpn: number): void {
+    this.#joinedQpn = qpn
   }
 
   /** The peer is to begin with this PSN, 24 bits. */

@@ -1,4 +1,5 @@
 import { ccWantsTelemetry } from '../../cc/catalogue.js'
+import { double } from '../../double.js'
 import type { MemoryTable } from '../../qp/memory/memory.js'
 import { type CommonQpConfig, QueuePair } from '../../qp/queue-pair.js'
 import { CompletionQueue } from '../../qp/queues/completion-queue.js'
@@ -7,6 +8,7 @@ import type { ReorderPool } from '../../qp/queues/reorder-buffer.js'
 import type { HostAddress } from '../../wire/net/address.js'
 import { intFormat, type NicSettings } from '../config.js'
 import type { HostHop } from '../telemetry/host-hop.js'
+import type { EchoRooms } from '../telemetry/telemetry-echo.js'
 import type { ConnectionHandler, ConnectOptions } from '../types.js'
 import { filledPayload, pathMtuFor } from './filled-payload.js'
 import { Flow } from './flow.js'
@@ -22,6 +24,7 @@ export interface FlowHost {
   table: FlowTable
   memory: MemoryTable
   hostHop: HostHop | null
+  echoRooms: EchoRooms
   readRoom: ReadRoom
   pathLengths: PathLengths
 }
@@ -52,7 +55,7 @@ export interface FlowPlan {
 
 /** Works out how flows are made that begin like this. */
 export function planFlow(
-  { settings, hostHop, readRoom, pathLengths }: FlowHost,
+  { settings, hostHop, echoRooms, readRoom, pathLengths }: FlowHost,
   reorderPool: ReorderPool,
   { remote, udpPort, baseRttNs, pathMtu, isPlain, packetBytes, cc, telemetry, paths }: Beginning,
 ): FlowPlan {
@@ -80,12 +83,13 @@ export function planFlow(
     intSlots,
     telemetry: collected,
     hostHop: collected.hostHop ? hostHop : null,
+    echoRooms,
     pathSettings: paths === undefined ? settings.paths : { ...settings.paths, ...paths },
     packetsInFlightMax: settings.packetsInFlightMax,
     slackNs: settings.slackNs,
     pacingRunNs: settings.pacingRunNs,
     runPackets: settings.runPackets,
-    lineRateBps: settings.lineRateBps,
+    lineRateBps: double(settings.lineRateBps),
     selectiveRepeat: settings.recovery === 'selective',
     withoutIcrc: settings.withoutIcrc,
     carriesAcks: settings.carriesAcks && settings.secret === undefined,

@@ -11,9 +11,6 @@ const WIDE_STAMP = 10
 const COMPACT_QUEUE = 6
 const COMPACT_STAMP = 0
 
-/** What an echo without telemetry has. Nobody writes to it. */
-const NO_VIEW = new DataView(new ArrayBuffer(0))
-const NO_HOPS = new Float64Array(0)
 /** What is kept of each hop: its queue length and stamp in the packet before, in the record's own units… */
 const QUEUE = 0
 const STAMP = MAX_HOPS
@@ -21,6 +18,37 @@ const STAMP = MAX_HOPS
 const TIME = 2 * MAX_HOPS
 const SUM = 3 * MAX_HOPS
 const HOPS_END = 4 * MAX_HOPS
+
+/** Where an echo keeps what it has. */
+interface EchoRoom {
+  /** The telemetry. */
+  view: DataView
+  columns: Float64Array
+}
+
+/** What an echo without telemetry has. Nobody writes to it. */
+const NO_ROOM: EchoRoom = { view: new DataView(new ArrayBuffer(0)), columns: new Float64Array(0) }
+
+/** A host's room for echoes. Connections that end leave theirs to those that come: its memory lies outside of V8's heap. */
+export class EchoRooms {
+  readonly #free: EchoRoom[] = []
+
+  take(): EchoRoom {
+    return this.#free.pop() ?? newRoom()
+  }
+
+  give(room: EchoRoom): void {
+    this.#free.push(room)
+  }
+}
+
+function newRoom(): EchoRoom {
+  const memory = new ArrayBuffer(8 * HOPS_END + telemetry.ECHO_BYTES_MAX)
+  return {
+    columns: new Float64Array(memory, 0, HOPS_END),
+    view: new DataView(memory, 8 * HOPS_END, telemetry.ECHO_BYTES_MAX),
+  }
+}
 
 /**
  * The telemetry that waits to be sent back to a flow's sender. For several packets on one path it keeps a summary, so
@@ -40,9 +68,9 @@ const HOPS_END = 4 * MAX_HOPS
 export class TelemetryEcho {
   /** Bytes that wait; 0: none. */
   bytes = 0
-  /** The telemetry. This and the columns are made when the first arrives. */
-  #view = NO_VIEW
-  #columns = NO_HOPS
+  readonly #rooms: EchoRooms
+  /** Taken when the first telemetry arrives. */
+  #room = NO_ROOM
   #format = -1
   #hops = 0
   #pathId = 0
@@ -54,8 +82,12 @@ export class TelemetryEcho {
   /** True if what waits has a record for every hop, and no more. */
   #complete = false
 
-  /** @param busiestOnly only the hop with the highest inflight bytes is sent back; @param host the last hop, if it is to be one */
-  constructor(busiestOnly: boolean, host: HostHop | null = null) {
+  /**
+   * @param busiestOnly only the hop with the highest inflight bytes is sent back; @param host the last hop, if it is to be one;
+   * @param rooms of the host
+   */
+  constructor(busiestOnly: boolean, host: HostHop | null = null, rooms = new EchoRooms()) {
+    this.#rooms = rooms
     this.#host = host
     this.#hostQueue = host === null ? null : new HostQueueMean()
     this.#busiest = busiestOnly ? new BusiestHop() : null
@@ -68,8 +100,8 @@ export class TelemetryEcho {
 
   /** A packet with telemetry to be sent back has arrived. */
   keep(frame: Frame): void {
-    if (this.#view === NO_VIEW) this.#makeRoom()
-    const view = this.#view
+    if (this.#room === NO_ROOM) this.#room = this.#rooms.take()
+    const { view } = this.#room
     const again = this.bytes > 0
     this.bytes = telemetry.writeEcho(view, 0, frame)
     this.#complete = false
@@ -89,14 +121,13 @@ export class TelemetryEcho {
    * and is to be summed up
    */
   #accumulate(i: number, samePath: boolean, again: boolean): void {
-    const view = this.#view
+    const { view, columns } = this.#room
     const wide = this.#format === intShim.FORMAT_WIDE
     const slot = intShim.BYTES + i * (wide ? intShim.WIDE_SLOT_BYTES : intShim.COMPACT_SLOT_BYTES)
     const queue = wide ? view.getUint32(slot + WIDE_QUEUE) : view.getUint16(slot + COMPACT_QUEUE)
     // Both stamps wrap; the low 28 bits of either have room for the difference between two packets.
     const stamp = wide ? view.getUint32(slot + WIDE_STAMP) : view.getUint32(slot + COMPACT_STAMP) >>> 4
     const bits = wide ? 0xfff_ffff : 0xff_ffff
-    const columns = this.#columns
     const time = samePath ? ((stamp & bits) - columns[STAMP + i]!) & bits : 0
     const least = samePath ? Math.min(queue, columns[QUEUE + i]!) : queue
     columns[QUEUE + i] = queue
@@ -119,7 +150,7 @@ export class TelemetryEcho {
   write(into: Frame, at: number, tNs: number): number {
     if (!this.#complete) this.#finish(tNs)
     const { view } = into
-    const own = this.#view
+    const own = this.#room.view
     const { bytes } = this
     // Records have whole words; a library call costs more than these few.
     for (let i = 0; i < bytes; i += 4) view.setInt32(at + i, own.getInt32(i, true), true)
@@ -132,19 +163,21 @@ export class TelemetryEcho {
   }
 
   #finish(tNs: number): void {
-    if (this.#hostQueue !== null) this.bytes = this.#host!.append(this.#view, this.#hostQueue)
-    if (this.#busiest !== null) this.bytes = this.#busiest.leave(this.#view, this.bytes, tNs)
+    if (this.#hostQueue !== null) this.bytes = this.#host!.append(this.#room.view, this.#hostQueue)
+    if (this.#busiest !== null) this.bytes = this.#busiest.leave(this.#room.view, this.bytes, tNs)
     this.#complete = true
-  }
-
-  #makeRoom(): void {
-    const memory = new ArrayBuffer(8 * HOPS_END + telemetry.ECHO_BYTES_MAX)
-    this.#columns = new Float64Array(memory, 0, HOPS_END)
-    this.#view = new DataView(memory, 8 * HOPS_END, telemetry.ECHO_BYTES_MAX)
   }
 
   /** What waited has been sent. */
   clear(): void {
     this.bytes = 0
+  }
+
+  /** The connection has ended. */
+  end(): void {
+    this.bytes = 0
+    this.#format = -1
+    if (this.#room !== NO_ROOM) this.#rooms.give(this.#room)
+    this.#room = NO_ROOM
   }
 }

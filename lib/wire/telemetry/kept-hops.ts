@@ -75,7 +75,7 @@ export class KeptHops {
   #makeRoom(rows: number): void {
     const before = this.rows
     this.rows = new Float64Array(ROW * Math.max(rows, this.count))
-    this.rows.set(before)
+    if (before !== NO_ROWS) this.rows.set(before)
   }
 
   /** The row of a link, or -1 if there is none. Compact records do not identify links. */
