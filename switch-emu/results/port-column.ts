@@ -29,7 +29,6 @@ export class PortColumn implements SampledColumn {
   }
 
   sample(): void {
-    // V8 compiles a push of one value into its caller, and calls one of several.
     this.#queueBytes.push(this.#port.queueBytes)
     this.#sentBytes.push(this.#port.counters.sentBytes)
     for (const gauge of this.#gauges) gauge.values.push(gauge.read())

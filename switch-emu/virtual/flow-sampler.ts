@@ -43,7 +43,6 @@ class FlowColumn implements SampledColumn {
     if (flow === null) return
     if (this.firstNs === NEVER) this.firstNs = timeNs
     const { rateBps, windowBytes, inFlightBytes } = flow.connection.stats
-    // V8 compiles a push of one value into its caller, and calls one of several.
     this.#rates.push(rateBps)
     this.#windows.push(windowBytes)
     this.#inFlight.push(inFlightBytes)
