@@ -9,6 +9,7 @@ import { askedOf, buildRep, buildReq, queuePairOf, requestWithoutReq } from './a
 import type { CmConnection, Ends } from './connection.js'
 import { ConnectionTable } from './connection-table.js'
 import { CmCounters } from './counters.js'
+import { Duties } from './duties.js'
 import type { CmEvent, ConnectRequest, PeerParameters } from './events.js'
 import { CmMachine } from './machine.js'
 import {
@@ -54,6 +55,8 @@ interface JoinedEnd extends QueuePairParams {
  */
 export class ConnectionManager {
   readonly counters = new CmCounters()
+  /** While there are none, there is nothing to send, and no deadline. */
+  readonly duties = new Duties()
   readonly #options: ResolvedCmOptions
   readonly #table: ConnectionTable
   readonly #outbox: Outbox
@@ -66,11 +69,11 @@ export class ConnectionManager {
   /** Throws WEIR_BAD_ARGUMENT. */
   constructor(options: CmOptions) {
     this.#options = resolveOptions(options)
-    this.#table = new ConnectionTable(this.#options.connectionsMax)
-    this.#outbox = new Outbox(this.#options.transmitQueueMax)
+    this.#table = new ConnectionTable(this.#options.connectionsMax, this.duties)
+    this.#outbox = new Outbox(this.#options.transmitQueueMax, this.duties)
     const sender = new CmSender(options.caGuid, this.#outbox, this.counters)
     this.#machine = new CmMachine(this.#options, this.#table, sender, this.counters)
-    this.sidr = new Sidr(this.#options, this.#outbox, this.counters)
+    this.sidr = new Sidr(this.#options, this.#outbox, this.counters, this.duties)
     this.#receiver = new CmReceiver(
       this.#options,
       this.#table,

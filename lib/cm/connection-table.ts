@@ -3,6 +3,7 @@ import { DeadlineHeap } from '../time/deadline-heap.js'
 import { type Nanos, NEVER } from '../time/nanos.js'
 import type { HostAddress } from '../wire/net/address.js'
 import { CmConnection, type Ends } from './connection.js'
+import type { Duties } from './duties.js'
 import { PeerIndex } from './peer-index.js'
 
 /**
@@ -18,6 +19,7 @@ export class ConnectionTable {
   readonly #slots: (CmConnection | null)[] = []
   readonly #free: number[] = []
   readonly #deadlines = new DeadlineHeap()
+  readonly #duties: Duties
   readonly #byId = new IntMap<CmConnection>()
   /** Peers that there are connections with, by address and GUID. */
   readonly #peers = new Map<string, PeerIndex<CmConnection>>()
@@ -28,8 +30,10 @@ export class ConnectionTable {
   /** The peer that was named last, and its name: mostly it is the next one too. */
   #named: { remote: HostAddress; caGuid: bigint; name: string } | null = null
 
-  constructor(capacity: number) {
+  /** @param duties count its connections with a deadline too */
+  constructor(capacity: number, duties: Duties) {
     this.capacity = capacity
+    this.#duties = duties
   }
 
   get size(): number {
@@ -67,7 +71,7 @@ export class ConnectionTable {
       if (index.isEmpty && this.#peers.get(index.name) === index) this.#peers.delete(index.name)
     }
     this.#timewait.delete(connection)
-    this.#deadlines.set(connection.slot, NEVER)
+    this.setDeadline(connection, NEVER)
     this.#slots[connection.slot] = null
     this.#free.push(connection.slot)
   }
@@ -140,8 +144,10 @@ export class ConnectionTable {
     return this.#byQpn.get(qpn)
   }
 
-  setDeadline(connection: CmConnection, time: Nanos): void {
-    this.#deadlines.set(connection.slot, time)
+  setDeadline({ slot }: CmConnection, time: Nanos): void {
+    if (this.#deadlines.timeOf(slot) !== NEVER) this.#duties.count--
+    if (time !== NEVER) this.#duties.count++
+    this.#deadlines.set(slot, time)
   }
 
   nextDeadline(): Nanos {

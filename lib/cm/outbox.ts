@@ -1,5 +1,6 @@
 import * as mad from '../wire/cm/mad.js'
 import { HostAddress } from '../wire/net/address.js'
+import type { Duties } from './duties.js'
 
 /** One datagram to QP 1. The caller of `pollTransmit` reuses it. */
 export class MadDatagram {
@@ -20,9 +21,12 @@ export class Outbox {
   readonly #ring: MadDatagram[] = []
   #head = 0
   #count = 0
+  readonly #duties: Duties
 
-  constructor(capacity: number) {
+  /** @param duties count its datagrams too */
+  constructor(capacity: number, duties: Duties) {
     this.capacity = capacity
+    this.#duties = duties
   }
 
   get length(): number {
@@ -40,6 +44,7 @@ export class Outbox {
     datagram.destination = destination
     datagram.udpPort = udpPort
     this.#count++
+    this.#duties.count++
     return datagram
   }
 
@@ -49,6 +54,7 @@ export class Outbox {
     copy(this.#ring[this.#head]!, into)
     this.#head = (this.#head + 1) % this.capacity
     this.#count--
+    this.#duties.count--
     return true
   }
 

@@ -12,6 +12,7 @@ import { checkOneHost, type HostAddress } from '../wire/net/address.js'
 import { sameGid } from './admission.js'
 import { type Ends, transactionIdOf } from './connection.js'
 import type { CmCounters } from './counters.js'
+import type { Duties } from './duties.js'
 import { type ResolvedCmOptions, within } from './options.js'
 import type { MadDatagram, Outbox } from './outbox.js'
 
@@ -67,7 +68,11 @@ export class Sidr {
   readonly #services = new Map<number, DatagramService>()
   readonly #asked = new Map<number, Asked>()
 
-  constructor(options: ResolvedCmOptions, outbox: Outbox, counters: CmCounters) {
+  readonly #duties: Duties
+
+  /** @param duties count its questions too */
+  constructor(options: ResolvedCmOptions, outbox: Outbox, counters: CmCounters, duties: Duties) {
+    this.#duties = duties
     this.#options = options
     this.#outbox = outbox
     this.#counters = counters
@@ -125,6 +130,7 @@ export class Sidr {
     })
     const asked = { question, ends: { local, remote, udpPort }, message, asksLeft: ASKS, dueNs: now }
     this.#asked.set(requestId, asked)
+    this.#duties.count++
     this.#repeat(now, asked)
   }
 
@@ -165,6 +171,7 @@ export class Sidr {
     else if (!asked.ends.remote.equals(from)) this.#counters.wrongSource++
     else {
       this.#asked.delete(requestId)
+      this.#duties.count--
       const { remote, port, done } = asked.question
       const why = STATUS_TEXTS[status] ?? `status ${status}`
       if (status === sidrRep.SidrStatus.VALID) done({ qpn, qkey, privateData })
@@ -181,6 +188,7 @@ export class Sidr {
         continue
       }
       this.#asked.delete(id)
+      this.#duties.count--
       const { remote, port, done } = asked.question
       done(
         new WeirError(
@@ -192,8 +200,6 @@ export class Sidr {
   }
 
   nextTimeout(): Nanos {
-    // A NIC asks after each packet, and an iterator is an object.
-    if (this.#asked.size === 0) return NEVER
     let next = NEVER
     for (const { dueNs } of this.#asked.values()) next = Math.min(next, dueNs)
     return next

@@ -307,6 +307,7 @@ export type OwnSettings = Pick<
 /** The settings of a host that differs from another one in these alone. Throws WEIR_BAD_ARGUMENT for one that is out of its range. */
 export function settingsLike(other: NicSettings, own: OwnSettings): NicSettings {
   const settings = { ...other, ...own, mac: macOf(own.address) }
+  firstOf.set(settings, firstOf.get(other) ?? other)
   checkOwn(settings)
   if (own.lineRateBps !== other.lineRateBps)
     checkController(settings.cc, settings.lineRateBps, settings.pathMtu)
@@ -409,13 +410,16 @@ export function checkConnectOptions(options: ConnectOptions, settings: NicSettin
   whole('sourcePort', options.sourcePort ?? 0xc000, 0xc000, 0xffff)
   if (options.paths !== undefined) pathSettings(options.paths)
   const asTheNic = options.telemetry === undefined && options.paths === undefined && options.cc === undefined
-  if (asTheNic && modesChecked.has(settings)) return
+  const modesOf = firstOf.get(settings) ?? settings
+  if (asTheNic && modesChecked.has(modesOf)) return
   checkOwnModes(options, settings)
-  if (asTheNic) modesChecked.add(settings)
+  if (asTheNic) modesChecked.add(modesOf)
 }
 
 /** NICs whose own modes fit together, as a connection without modes of its own has shown. */
 const modesChecked = new WeakSet<NicSettings>()
+/** Settings that are like others → the first of those. They have the same modes. */
+const firstOf = new WeakMap<NicSettings, NicSettings>()
 
 /** The settings of the connection, beside those of its NIC. Settings of the NIC may be for other connections. */
 function checkOwnModes({ telemetry = {}, cc, paths = {} }: ConnectOptions, settings: NicSettings): void {

@@ -1,4 +1,5 @@
 import type { AckSample } from '../cc/congestion-control.js'
+import type { Duties } from '../cm/duties.js'
 import type { Sidr } from '../cm/sidr.js'
 import { WeirError } from '../errors.js'
 import type { Frame } from '../frame/frame.js'
@@ -90,6 +91,7 @@ export class Nic implements Node, Verbs, RxEvents {
   readonly #rx: RxPipeline
   readonly #scheduler: Scheduler
   readonly #connections: Connections
+  readonly #duties: Duties
   /** Made with the first queue pair that nobody acknowledges. */
   #paced: PacedPairs | null = null
   /** One entry a flow: the earliest deadline of its queue pair, controller and probe. */
@@ -144,6 +146,7 @@ export class Nic implements Node, Verbs, RxEvents {
     const { receiveBudgetBytes = Number.POSITIVE_INFINITY } = this.settings
     this.readRoom = new ReadRoom(flowBytesOf(receiveBudgetBytes))
     this.#connections = new Connections(this)
+    this.#duties = this.#connections.duties
     this.pfc = new PfcReceiver(this.settings.lineRateBps)
     const concurrentFlows = () => this.#connections.concurrentFlows
     const { flows, capacity } = this.table
@@ -336,7 +339,7 @@ export class Nic implements Node, Verbs, RxEvents {
     this.#letGo(now)
     if (this.pfc.held !== 0) this.#updateHeld(now)
     while (this.#timers.firstTime() <= now) this.#flowTimeout(now, this.table.flows[this.#timers.first()]!)
-    this.#connections.onTimeout(now)
+    if (this.#duties.count > 0) this.#connections.onTimeout(now)
     if (this.#linkLocal !== null && this.#linkLocal.nextTimeout() <= now) this.#linkLocal.onTimeout(now)
     this.#dispatch(now)
   }
@@ -390,7 +393,7 @@ export class Nic implements Node, Verbs, RxEvents {
       ready,
       this.pfc.nextTimeout(),
       this.#timers.firstTime(),
-      this.#connections.nextTimeout(),
+      this.#duties.count > 0 ? this.#connections.nextTimeout() : NEVER,
     )
   }
 
@@ -541,7 +544,7 @@ export class Nic implements Node, Verbs, RxEvents {
   }
 
   #mayDatagram(): boolean {
-    return this.#connections.wantsToSend && !this.pfc.isHeld(this.settings.priority)
+    return this.#duties.count > 0 && this.#connections.wantsToSend && !this.pfc.isHeld(this.settings.priority)
   }
 
   #nextControl(now: Nanos): Frame | null {

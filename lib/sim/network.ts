@@ -144,7 +144,8 @@ export class Network {
     this.#now = Math.max(this.#now, now)
     const station = this.#stations[nodeId]!
     station.nowNs = this.#now
-    this.#drain(station, station.node, this.#now)
+    if (station.into.length === 0) this.#drainApart(station, this.#now)
+    else this.#drain(station, station.node, this.#now)
     this.#order.set(nodeId, station.events.firstTime())
   }
 
@@ -253,8 +254,11 @@ export class Network {
     const { events, node, passing } = station
     const source = events.first()
     if (source === OWN) {
-      node.onTimeout(now)
-      this.#drain(station, node, now)
+      if (station.into.length === 0) this.#actApart(station, now)
+      else {
+        node.onTimeout(now)
+        this.#drain(station, node, now)
+      }
       return
     }
     const pipe = station.into[source - 1]!
@@ -277,6 +281,24 @@ export class Network {
       this.#transmit(station, frame)
     }
     station.events.set(OWN, node.nextTimeout())
+  }
+
+  /**
+   * The deadline of a station without links. Those are of several classes. Calls of their own keep V8 from searching for the method at
+   * each call of a host or of a switch, as it does where it has met more than four classes.
+   */
+  #actApart(station: Station, now: Nanos): void {
+    station.node.onTimeout(now)
+    this.#drainApart(station, now)
+  }
+
+  /** As `#drain`, for such a station. */
+  #drainApart(station: Station, now: Nanos): void {
+    const { events, node } = station
+    for (let frame = node.pollTransmit(now); frame !== null; frame = node.pollTransmit(now)) {
+      this.#transmit(station, frame)
+    }
+    events.set(OWN, node.nextTimeout())
   }
 
   #transmit(from: Station, frame: Frame): void {

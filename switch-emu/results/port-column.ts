@@ -17,8 +17,9 @@ export class PortColumn implements SampledColumn {
   readonly #name: string
   readonly #port: EgressPort
   readonly #gauges: readonly SampledGauge[]
-  /** Bytes in the queue, and bytes sent, of each sample. */
-  readonly #values: number[] = []
+  /** By sample. */
+  readonly #queueBytes: number[] = []
+  readonly #sentBytes: number[] = []
 
   /** @param name of the port */
   constructor(name: string, port: EgressPort, gauges: readonly SampledGauge[]) {
@@ -28,24 +29,18 @@ export class PortColumn implements SampledColumn {
   }
 
   sample(): void {
-    this.#values.push(this.#port.queueBytes, this.#port.counters.sentBytes)
+    this.#queueBytes.push(this.#port.queueBytes)
+    this.#sentBytes.push(this.#port.counters.sentBytes)
     for (const gauge of this.#gauges) gauge.values.push(gauge.read())
   }
 
   /** @param everyNs from sample to sample */
   addTo(series: Record<string, Series>, everyNs: Nanos): void {
-    const values = this.#values
-    const timesNs: Nanos[] = []
-    const queueBytes: number[] = []
-    const txBytes: number[] = []
+    const timesNs = this.#queueBytes.map((_, at) => at * everyNs)
     // Sent in this run. The counter itself counts from the start of the switch.
-    const before = values[1] ?? 0
-    for (let at = 0; at < values.length; at += 2) {
-      timesNs.push((at / 2) * everyNs)
-      queueBytes.push(values[at]!)
-      txBytes.push(values[at + 1]! - before)
-    }
-    series[seriesName('queue', this.#name)] = { unit: 'bytes', timesNs, values: queueBytes }
+    const [before = 0] = this.#sentBytes
+    const txBytes = this.#sentBytes.map(bytes => bytes - before)
+    series[seriesName('queue', this.#name)] = { unit: 'bytes', timesNs, values: [...this.#queueBytes] }
     series[seriesName('tx', this.#name)] = { unit: 'bytes', timesNs, values: txBytes }
     for (const gauge of this.#gauges)
       series[gauge.name] = { unit: gauge.unit, timesNs, values: [...gauge.values] }

@@ -22,8 +22,11 @@ class FlowColumn implements SampledColumn {
   /** When it starts, on the clock of the series. */
   readonly #startNs: Nanos
   readonly #everyNs: Nanos
-  /** What each sample finds, one value for each of KINDS, one sample behind another. */
-  readonly #values: number[] = []
+  /** What each sample finds, a list for each of KINDS. */
+  readonly #rates: number[] = []
+  readonly #windows: number[] = []
+  readonly #inFlight: number[] = []
+  readonly #acked: number[] = []
 
   /** Time of the first sample, or NEVER. A flow that has been sampled once is sampled each time. */
   firstNs: Nanos = NEVER
@@ -40,17 +43,16 @@ class FlowColumn implements SampledColumn {
     if (flow === null) return
     if (this.firstNs === NEVER) this.firstNs = timeNs
     const { rateBps, windowBytes, inFlightBytes } = flow.connection.stats
-    this.#values.push(rateBps, windowBytes, inFlightBytes, flow.ackedBytes)
+    this.#rates.push(rateBps)
+    this.#windows.push(windowBytes)
+    this.#inFlight.push(inFlightBytes)
+    this.#acked.push(flow.ackedBytes)
   }
 
   /** @param flow its name */
   addTo(series: Record<string, Series>, flow: string): void {
-    const timesNs: Nanos[] = []
-    const columns: number[][] = KINDS.map(() => [])
-    for (let at = 0; at < this.#values.length; at += KINDS.length) {
-      timesNs.push(this.firstNs + (at / KINDS.length) * this.#everyNs)
-      for (let k = 0; k < KINDS.length; k++) columns[k]!.push(this.#values[at + k]!)
-    }
+    const columns = [this.#rates, this.#windows, this.#inFlight, this.#acked]
+    const timesNs = this.#rates.map((_, at) => this.firstNs + at * this.#everyNs)
     for (const [k, { kind, unit }] of KINDS.entries())
       series[seriesName(kind, flow)] = { unit, timesNs, values: columns[k]! }
   }

@@ -179,3 +179,48 @@ t.test('within the horizon nextDue is exact', async t => {
   }
   t.equal(wrong, '', `SEED=${seed}`)
 })
+
+t.test('few entries, which need no slots, leave as they do from slots', async t => {
+  const seeds = fixedSeeds([11, 12, 13, 14])
+  for (const seed of seeds) {
+    const random = new Random(seed)
+    const capacity = 16
+    const few = new TimingWheel(capacity)
+    const inSlots = new TimingWheel(capacity)
+    for (let entry = 0; entry < capacity; entry++) inSlots.set(entry, 1)
+    for (let entry = 0; entry < capacity; entry++) inSlots.remove(entry)
+    let now = seed === 14 ? 2 ** 45 + 7 : random.below(1e6)
+    let wrong = ''
+    let step = 0
+    const both = (what: string, of: (wheel: TimingWheel) => number | string) => {
+      const one = of(few)
+      const other = of(inSlots)
+      if (one !== other) wrong ||= `step ${step}, now ${now}: ${what} ${one}, from slots ${other}`
+    }
+    both('polled', wheel => drain(wheel, now).join())
+    for (; step < 20_000 && wrong === ''; step++) {
+      const entry = random.below(8)
+      const what = random.below(10)
+      const reach = [0, 100, SLOT_NS, 50_000, HORIZON_NS, 5 * HORIZON_NS][random.below(6)]!
+      const due = Math.max(0, now + random.below(reach + 1) - random.below(100))
+      const next = few.nextDue()
+      if (what < 5) for (const wheel of [few, inSlots]) wheel.set(entry, due)
+      else if (what < 7) for (const wheel of [few, inSlots]) wheel.remove(entry)
+      else if (what === 7) now = next === NEVER ? now : Math.max(now, next)
+      else now += [0, 1, 300, 5000, 1e6, 3 * HORIZON_NS][random.below(6)]!
+      if (what >= 7) both('polled', wheel => drain(wheel, now).join())
+      both('next', wheel => wheel.nextDue())
+      both('size', wheel => wheel.size)
+      both('due', wheel => wheel.dueOf(entry))
+    }
+    t.equal(wrong, '', `SEED=${seed}`)
+  }
+})
+
+t.test('more than a few entries come into slots in their order', async t => {
+  const wheel = new TimingWheel(12)
+  const order = [5, 3, 11, 0, 9, 7, 2, 10, 1, 6]
+  for (const entry of order) wheel.set(entry, 5000 + SLOT_NS * (entry % 2))
+  t.same(drain(wheel, 9000), [...order.filter(e => e % 2 === 0), ...order.filter(e => e % 2 === 1)])
+  t.equal(wheel.nextDue(), NEVER)
+})

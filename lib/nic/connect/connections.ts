@@ -1,5 +1,6 @@
 import { ConnectionManager } from '../../cm/connection-manager.js'
 import type { CmCounters } from '../../cm/counters.js'
+import type { Duties } from '../../cm/duties.js'
 import type { CmEvent, ConnectRequest, Disconnected, Established, PeerParameters } from '../../cm/events.js'
 import { flowLabelFor } from '../../cm/flow-label.js'
 import { type AcceptParams, type ConnectParams, within } from '../../cm/options.js'
@@ -546,6 +547,11 @@ export class Connections {
   /** Counters of the connection manager. */
   get counters(): CmCounters {
     return this.#cm.counters
+  }
+
+  /** While there are none, there is nothing to send, and no deadline. */
+  get duties(): Duties {
+    return this.#cm.duties
   }
 
   get wantsToSend(): boolean {
