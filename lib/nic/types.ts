@@ -114,7 +114,10 @@ export interface ConnectionHandler {
   readonly receiveSource?: ReceiveSource | null
   /** Passive side: at most 80 bytes for the connecting peer, in its `peerPrivateData`. Asked after `onCreated`. */
   acceptData?(): Uint8Array
-  /** The queue pair may send. Receives may be posted earlier, from `onCreated`. */
+  /**
+   * The queue pair may send. Receives may be posted earlier, from `onCreated`. An error that it throws ends the connection (`NicConfig.defects`),
+   * and `onClosed` says so.
+   */
   onEstablished(now: Nanos, connection: Connection): void
   /** The queue pair exists and can take receives; nothing arrives before this returns. */
   onCreated?(now: Nanos, connection: Connection): void
