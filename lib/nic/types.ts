@@ -30,7 +30,10 @@ export interface Verbs {
   ): Connection
 }
 
-/** Options of a connection. */
+/**
+ * Options of a connection. `cc`, `telemetry` and `paths` are frozen, since connections that are given the same objects share what follows from
+ * them. (A `Host` freezes copies: what a program gives to it may be changed for the next connection.)
+ */
 export interface ConnectOptions {
   /** UDP port of RoCEv2 at the peer, 1 to 65534. Default: the same as this host's. */
   udpPort?: number

@@ -504,6 +504,28 @@ t.test('a connection that asks for something else is worked out', async t => {
   }
 })
 
+t.test('whoever changes options in place hears that they count for connections made before', async t => {
+  const cc = { name: 'hpcc', options: { eta: 0.9 } }
+  const telemetry = { everyPackets: 4 }
+  const pair = pairThatKnowsT()
+  const { left } = joinedBy(pair, new Quiet(), { cc, telemetry }, 'words')
+  for (const change of [
+    () => (cc.options.eta = 0.8),
+    () => (cc.options = { eta: 0.8 }),
+    () => (cc.name = 'dctcp'),
+    () => (telemetry.everyPackets = 1),
+  ])
+    t.throws(change, TypeError)
+  const { left: other } = joinedBy(
+    pair,
+    new Quiet(),
+    { cc: { ...cc, options: { eta: 0.8 } }, telemetry },
+    'words',
+  )
+  t.same([left.log, other.log], [['established'], ['established']])
+  t.notOk(flowIn(other).qp.isSettled, 'other objects ask for something else')
+})
+
 t.test('options of a connection like one before are checked, and its listener may refuse it', async t => {
   const pair = pairThatKnowsT()
   joinedBy(pair, new Quiet(), undefined, 'words')
