@@ -1,5 +1,6 @@
 /** Codecs and checksums. */
 import { Frame } from '../../lib/frame/frame.js'
+import { FramePool } from '../../lib/frame/frame-pool.js'
 import * as crc32 from '../../lib/wire/bytes/crc32.js'
 import * as bth from '../../lib/wire/ib/bth.js'
 import * as icrc from '../../lib/wire/ib/icrc.js'
@@ -16,7 +17,7 @@ export const sink = { value: 0 }
 
 export function wireOperations(): Operation[] {
   const { view } = new Frame(0, Buffer.alloc(4608))
-  const data = dataFrame()
+  const data = dataFrame(4096)
   const shimAt = 100
   intShim.write(view, shimAt, intShim.FORMAT_WIDE, 5, 0)
   const hops = new HopRecords()
@@ -70,11 +71,11 @@ export function wireOperations(): Operation[] {
         for (let i = 0; i < count; i++) sink.value ^= intShim.read(view, shimAt, 4608, hops)
       },
     },
-    ...checksums(data),
+    ...checksums(),
   ]
 }
 
-function checksums(data: Frame): Operation[] {
+function checksums(): Operation[] {
   const bytes = Buffer.alloc(4608, 0x5a)
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
   const crc = (length: number) => (count: number) => {
@@ -84,14 +85,21 @@ function checksums(data: Frame): Operation[] {
     { name: 'CRC-32 of 64 bytes', run: crc(64) },
     { name: 'CRC-32 of 256 bytes', run: crc(256) },
     { name: 'CRC-32 of 4096 bytes', run: crc(4096) },
+    ...[256, 1024, 4096].flatMap(bytes => icrcs(dataFrame(bytes))),
+  ]
+}
+
+function icrcs(data: Frame): Operation[] {
+  const what = `ICRC of a packet with ${data.payloadLength} bytes`
+  return [
     {
-      name: 'ICRC of a 4 KiB packet: write',
+      name: `${what}: write`,
       run: count => {
         for (let i = 0; i < count; i++) icrc.write(data)
       },
     },
     {
-      name: 'ICRC of a 4 KiB packet: verify',
+      name: `${what}: verify`,
       run: count => {
         for (let i = 0; i < count; i++) sink.value ^= Number(icrc.verify(data))
       },
@@ -99,12 +107,12 @@ function checksums(data: Frame): Operation[] {
   ]
 }
 
-/** The first full data packet of a stream between two NICs. */
-function dataFrame(): Frame {
-  const copy = new Frame(0, Buffer.alloc(4608))
-  const joined = new Joined({ op: 'WRITE', size: 65_536 })
+/** The first data packet of a stream of WRITEs between two NICs, in the slot of a pool. @param bytes of a WRITE, one packet at most */
+function dataFrame(bytes: number): Frame {
+  const copy = new FramePool(1).take()!
+  const joined = new Joined({ op: 'WRITE', size: bytes })
   joined.onFrame = frame => {
-    if (frame.payloadLength === 4096 && copy.length === 0) copy.copyFrom(frame)
+    if (frame.payloadLength === bytes && copy.length === 0) copy.copyFrom(frame)
   }
   joined.packets(100)
   parseFrame(copy)

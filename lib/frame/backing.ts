@@ -7,8 +7,7 @@ const NONE = new Uint8Array(0)
 
 /**
  * Memory for payloads outside the frames' slots: a memory region's, or a port's receive buffer. A frame refers to it
- * and so keeps it from being collected. It stays where it is: its ArrayBuffer must not be transferred or resized
- * while it is in use.
+ * and so keeps it from being collected. It stays where it is, unless an application transfers or resizes its ArrayBuffer.
  *
  * To look at a piece of it takes a view, and views are objects. Long messages are cut into the same pieces again and
  * again, so their views are kept, and steady traffic makes none.
@@ -20,11 +19,18 @@ export class Backing {
    * without making an object for the number.
    */
   readonly pointer = new Float64Array(1)
+  readonly #length: number
   #views: Uint8Array[] = []
   #mask = 0
 
   constructor(bytes: Uint8Array) {
     this.bytes = bytes
+    this.#length = bytes.length
+  }
+
+  /** False where an application has transferred the memory, or resized it: there is nothing at its address. */
+  get isThere(): boolean {
+    return this.bytes.length === this.#length
   }
 
   /** Sets `pointer`. @param addressOf returns the address of the first byte of a view */

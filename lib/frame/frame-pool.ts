@@ -1,4 +1,5 @@
 import { WeirError } from '../errors.js'
+import { Backing } from './backing.js'
 import { Frame } from './frame.js'
 import { IFA_PROTOCOL, ifaProtocolFault } from './ifa-protocol.js'
 
@@ -24,6 +25,8 @@ export class FramePool {
   readonly slotBytes: number
   /** The one piece, or null. */
   readonly #piece: Uint8Array | null
+  /** The same, as something whose address is kept. */
+  readonly memory: Backing | null
   /** Where the next slots lie, if not in one piece. */
   #slab = new ArrayBuffer(0)
   /** IP protocol that IFA has in the network of these frames, 0 to 255: IANA has assigned none. */
@@ -65,6 +68,7 @@ export class FramePool {
     this.ifaProtocol = ifaProtocol
     this.slotBytes = slotBytes
     this.#piece = layout === 'piece' ? new Uint8Array(capacity * slotBytes + roomBytes) : null
+    this.memory = this.#piece === null ? null : new Backing(this.#piece)
     this.#roomBytes = roomBytes
   }
 
@@ -145,7 +149,7 @@ export class FramePool {
   #make(): Frame {
     const slot = this.#made++
     if (this.#made > this.#free.length) this.#makeRoom()
-    const frame = new Frame(slot, this.#memoryOf(slot))
+    const frame = new Frame(slot, this.#memoryOf(slot), this.memory)
     frame.ifaProtocol = this.ifaProtocol
     frame.taken = true
     this.#frames.push(frame)

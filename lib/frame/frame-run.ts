@@ -109,10 +109,17 @@ export class FrameRun {
     this.#next = this.#end = 0
   }
 
-  /** The next packet as a frame, which the caller owns from now on. Null when all have been handed out, or the pool has none. */
+  /**
+   * The next packet as a frame, which the caller owns from now on. Null when all have been handed out, or the pool has none, or their
+   * memory is no longer there: then they are lost.
+   */
   shift(): Frame | null {
     const behind = this.#behind
     if (behind === null) return null
+    if (!behind.outside!.isThere) {
+      this.abandon()
+      return null
+    }
     const frame = followerOf(behind, this.#next, this.#pool)
     if (frame === null) return null
     if (!this.#gathers) frame.bringIn()

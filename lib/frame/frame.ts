@@ -75,6 +75,8 @@ export class Frame {
   /** When the kernel received the frame, by the loop's clock. UNKNOWN_ARRIVAL: its port does not know; then it is the time of `onFrame`. */
   arrivedNs = UNKNOWN_ARRIVAL
   readonly slot: number
+  /** The memory that has the slot from the first byte of its ArrayBuffer on, if its address may be asked for. */
+  readonly memory: Backing | null
   /** Null: nobody has asked for it, and in virtual time hardly anybody does. */
   #bytes: Buffer | null
   /** Within an end of a VXLAN tunnel: number of the remote end that it goes to. -1: it goes to no tunnel. */
@@ -101,11 +103,13 @@ export class Frame {
   /** The view of the slot that was asked for last. */
   #view: Uint8Array = NO_VIEW
 
-  constructor(slot: number, memory: Buffer | DataView) {
+  /** @param memory as the property */
+  constructor(slot: number, bytes: Buffer | DataView, memory: Backing | null = null) {
     this.slot = slot
-    this.#bytes = memory instanceof DataView ? null : memory
+    this.memory = memory
+    this.#bytes = bytes instanceof DataView ? null : bytes
     this.view =
-      memory instanceof DataView ? memory : new DataView(memory.buffer, memory.byteOffset, memory.byteLength)
+      bytes instanceof DataView ? bytes : new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   }
 
   /** The slot. */

@@ -101,6 +101,8 @@ const DROP_REASONS = [
   'txFull',
   /** The socket refused the frame. */
   'txError',
+  /** An application has transferred the memory of its payload. */
+  'payloadGone',
   /** Passed to `transmit` after `close`, or in the port when it was closed. */
   'closed',
 ] as const
@@ -125,6 +127,7 @@ export class PortCounters {
     unknownPeer: 0,
     txFull: 0,
     txError: 0,
+    payloadGone: 0,
     closed: 0,
   }
 

@@ -37,12 +37,7 @@ export class NearVerbs implements Verbs {
     this.#own.unlisten(port)
   }
 
-  /**
-   * As Nic. Nobody changes `cc`, `telemetry` and `paths` among the options afterwards: a connection that is given the same objects takes
-   * over what they have come to.
-   *
-   * @param remote the other NIC's address
-   */
+  /** As Nic. @param remote the other NIC's address */
   connect(
     now: Nanos,
     remote: HostAddress,

@@ -394,7 +394,10 @@ function checkOwn(settings: OwnSettings): void {
   checkTransport('ackTimeout', ackTimeoutNs, 'ackTimeoutNs')
 }
 
-/** Throws WEIR_BAD_ARGUMENT for an option of a connection that is out of its range. */
+/**
+ * Throws WEIR_BAD_ARGUMENT for an option of a connection that is out of its range. Objects among the options are frozen: what follows from
+ * them is kept, and counts for other connections that are given the same ones.
+ */
 export function checkConnectOptions(options: ConnectOptions, settings: NicSettings): void {
   const { udpPort = settings.udpPort } = options
   checkRow(UDP_PORT, 'udpPort', udpPort)
@@ -409,6 +412,8 @@ export function checkConnectOptions(options: ConnectOptions, settings: NicSettin
   checkRow(PRIORITY, 'priority', options.priority ?? 0)
   whole('sourcePort', options.sourcePort ?? 0xc000, 0xc000, 0xffff)
   if (options.paths !== undefined) pathSettings(options.paths)
+  for (const given of [options.cc, options.cc?.options, options.telemetry, options.paths])
+    Object.freeze(given)
   const asTheNic = options.telemetry === undefined && options.paths === undefined && options.cc === undefined
   const modesOf = firstOf.get(settings) ?? settings
   if (asTheNic && modesChecked.has(modesOf)) return

@@ -377,6 +377,8 @@ export class Nic implements Node, Verbs, RxEvents {
   }
 
   nextTimeout(): Nanos {
+    // Work that has failed in its turn to send is news, after which no packet and no deadline need come.
+    if (this.#dirtyCount > 0) return 0
     const send =
       this.#inHand !== null || this.#goesOn() || this.#hasControl() || this.readRoom.calls
         ? 0

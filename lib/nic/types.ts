@@ -30,7 +30,10 @@ export interface Verbs {
   ): Connection
 }
 
-/** Options of a connection. */
+/**
+ * Options of a connection. `cc`, `telemetry` and `paths` are frozen, since connections that are given the same objects share what follows from
+ * them. (A `Host` freezes copies: what a program gives to it may be changed for the next connection.)
+ */
 export interface ConnectOptions {
   /** UDP port of RoCEv2 at the peer, 1 to 65534. Default: the same as this host's. */
   udpPort?: number
@@ -114,7 +117,10 @@ export interface ConnectionHandler {
   readonly receiveSource?: ReceiveSource | null
   /** Passive side: at most 80 bytes for the connecting peer, in its `peerPrivateData`. Asked after `onCreated`. */
   acceptData?(): Uint8Array
-  /** The queue pair may send. Receives may be posted earlier, from `onCreated`. */
+  /**
+   * The queue pair may send. Receives may be posted earlier, from `onCreated`. An error that it throws ends the connection (`NicConfig.defects`),
+   * and `onClosed` says so.
+   */
   onEstablished(now: Nanos, connection: Connection): void
   /** The queue pair exists and can take receives; nothing arrives before this returns. */
   onCreated?(now: Nanos, connection: Connection): void

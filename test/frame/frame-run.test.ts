@@ -5,6 +5,7 @@ import { Backing } from '../../lib/frame/backing.js'
 import type { Frame } from '../../lib/frame/frame.js'
 import { FramePool } from '../../lib/frame/frame-pool.js'
 import { FrameRun, followerOf, RUN_PACKETS_MAX } from '../../lib/frame/frame-run.js'
+import { transfer } from '../nic/pair.js'
 
 const PAYLOAD_AT = 58
 const PAYLOAD_BYTES = 100
@@ -27,10 +28,10 @@ function headOf(pool: FramePool): Frame {
 }
 
 /** A run whose packets have the words 100, 101… at their BTH, and the ICRCs 200, 201… */
-function written(pool: FramePool, gathers: boolean, packets: number) {
+function written(pool: FramePool, gathers: boolean, packets: number, payloads = memory) {
   const run = new FrameRun(pool, gathers)
   const head = headOf(pool)
-  run.begin(head, packets, memory, OFFSET)
+  run.begin(head, packets, payloads, OFFSET)
   for (let i = 0; i < packets; i++) {
     run.view.setInt32(run.bthAt(i), 100 + i)
     run.view.setInt32(run.icrcAt(i), 200 + i)
@@ -102,6 +103,19 @@ t.test('what has not left is given back', async t => {
   t.equal(run.size, 0)
   t.equal(pool.inUse, 1, "the head is its owner's")
 })
+
+for (const gathers of [false, true]) {
+  t.test(`whose payloads are transferred is lost, ${gathers ? 'where they lie' : 'in slots'}`, async t => {
+    const pool = new FramePool(8, 256)
+    const payloads = new Backing(new Uint8Array(1000))
+    const { run, head } = written(pool, gathers, 3, payloads)
+    transfer(payloads.bytes)
+    t.equal(run.shift(), null)
+    t.equal(run.size, 0)
+    pool.give(head)
+    t.equal(pool.inUse, 0)
+  })
+}
 
 t.test('a run begins when the last one has left, and has room in a slot and in a datagram', async t => {
   const pool = new FramePool(80)

@@ -20,7 +20,7 @@ import { Opcode } from '../../lib/wire/ib/opcode.js'
 import { HostAddress } from '../../lib/wire/net/address.js'
 import { parseFrame } from '../../lib/wire/parse.js'
 import * as intMd from '../../lib/wire/telemetry/int-md.js'
-import { App, memoryOf, PORT, pattern } from '../nic/pair.js'
+import { App, memoryOf, PORT, pattern, transfer } from '../nic/pair.js'
 import { loopbackAddress } from '../support/loopback.js'
 import { drawnSeed } from '../support/seeds.js'
 import { freePort, nextFrame, udpFrame4, until } from './helpers.js'
@@ -179,6 +179,8 @@ t.test(
   },
 )
 
+type Host = ReturnType<typeof host>
+
 /** A NIC on a batch port, driven in real time. One in `loses` frames that it sends is lost. */
 function host(address: string, rocePort: number, random: Random, loses: number) {
   const pool = new FramePool(1024, undefined, RECEIVER_ROOM_BYTES)
@@ -224,7 +226,7 @@ function host(address: string, rocePort: number, random: Random, loses: number) 
     loop.close()
     await port.close()
   }
-  return { pool, nic, loop, lent, close }
+  return { pool, port, nic, loop, lent, close }
 }
 
 t.test(
@@ -275,6 +277,52 @@ t.test(
     t.equal(a.nic.counters.rx.badIcrc + b.nic.counters.rx.badIcrc, 0)
     await Promise.all([a.close(), b.close()])
     t.equal(a.pool.inUse + b.pool.inUse, 0)
+  },
+)
+
+t.test(
+  'memory that an application transfers as packets are about to leave: that connection ends, and no other',
+  { skip: fault ?? false },
+  async t => {
+    const rocePort = freePort()
+    const [a, b] = [A, B].map(address => host(address, rocePort, new Random(seed), 1e9)) as [Host, Host]
+    const [left, other] = [new App(a.nic), new App(a.nic)]
+    b.nic.listen(PORT, { accept: () => new App(b.nic) })
+    for (const app of [left, other]) a.nic.connect(a.loop.now(), b.nic.address, PORT, app)
+    a.loop.wake()
+    await until(() => [left, other].every(({ log }) => log.includes('established')))
+    const here = memoryOf(a.nic, pattern(seed, 300_000))
+    const there = memoryOf(b.nic, Buffer.alloc(300_000))
+    const { transmit, flush } = a.port
+    let waiting = 0
+    a.port.transmit = frame => {
+      if (frame.outside === here.backing) waiting++
+      transmit.call(a.port, frame)
+    }
+    a.port.flush = () => {
+      if (waiting > 0 && here.buffer!.length > 0) transfer(here.buffer!)
+      flush.call(a.port)
+    }
+    const to = { remoteAddress: there.address, rkey: there.key }
+    const write = { id: 1, opcode: WorkOpcode.RDMA_WRITE, region: here, offset: 0, length: 300_000, ...to }
+    left.connection!.postSend(a.loop.now(), write)
+    a.loop.wake()
+    await until(() => left.closed === 1)
+    t.ok(left.log.includes('completion 1 LOC_PROT_ERR'), left.log.join())
+    t.ok(a.port.counters.drops.payloadGone > 0, `${a.port.counters.drops.payloadGone} packets were lost`)
+    t.equal(b.nic.counters.rx.badIcrc, a.port.counters.drops.payloadGone, 'the receiver drops them')
+    const bytes = pattern(seed + 1, 5000)
+    const send = { id: 2, opcode: WorkOpcode.SEND, region: memoryOf(a.nic, bytes), offset: 0, length: 5000 }
+    other.connection!.postSend(a.loop.now(), send)
+    a.loop.wake()
+    await until(() => other.log.includes('completion 2 SUCCESS'))
+    await Promise.all([a.close(), b.close()])
+    t.equal(a.pool.inUse + b.pool.inUse, 0)
+    t.equal(
+      there.buffer!.every(byte => byte === 0),
+      true,
+      'nothing of other memory has arrived',
+    )
   },
 )
 

@@ -1,18 +1,14 @@
 /** Runs that the batch port is given whole: a head with the packets behind it. */
 
-import { once } from 'node:events'
-import { connect, createServer, type Socket } from 'node:net'
 import t from 'tap'
 import { Backing } from '../../lib/frame/backing.js'
-import type { Frame } from '../../lib/frame/frame.js'
 import { FramePool } from '../../lib/frame/frame-pool.js'
 import { FrameRun } from '../../lib/frame/frame-run.js'
 import { RECEIVER_ROOM_BYTES } from '../../lib/io/linux/batch-receiver.js'
-import { BatchSender } from '../../lib/io/linux/batch-sender.js'
 import { libcFault, loadLibc } from '../../lib/io/linux/libc.js'
-import { PortCounters } from '../../lib/io/port.js'
 import { BatchPort } from '../../lib/io/ports/batch-port.js'
 import { Random } from '../../lib/sim/random.js'
+import { transfer } from '../nic/pair.js'
 import { loopbackAddress } from '../support/loopback.js'
 import { drawnSeed } from '../support/seeds.js'
 import { freePort, udpFrame4, until } from './helpers.js'
@@ -28,6 +24,7 @@ const MEMORY_BYTES = 65_536
 const DEST_QPN_AT = 5
 const QPN = 0x123456
 const EIO = 5
+const EAGAIN = 11
 
 /** A head and, with `packets` above 1, what follows it: packet i has the word `first + i` in its BTH and in its ICRC. */
 function runOf(pool: FramePool, memory: Backing, at: number, bytes: number, packets: number, first: number) {
@@ -64,10 +61,11 @@ function datagramOf(memory: Backing, at: number, bytes: number, number: number):
   return datagram
 }
 
-function openBoth() {
+/** @param slots of the sender */
+function openBoth(slots = 512) {
   const rocePort = freePort()
   const open = (address: string) => {
-    const pool = new FramePool(512, undefined, RECEIVER_ROOM_BYTES)
+    const pool = new FramePool(address === A ? slots : 512, undefined, RECEIVER_ROOM_BYTES)
     return { pool, port: new BatchPort({ pool, address, rocePort, intPort: rocePort + 1 }) }
   }
   const [a, b] = [open(A), open(B)]
@@ -161,64 +159,86 @@ t.test('a closed port counts all packets of a run as dropped', { skip }, async t
   t.equal(a.pool.inUse, 0)
 })
 
-/** The two ends of a TCP connection: its socket takes datagrams as well, and is full when nobody reads. */
-async function connection(): Promise<{ near: Socket; far: Socket; close: () => void }> {
-  const server = createServer({ pauseOnConnect: true }).listen(0, A)
-  await once(server, 'listening')
-  const accepted = once(server, 'connection')
-  const near = connect((server.address() as { port: number }).port, A)
-  const [far] = (await accepted) as [Socket]
-  const close = () => {
-    near.destroy()
-    far.destroy()
-    server.close()
+/** From now on the kernel takes nothing, as from a full socket, until `undo`. */
+function fillSockets(): { undo: () => void } {
+  const libc = loadLibc()
+  const { sendmmsg, sendmsg, errno } = libc
+  libc.sendmmsg = libc.sendmsg = () => -1
+  libc.errno = () => EAGAIN
+  return { undo: () => Object.assign(libc, { sendmmsg, sendmsg, errno }) }
+}
+
+/**
+ * Runs of 30 packets, each with payloads of its own from the same memory; and what arrives of them. A receive buffer of Linux's default size
+ * has room for all.
+ */
+function runsOfThirty(slots: number) {
+  const both = openBoth(slots)
+  const memory = randomMemory(new Random(seed))
+  const sent: Buffer[] = []
+  for (let n = 0; n < 3; n++) {
+    for (let i = 0; i < 30; i++) sent.push(datagramOf(memory, 4 * n + 2048 * i, 2048, 1000 * n + i))
+    both.a.port.transmit(runOf(both.a.pool, memory, 4 * n, 2048, 30, 1000 * n))
   }
-  return { near, far, close }
+  const { got, drain } = both
+  const arrived = () =>
+    until(() => {
+      drain()
+      return got.length >= sent.length
+    })
+  return { ...both, memory, sent, arrived }
+}
+
+/** The same, as the sender changes packets that are for nobody. */
+function toNobody(datagram: Buffer): Buffer {
+  const changed = Buffer.from(datagram)
+  changed.fill(0, 8 + DEST_QPN_AT, 8 + DEST_QPN_AT + 3)
+  return changed.fill(0, HEADER_BYTES, HEADER_BYTES + 2048)
 }
 
 for (const { slots, name } of [
-  { slots: 1024, name: 'as it was' },
-  { slots: 28, name: 'as it was, or not at all where the pool is empty' },
+  { slots: 512, name: 'as it was' },
+  { slots: 24, name: 'as it was, or not at all where the pool is empty' },
 ]) {
   t.test(`what a full socket leaves waiting of a run is sent ${name}`, { skip }, async t => {
-    const { near, far, close } = await connection()
-    const { fd } = (near as unknown as { _handle: { fd: number } })._handle
-    const pool = new FramePool(slots)
-    const counters = new PortCounters()
-    const sender = new BatchSender({ pool, counters, fd, family: 4, rocePort: 1, intPort: 1 })
-    const memory = new Backing(new Uint8Array(30 * 2048).fill(0x33))
-    let added = 0
-    do {
-      for (; sender.hasRoom && pool.available > 2; added += 30) {
-        const head: Frame = runOf(pool, memory, 0, 2048, 30, 0x11111111)
-        head.bytes.fill(0x11, 42, head.payload)
-        sender.add(head)
-      }
-    } while (sender.flush())
+    const full = fillSockets()
+    const { a, memory, sent, got, arrived, close } = runsOfThirty(slots)
+    a.port.flush()
     // The application has got it back, and uses it for something else.
     memory.bytes.fill(0xee)
-    const chunks: Buffer[] = []
-    far.on('data', (bytes: Buffer) => chunks.push(bytes))
-    far.resume()
-    await until(() => sender.flush())
-    t.equal(pool.inUse, 0)
-    t.equal(counters.txFrames, added)
-    if (slots === 28) t.ok(counters.drops.poolEmpty > 0, `${counters.drops.poolEmpty} had no slot`)
-    else t.equal(counters.drops.poolEmpty, 0)
-    near.end()
-    await once(far, 'end')
-    const stream = Buffer.concat(chunks)
-    const packetBytes = HEADER_BYTES + 2048 + 4
-    let later = 0
-    let toNobody = 0
-    for (let at = 0; at < stream.length; at += packetBytes) {
-      const packet = stream.subarray(at, at + packetBytes)
-      // Without an ICRC nothing else tells a receiver that such a packet has the bytes of another: headers, with addresses that vary.
-      if (packet.readUIntBE(8 + DEST_QPN_AT, 3) === 0) toNobody++
-      else later += packet.reduce((sum, byte) => sum + (byte === 0xee ? 1 : 0), 0)
-    }
-    t.equal(later, 0, `of ${stream.length} bytes none is from later`)
-    t.equal(toNobody, counters.drops.poolEmpty)
-    close()
+    full.undo()
+    await arrived()
+    const { poolEmpty } = a.port.counters.drops
+    const lost = got.filter((datagram, n) => datagram.equals(toNobody(sent[n]!))).length
+    const whole = got.filter((datagram, n) => datagram.equals(sent[n]!)).length
+    t.equal(whole + lost, sent.length, 'each is as it was, or for nobody')
+    t.equal(lost, poolEmpty)
+    if (slots === 24) t.ok(poolEmpty > 0 && whole > 0, `${poolEmpty} had no slot, ${whole} had one`)
+    else t.equal(poolEmpty, 0)
+    t.equal(await close(), 0, 'all frames come back')
+  })
+}
+
+for (const isFull of [false, true]) {
+  const name = isFull ? 'after the socket was full' : 'before they leave'
+  t.test(`payloads that an application transfers ${name}`, { skip }, async t => {
+    const full = isFull ? fillSockets() : null
+    const { a, memory, sent, got, arrived, close } = runsOfThirty(512)
+    // In the same datagram, from memory that stays.
+    const other = randomMemory(new Random(seed + 1))
+    a.port.transmit(runOf(a.pool, other, 0, 2048, 1, 9000))
+    sent.push(datagramOf(other, 0, 2048, 9000))
+    if (isFull) a.port.flush()
+    transfer(memory.bytes)
+    full?.undo()
+    a.port.flush()
+    await arrived()
+    const wrong = sent.findIndex((datagram, n) => {
+      const isLost = !isFull && n < sent.length - 1
+      return !got[n]!.equals(isLost ? toNobody(datagram) : datagram)
+    })
+    t.equal(wrong, -1, isFull ? 'have been copied' : 'are lost, and no others')
+    t.equal(a.port.counters.drops.payloadGone, isFull ? 0 : sent.length - 1)
+    t.equal(await close(), 0, 'all frames come back')
   })
 }

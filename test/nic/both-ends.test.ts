@@ -346,6 +346,44 @@ t.test('a listener that refuses, and a handler that leaves, leave nothing behind
   t.same(pair.passed, [])
 })
 
+/** Two connections, one after the other, of which only the second is whole: `broken` throws when it hears that the first is established. */
+function withBroken(broken: 'left' | 'right', connect: (pair: Pair, left: App) => void) {
+  const ends = { defects: 'end', baseRttNs: T_NS } as const
+  const pair = makePair({ a: ends, b: ends })
+  const made = [0, 1].map(n => {
+    const [left, right] = [new App(pair.a), new App(pair.b)]
+    if (n === 0)
+      ({ left, right })[broken].onReady = () => {
+        throw new Error('broken by the test')
+      }
+    pair.b.unlisten(PORT)
+    pair.b.listen(PORT, { accept: () => right })
+    connect(pair, left)
+    return { left, right }
+  })
+  pair.settle()
+  const logs = made.map(({ left, right }) => [left.log, right.log, left.error?.message, right.error?.message])
+  const { a, b } = pair
+  return { logs, left: [a.table.count, b.table.count], defects: [a.counters.defects, b.counters.defects] }
+}
+
+t.test('an end that fails as it is established: both hear it, as by packets', async t => {
+  for (const broken of ['left', 'right'] as const) {
+    const near = withBroken(broken, ({ a, b, network }, left) =>
+      new NearVerbs(a, b, 0).connect(network.now, b.address, PORT, left),
+    )
+    const byPackets = withBroken(broken, ({ a, b, network, until }, left) => {
+      a.connect(network.now, b.address, PORT, left)
+      until(() => left.log.includes('established'))
+    })
+    t.same(near, byPackets, broken)
+    for (const log of near.logs[0]!.slice(0, 2))
+      t.same((log as string[]).filter(line => line.startsWith('closed')).length, 1, `${broken}: ${log}`)
+    t.same(near.defects, broken === 'left' ? [1, 0] : [0, 1])
+    t.same(near.left, [1, 1], 'the other connection is there')
+  }
+})
+
 // ---- Connections that are like one before
 
 /** An application's end that does nothing when its connection is created, and so leaves it to be like another one. */
@@ -478,6 +516,28 @@ t.test('a connection that asks for something else is worked out', async t => {
     t.notOk(flowIn(left).qp.isSettled, JSON.stringify(now))
     t.same(left.log, ['established'])
   }
+})
+
+t.test('whoever changes options in place hears that they count for connections made before', async t => {
+  const cc = { name: 'hpcc', options: { eta: 0.9 } }
+  const telemetry = { everyPackets: 4 }
+  const pair = pairThatKnowsT()
+  const { left } = joinedBy(pair, new Quiet(), { cc, telemetry }, 'words')
+  for (const change of [
+    () => (cc.options.eta = 0.8),
+    () => (cc.options = { eta: 0.8 }),
+    () => (cc.name = 'dctcp'),
+    () => (telemetry.everyPackets = 1),
+  ])
+    t.throws(change, TypeError)
+  const { left: other } = joinedBy(
+    pair,
+    new Quiet(),
+    { cc: { ...cc, options: { eta: 0.8 } }, telemetry },
+    'words',
+  )
+  t.same([left.log, other.log], [['established'], ['established']])
+  t.notOk(flowIn(other).qp.isSettled, 'other objects ask for something else')
 })
 
 t.test('options of a connection like one before are checked, and its listener may refuse it', async t => {

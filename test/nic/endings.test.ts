@@ -163,3 +163,17 @@ for (const recovery of ['selective', 'goBackN'] as Recovery[]) {
     clean(t, pair)
   })
 }
+
+t.test('work that fails in its turn to send completes although nothing else happens', async t => {
+  const pair = makePair()
+  const { left } = connected(pair)
+  pair.settle()
+  const region = memoryOf(pair.a, Buffer.alloc(100))
+  pair.a.memory.deregister(region)
+  const { now } = pair.network
+  left.connection!.postSend(now, { id: 1, opcode: WorkOpcode.SEND, region, offset: 0, length: 100 })
+  while (pair.a.nextTimeout() > now || pair.a.pollTransmit(now) !== null);
+  t.ok(pair.a.nextTimeout() <= now, 'it asks for a turn')
+  pair.a.onTimeout(now)
+  t.ok(left.log.includes('completion 1 LOC_PROT_ERR'), left.log.join())
+})

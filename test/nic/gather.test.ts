@@ -11,7 +11,7 @@ import { WorkOpcode } from '../../lib/qp/queues/work.js'
 import { Random } from '../../lib/sim/random.js'
 import * as icrc from '../../lib/wire/ib/icrc.js'
 import { drawnSeed, fixedSeed, isReplay } from '../support/seeds.js'
-import { connected, makePair, memoryOf, type Pair, pattern } from './pair.js'
+import { connected, makePair, memoryOf, type Pair, pattern, transfer } from './pair.js'
 
 const SEED = fixedSeed(t, 3)
 
@@ -162,6 +162,34 @@ t.test('a region that ends, a connection that ends: no frame goes on holding mem
     }
   }
 })
+
+t.test(
+  'memory that an application transfers ends the connection that uses it as if it was deregistered',
+  async t => {
+    for (const opcode of [WorkOpcode.RDMA_WRITE, WorkOpcode.RDMA_READ, WorkOpcode.SEND]) {
+      for (const gone of ['here', 'there'] as const) {
+        const outcomes = (['deregister', 'transfer'] as const).map(how => {
+          const pair = makePair({ a: GATHERS, b: GATHERS })
+          gathering(pair)
+          const { left, right } = connected(pair)
+          const regions = {
+            here: memoryOf(pair.a, pattern(SEED, 8192)),
+            there: memoryOf(pair.b, Buffer.alloc(8192)),
+          }
+          const { here: region, there } = regions
+          if (how === 'transfer') transfer(regions[gone].buffer!)
+          else (gone === 'here' ? pair.a : pair.b).memory.deregister(regions[gone])
+          const where = { region, offset: 0, length: 8192, remoteAddress: there.address, rkey: there.key }
+          left.connection!.postSend(pair.network.now, { id: 1, opcode, ...where })
+          pair.settle()
+          t.equal(pair.pool.inUse, 0)
+          return [left.log, right.log, left.error?.code]
+        })
+        t.same(outcomes[1], outcomes[0], `${opcode}, ${gone}`)
+      }
+    }
+  },
+)
 
 t.test('what comes out of order is kept with its payload', async t => {
   const pair = makePair({ a: GATHERS, b: { pathMtu: 4096 } })

@@ -263,6 +263,11 @@ export function memoryOf(nic: Nic, bytes: Buffer): MemoryRegion {
   return nic.memory.register(bytes, bytes.length, access)
 }
 
+/** Takes memory away from who has a view of it, as an application does that gives it to another thread. */
+export function transfer({ buffer }: Uint8Array): void {
+  structuredClone(buffer, { transfer: [buffer as ArrayBuffer] })
+}
+
 /** `length` bytes that depend on `seed` and do not repeat soon. */
 export function pattern(seed: number, length: number): Buffer {
   const random = new Random(seed)

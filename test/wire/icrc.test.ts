@@ -1,6 +1,7 @@
 import { crc32 as zlibCrc32 } from 'node:zlib'
 import t from 'tap'
 import { Frame } from '../../lib/frame/frame.js'
+import { FramePool } from '../../lib/frame/frame-pool.js'
 import * as crc32 from '../../lib/wire/bytes/crc32.js'
 import * as bth from '../../lib/wire/ib/bth.js'
 import * as cnp from '../../lib/wire/ib/cnp.js'
@@ -77,6 +78,25 @@ t.test('CRC-32', async t => {
       if (crc32.unwind(wound, n) !== state >>> 0) throw new Error('differs')
     },
   )
+})
+
+t.test('a frame in the slot of a pool, whose address is asked for, has the same ICRC', async t => {
+  const pool = new FramePool(3, 8192)
+  pool.take()
+  for (const payloadBytes of [0, 100, 140, 190, 191, 192, 193, 255, 384, 1024, 4095, 4096]) {
+    for (const opcode of [Opcode.RC_SEND_ONLY, Opcode.RC_RDMA_WRITE_ONLY]) {
+      const frame = parsed(buildRoce({ ...PLAIN, opcode, payloadBytes }))
+      const pooled = pool.take()!
+      pooled.copyFrom(frame)
+      icrc.write(frame)
+      icrc.write(pooled)
+      t.ok(pooled.bytes.subarray(0, pooled.length).equals(frame.bytes), `${payloadBytes} bytes`)
+      t.ok(icrc.verify(pooled))
+      pooled.bytes[pooled.length - 9]! ^= 1
+      t.notOk(icrc.verify(pooled))
+      pool.give(pooled)
+    }
+  }
 })
 
 t.test('a CNP as a ConnectX-4 Lx sends it', async t => {

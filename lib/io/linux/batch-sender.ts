@@ -45,6 +45,8 @@ const RUN_BYTES_MAX = 65_535 - 40 - 8
 
 /** No queue pair of a connection has it (IBA 3.5.3). */
 const NO_QPN = 0
+/** As many as the longest payload has. */
+const ZEROS = new Uint8Array(65_536)
 
 const EAGAIN = 11
 const ENOBUFS = 105
@@ -64,7 +66,8 @@ export interface BatchSenderOptions {
 /**
  * Sends pooled frames by sendmmsg directly from their slots, and payloads from the memory that they are in.
  * If the socket is full, it copies payloads into the slots, so that nothing refers to an application's memory
- * after `flush`.
+ * after `flush`. Packets whose payloads an application has
+ * transferred since `add` are lost.
  *
  * Consecutive packets of equal size to the same destination leave as one run (UDP_SEGMENT), which the kernel
  * or the network card splits. This saves most of the kernel's work. The splitting numbers the packets 0, 1,
@@ -82,6 +85,7 @@ export class BatchSender {
   readonly #intPort: number
   /** The memory of the pool. */
   readonly #arena: Float64Array
+  readonly #zeros: Float64Array
   readonly #batch = new MessageBatch(this.#libc, MESSAGES, PIECES)
   readonly #frames: (Frame | null)[] = new Array(FRAMES).fill(null)
   #frameCount = 0
@@ -110,6 +114,7 @@ export class BatchSender {
     this.#rocePort = options.rocePort
     this.#intPort = options.intPort
     this.#arena = Float64Array.of(this.#libc.address(options.pool.arena))
+    this.#zeros = Float64Array.of(this.#libc.address(ZEROS))
   }
 
   /** True after `flush` could not send everything, until it can. */
@@ -160,6 +165,7 @@ export class BatchSender {
   flush(): boolean {
     if (this.#messageCount === 0) return true
     this.#endRun()
+    this.#leaveOut()
     while (this.#firstUnsent < this.#messageCount) {
       const left = this.#messageCount - this.#firstUnsent
       const header = this.#batch.header(this.#firstUnsent)
@@ -239,6 +245,37 @@ export class BatchSender {
     }
   }
 
+  /** An application may have transferred the memory of payloads since `add`: the kernel must not look at its address. */
+  #leaveOut(): void {
+    for (let i = this.#firstFrame; i < this.#frameCount; i++) {
+      const frame = this.#frames[i]!
+      const { outside, behind } = frame
+      // All payloads of a run are of one piece of memory.
+      const memory = outside ?? behind?.outside ?? null
+      if (memory === null || memory.isThere) continue
+      this.#counters.drops.payloadGone += 1 + frame.followers
+      const piece = this.#pieceOf[i]!
+      if (outside !== null) {
+        frame.outside = null
+        this.#sendToNobody(frame, frame.bth, piece + 1)
+      }
+      if (behind === null) continue
+      behind.outside = null
+      const first = piece + (outside === null ? 1 : PIECES_PER_FRAME)
+      for (let n = 0; n < frame.followers; n++)
+        this.#sendToNobody(behind, bthOf(behind, n), first + 1 + 2 * n)
+    }
+  }
+
+  /**
+   * A packet without its payload goes to no queue pair, with zeros: the receiver drops it, also where it checks no ICRC.
+   * @param bthAt in the memory of that frame
+   */
+  #sendToNobody({ view, payloadLength }: Frame, bthAt: number, piece: number): void {
+    bth.setDestQpn(view, bthAt, NO_QPN)
+    this.#batch.setPiece(piece, this.#zeros, 0, payloadLength)
+  }
+
   /** Copies the payloads of waiting frames into slots. */
   #bringIn(): void {
     for (let i = this.#firstFrame; i < this.#frameCount; i++) {
@@ -249,27 +286,26 @@ export class BatchSender {
         frame.bringIn()
         this.#batch.setPiece(piece + 1, this.#arena, this.#slot(frame) + frame.payload, frame.payloadLength)
       }
-      if (frame.behind !== null) this.#bringInFollowers(frame, frame.behind, piece + (isOutside ? 3 : 1))
+      if (frame.behind !== null)
+        this.#bringInFollowers(frame, frame.behind, piece + (isOutside ? PIECES_PER_FRAME : 1))
     }
   }
 
-  /**
-   * Each payload gets a slot of its own. Where the pool has no more of them, the packets that are left go to no queue pair: the
-   * receiver drops them, also where it checks no ICRC.
-   */
+  /** Each payload gets a slot of its own, as long as the pool has any. */
   #bringInFollowers(head: Frame, behind: Frame, piece: number): void {
     if (behind.outside === null) return
     for (let i = 0; i < head.followers; i++) {
       const copy = this.#pool.take()
+      const at = piece + 1 + 2 * i
       if (copy === null) {
         this.#counters.drops.poolEmpty++
-        bth.setDestQpn(behind.view, bthOf(behind, i), NO_QPN)
-      } else {
-        copy.bytes.set(payloadOf(behind, i))
-        copy.behind = behind.behind
-        behind.behind = copy
+        this.#sendToNobody(behind, bthOf(behind, i), at)
+        continue
       }
-      this.#batch.setPiece(piece + 1 + 2 * i, this.#arena, this.#slot(copy ?? behind), behind.payloadLength)
+      copy.bytes.set(payloadOf(behind, i))
+      copy.behind = behind.behind
+      behind.behind = copy
+      this.#batch.setPiece(at, this.#arena, this.#slot(copy), behind.payloadLength)
     }
     behind.outside = null
   }

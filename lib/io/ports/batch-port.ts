@@ -145,7 +145,7 @@ export class BatchPort implements Port {
       this.#run = new ReceivedRun(this.#room)
       this.#placed = Array.from(
         { length: PLACES },
-        (_, place) => new PlacedFrame(pool.arena, room, place, this.#headerBytes, LEND_FROM_BYTES),
+        (_, place) => new PlacedFrame(pool, room, place, this.#headerBytes, LEND_FROM_BYTES),
       )
       this.#roce = new Receiving(new BatchReceiver(pool, roce, room), udp.PORT_ROCE)
       this.#int = new Receiving(new BatchReceiver(pool, int, room), udp.PORT_INT)

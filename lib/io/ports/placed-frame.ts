@@ -1,4 +1,5 @@
 import { Frame } from '../../frame/frame.js'
+import type { FramePool } from '../../frame/frame-pool.js'
 import { type BatchReceiver, HEADROOM_BYTES, PLACE_BYTES } from '../linux/batch-receiver.js'
 
 /** It is of no pool. */
@@ -17,13 +18,19 @@ export class PlacedFrame {
   #tos = 0
 
   /**
-   * @param room offset of the room in the arena
+   * @param room offset of the room in the pool's memory
    * @param headerBytes before the datagram, at most HEADROOM_BYTES
    * @param bytesMax of a datagram
    */
-  constructor(arena: Uint8Array, room: number, place: number, headerBytes: number, bytesMax: number) {
+  constructor(
+    { arena, memory }: FramePool,
+    room: number,
+    place: number,
+    headerBytes: number,
+    bytesMax: number,
+  ) {
     const at = arena.byteOffset + room + place * PLACE_BYTES + HEADROOM_BYTES - headerBytes
-    this.frame = new Frame(NO_SLOT, Buffer.from(arena.buffer, at, headerBytes + bytesMax))
+    this.frame = new Frame(NO_SLOT, Buffer.from(arena.buffer, at, headerBytes + bytesMax), memory)
   }
 
   /** True if the headers of the datagram that the receiver has found there are written. If not, the caller writes them. */

@@ -44,7 +44,7 @@ export class AlikeConnections<Peer> {
   }
 }
 
-/** Source ports may differ, and whatever the peer's application is to hear has to be written. */
+/** Objects among the options are frozen, so the same one asks for the same. Source ports may differ, and whatever the peer's application is to hear has to be written. */
 function asksForSame(one: ConnectOptions, other: ConnectOptions): boolean {
   return (
     one.cc === other.cc &&

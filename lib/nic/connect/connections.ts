@@ -362,6 +362,7 @@ export class Connections {
       alike === null
         ? this.#begin(now, to.#nic.address, handler, options)
         : this.#beginAlike(now, handler, options, alike.own.plan)
+    let peer: Flow | null = null
     try {
       const asked = this.#askFor(now, flow, port, options)
       const words = alike?.own.words ?? wordsAsRead(this.#nic.settings, flow, options.privateData)
@@ -373,14 +374,26 @@ export class Connections {
         this.close(now, flow, rejection(flow, { reason: Reason.CONSUMER, privateData: answer }))
       } else if (this.#meet(now, flow, to, answer, request, alike !== null)) {
         if (alike === null) this.#remember(now, flow, to, answer.flow, { options, port, words, request })
-        this.#establish(now, flow, roundTripNs)
-        to.#establish(now, answer.flow, roundTripNs)
+        peer = answer.flow
       }
     } catch (error) {
       this.#abandon(now, flow)
       throw error
     }
+    if (peer !== null) {
+      this.#establishJoined(now, flow, roundTripNs)
+      to.#establishJoined(now, peer, roundTripNs)
+    }
     return flow.connection
+  }
+
+  /** Both ends have agreed: a defect from now on, of a handler say, is one of a connection that there is, as where an event brings it. */
+  #establishJoined(now: Nanos, flow: Flow, roundTripNs: Nanos): void {
+    try {
+      this.#establish(now, flow, roundTripNs)
+    } catch (defect) {
+      this.#nic.onDefect(now, flow, defect)
+    }
   }
 
   /** The passive end has accepted: the active one takes over what that says. False if it is not to be trusted: the flow has failed. */

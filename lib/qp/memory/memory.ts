@@ -89,11 +89,11 @@ export class MemoryRegion {
     return offset >= 0 && length >= 0 && length <= this.length && offset <= this.length - length
   }
 
-  /** True if the region may be used now with all of the rights `access`. */
+  /** True if the region may be used now with all of the rights `access`, and its memory is there. */
   allows(access: number): boolean {
-    return (
-      (this.valid && (this.access & access) === access) || (this.pieces !== null && this.#piecesAllow(access))
-    )
+    if (this.pieces !== null) return this.#piecesAllow(access)
+    const isThere = this.backing === null || this.backing.isThere
+    return this.valid && isThere && (this.access & access) === access
   }
 
   #piecesAllow(access: number): boolean {
@@ -158,7 +158,7 @@ export class MemoryTable {
   /**
    * Registers `length` bytes from the start of `bytes`, or a region without storage when it is null. Where the port
    * can, packets are sent straight from there: whoever changes memory that is being sent sends packets with a wrong
-   * ICRC, which the receiver drops. An ArrayBuffer must not be transferred or resized while it is registered. Throws
+   * ICRC, which the receiver drops. Whoever transfers or resizes its ArrayBuffer ends the region as by `deregister`. Throws
    * WEIR_FULL when the table is full, WEIR_BAD_ARGUMENT for a length outside 0 to `bytes.length`.
    */
   register(

@@ -4,7 +4,7 @@
  * The length decides between two implementations. The native routine is fast per byte, but needs a view
  * object of the bytes and a call. The table takes 16 bytes a step and needs neither, so it is faster for
  * short packets, which includes every packet without payload. Frames and regions keep the views of their
- * payloads (`Frame.payloadBytes`), which saves garbage but no time. Bytes outside of frames may go to a third
+ * payloads (`Frame.payloadBytes`), which saves garbage but no time. Bytes in memory that stays may go to a third
  * one, which takes their address (`updateWithin`). HACKING.md, "V8", has the figures.
  */
 import { createRequire } from 'node:module'
@@ -18,6 +18,8 @@ type NativeCrc32 = (bytes: Uint8Array, previous: number) => number
 const POLYNOMIAL = 0xedb8_8320
 /** From this length on the native routine is faster. */
 export const NATIVE_FROM_BYTES = 384
+/** The same of the routine that takes addresses. */
+const BY_ADDRESS_FROM_BYTES = 192
 
 /**
  * State before the first byte. All states are signed 32-bit numbers, because V8 allocates no object for
@@ -55,6 +57,11 @@ let byAddress: Crc32ByAddress | null | undefined
 export function crc32ByAddress(): Crc32ByAddress | null {
   if (byAddress === undefined) byAddress = loadCrc32ByAddress()
   return byAddress
+}
+
+/** True if that routine is there, and the quickest one for so many bytes. */
+export function goesByAddress(bytes: number): boolean {
+  return bytes >= BY_ADDRESS_FROM_BYTES && crc32ByAddress() !== null
 }
 
 /**

@@ -230,7 +230,9 @@ function packetEnd(frame: Frame): number {
 
 /** Adds what follows the BTH: extended headers, payload, which may be outside the slot, and pad. */
 function takeRest(state: number, frame: Frame, at: number, end: number): number {
-  const { view, payload, payloadLength } = frame
+  const { view, payload, payloadLength, outside, memory } = frame
+  if (outside === null && memory !== null && crc32.goesByAddress(end - at))
+    return crc32.updateWithin(state, memory, view.byteOffset + at, end - at)
   if (payload < at || payloadLength < crc32.NATIVE_FROM_BYTES) {
     frame.bringIn()
     return crc32.update(state, frame.bytes, view, at, end)
