@@ -71,7 +71,8 @@ export class TrafficFlow implements ConnectionHandler {
 
   /** Payload acknowledged so far. */
   get ackedBytes(): number {
-    return this.endNs >= 0 ? this.bytes : Math.min(this.bytes, this.connection.stats.ackedBytes)
+    const { bytes } = this
+    return this.endNs >= 0 ? bytes : Math.min(bytes, this.connection.stats.ackedBytes)
   }
 
   /** True once the flow has ended, successfully or not. */

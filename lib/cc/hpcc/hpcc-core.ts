@@ -21,7 +21,7 @@ export class HpccCore {
   /** W_init = line rate x T: flows start at line rate. No window grows beyond it. */
   wInit = DOUBLE_0
   /** T in ns. */
-  t: Nanos = 0
+  t: Nanos = DOUBLE_0
   readonly #eta: number
   readonly #maxStage: number
   #wMin = DOUBLE_0

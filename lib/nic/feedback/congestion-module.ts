@@ -107,7 +107,10 @@ export class CongestionModule {
 
   /** What may be in flight, bytes, or NO_WINDOW: the window, within this flow's share of what the receiving host can take at once. */
   allowedBytes(): number {
-    const bytes = Math.min(this.#windowBytes, this.hostShare.bytes)
+    const windowBytes = this.#windowBytes
+    const shareBytes = this.hostShare.bytes
+    // V8's Math.min returns small whole numbers until it is compiled: who compares them would be compiled for those.
+    const bytes = shareBytes < windowBytes ? shareBytes : windowBytes
     return this.#baseRtt === null
       ? bytes
       : Math.min(bytes, this.#baseRtt.windowBytes(this.#agreed.payloadMax))

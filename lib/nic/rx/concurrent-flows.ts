@@ -6,18 +6,19 @@
  * whole message has arrived; a missing packet keeps it open. Another message may follow a whole one, so the flow counts for two more
  * round trips; with FNCC for one.
  */
+import { double } from '../../double.js'
 import { unwrapPsn } from '../../qp/queues/psn.js'
 import { MILLISECOND, type Nanos } from '../../time/nanos.js'
 import type { Flow } from '../flow/flow.js'
 
 /** A flow that is silent for so long within a message no longer counts: its host may be gone. */
-const OPEN_SILENCE_NS = 100 * MILLISECOND
+const OPEN_SILENCE_NS = double(100 * MILLISECOND)
 /** A flow counts for so many round trips behind a whole message. */
 const MORE_WITHIN_ROUND_TRIPS = 2
 /** The same where acknowledgements collect telemetry of the data's way: FNCC divides the last link by N at once, so N is of now. */
 const MORE_WITHIN_ROUND_TRIPS_NOW = 1
 /** The same where no round trip is known. */
-const MORE_WITHIN_NS = 10 * MILLISECOND
+const MORE_WITHIN_NS = double(10 * MILLISECOND)
 /** Flows that each packet looks at, so that no packet looks at all of them. */
 const LOOKS = 8
 
@@ -105,8 +106,9 @@ export class ConcurrentFlows {
     const next = qp.nextReceiveSeq
     const seq = unwrapPsn(psn, next)
     if (seq > this.#topSeq[index]!) this.#topSeq[index] = seq
-    if (ends && seq > this.#endSeq[index]!) this.#endSeq[index] = seq
+    const end = Math.max(this.#endSeq[index]!, ends ? seq : -1)
+    this.#endSeq[index] = end
     // Requests without payload, as READs, may lie behind it.
-    return this.#endSeq[index] === this.#topSeq[index] && this.#topSeq[index]! < next
+    return end === this.#topSeq[index] && this.#topSeq[index]! < next
   }
 }

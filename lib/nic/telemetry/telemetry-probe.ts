@@ -1,3 +1,4 @@
+import { DOUBLE_0, double } from '../../double.js'
 import { doubled, type Nanos, NEVER } from '../../time/nanos.js'
 
 /**
@@ -54,7 +55,7 @@ export class TelemetryProbe {
   #t: Nanos
   readonly #share: number
   /** Bytes that probes may still take: the share of what was sent, less what they took. */
-  #credit = AHEAD_BYTES
+  #credit = double(AHEAD_BYTES)
   /** When the flow last sent or was acknowledged. */
   #movedNs: Nanos = Number.NEGATIVE_INFINITY
   #awaited = false
@@ -66,7 +67,7 @@ export class TelemetryProbe {
   #sentNs = NO_PROBES
   #sndNxt = NO_PROBES
   #lastSentNs: Nanos = Number.NEGATIVE_INFINITY
-  #answeredSentNs: Nanos = 0
+  #answeredSentNs: Nanos = DOUBLE_0
 
   /**
    * @param tNs T, the base round-trip time; @param share of the data's bytes that probes and answers may take:

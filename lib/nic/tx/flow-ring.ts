@@ -23,7 +23,8 @@ export class FlowRing {
   /** Where the n-th stands, from 0. A remainder would take longer than the rest of a call. */
   #placeOf(n: number): number {
     const at = this.#head + n
-    return at < this.#ring.length ? at : at - this.#ring.length
+    const { length } = this.#ring
+    return at - (at < length ? 0 : length)
   }
 
   /** Before the oldest. */

@@ -115,7 +115,7 @@ export class TailProbe {
     this.pending = false
     const timeoutNs = Math.max(this.timeoutNs, 2 * this.#trips.waitedNs(now))
     const waits = awaited && timeoutNs < transportNs
-    this.#deadline = waits ? Math.max(this.#askedAtNs + timeoutNs, now + Math.ceil(timeoutNs / 2)) : NEVER
+    this.#deadline = waits ? Math.max(this.#askedAtNs + timeoutNs, now + Math.ceil(timeoutNs * 0.5)) : NEVER
   }
 
   /** Everything is retransmitted, or nothing may be sent: the next packet that asks for an answer begins anew. */

@@ -108,12 +108,10 @@ export class RequesterTimers {
   /** An answer came; `outstanding` if more are awaited. */
   onProgress(now: Nanos, outstanding: boolean): void {
     this.#ends = 0
+    this.#ackDeadline = NEVER
+    this.#retransmitDeadline = NEVER
+    this.#nextNs = this.#rnrDeadline
     if (outstanding) this.#start(now)
-    else {
-      this.#ackDeadline = NEVER
-      this.#retransmitDeadline = NEVER
-      this.#nextNs = this.#rnrDeadline
-    }
   }
 
   /** The peer has shown that it is alive, though it answered nothing in order: the timers start again. */

@@ -200,7 +200,7 @@ function advance(requester: Requester, now: Nanos, slot: SendSlot): void {
   if (slot.awaitsResponse) {
     requester.outbound.awaitResponse(slot)
   } else requester.outbound.sendSeq++
-  if (requester.outbound.sendSeq > slot.lastSeq) requester.outbound.sendIndex++
+  requester.outbound.sendIndex += requester.outbound.sendSeq > slot.lastSeq ? 1 : 0
   if (requester.outbound.sendSeq < requester.outbound.sndNxt) requester.skipSacked(now)
   else requester.outbound.sndNxt = requester.outbound.sendSeq
   assert(

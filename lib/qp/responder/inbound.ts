@@ -71,7 +71,7 @@ export class Inbound {
     this.#checkedSeq = expectedSeq
     assert(this.remainingBytes >= 0, 'responder: more of a WRITE was carried out than it named')
     assert(
-      this.message === Message.WRITE || this.region === null,
+      this.region === null || this.message === Message.WRITE,
       'responder: a request that has ended holds memory',
     )
     assert(!owed.pending || owed.seq <= expectedSeq, 'responder: it owes an answer to what has not come')

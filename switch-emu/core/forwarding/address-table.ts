@@ -90,7 +90,9 @@ class AddressMap {
   /** Returns the value of a key of one word, or -1. */
   get1(word: number): number {
     const mask = this.#values.length - 1
-    for (let slot = mix32(word) & mask; ; slot = (slot + 1) & mask) {
+    for (let next = mix32(word) & mask; ; ) {
+      const slot = next
+      next = (slot + 1) & mask
       const value = this.#values[slot]!
       if (value === NONE || this.#keys[slot] === word) return value
     }

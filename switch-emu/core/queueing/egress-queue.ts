@@ -85,7 +85,7 @@ export class EgressQueue {
     this.#left++
     this.#bytes -= frame.wireLength
     assert(
-      this.#count > 0 ? this.#bytes > 0 : this.#bytes === 0,
+      this.#bytes >= 0 && this.#bytes > 0 === this.#count > 0,
       'the bytes of an egress queue are not those of its frames',
     )
     return frame
