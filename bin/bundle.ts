@@ -146,7 +146,7 @@ async function bundled(
     format: 'esm',
     platform: 'node',
     target: 'node20.15',
-    // A field that is declared without a value would begin as undefined, and V8 would keep no number in it as one: HACKING.md.
+    // A field that is declared without a value would begin as undefined, and V8 would keep no number in it as one: docs/measured/v8.md.
     tsconfigRaw: { compilerOptions: { useDefineForClassFields: false } },
     plugins: [plainNames, ...plugins],
     banner: { js: REQUIRE },

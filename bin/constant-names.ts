@@ -1,6 +1,6 @@
 /**
  * A step of `npm run build`: names at the top of the bundle that are assigned once become constants again. esbuild declares all of
- * them by `var`. V8 takes the value of a constant when it compiles a function, and loads a variable each time: HACKING.md says what
+ * them by `var`. V8 takes the value of a constant when it compiles a function, and loads a variable each time: docs/measured/v8.md says what
  * that costs the packet path.
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'

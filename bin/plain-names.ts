@@ -1,7 +1,7 @@
 /**
  * A step of `npm run build`: the private names of the compiled files become plain ones, `#queue` becomes `$queue`. The compiler has
  * checked by then that nobody else uses them. V8 looks a private name up in the scope of its class before it looks into the object, and
- * calls a private method only after it has looked for the mark of its class: HACKING.md says what that costs the packet path.
+ * calls a private method only after it has looked for the mark of its class: docs/measured/v8.md says what that costs the packet path.
  *
  * Each name keeps its length, so source maps stay true.
  */

@@ -1,7 +1,7 @@
 /**
  * Numbers for fields that will hold times, rates or shares. V8 keeps a small whole number in the field, and any other number in an
  * object that the field refers to. Where a field changes from the one to the other, the objects of its class change their hidden class,
- * and the code that V8 has compiled for them is dropped. So such a field begins with a number of the second kind: HACKING.md says what
+ * and the code that V8 has compiled for them is dropped. So such a field begins with a number of the second kind: docs/measured/v8.md says what
  * that saves a run in virtual time.
  */
 

@@ -50,7 +50,7 @@ async function virtualQueues(names: readonly string[], ...more: string[]): Promi
 
 const BY_TELEMETRY = ['hpcc', 'fncc', 'rx-hpcc', 'auto']
 
-/** Veth has shown these orders, which exact hosts in virtual time have not: they are the hosts' (HACKING.md, `dumbbells`). */
+/** Veth has shown these orders, which exact hosts in virtual time have not: they are the hosts' (docs/measured/controllers.md, `dumbbells`). */
 long(
   'frames of hosts that are late by up to 10 ms: CUBIC has less queue than HPCC++ and its kin',
   async t => {

@@ -1,6 +1,6 @@
 /**
  * Which controller is for which path, the first that suits. CUBIC is for all others: it needs nothing of the path, and shares it with TCP.
- * HACKING.md has what was measured for each ("Which controller for which path").
+ * docs/measured/controllers.md has what was measured for each.
  */
 import type { CongestionContext, CongestionControl } from '../congestion-control.js'
 import { Dcqcn } from '../dcqcn/dcqcn.js'

@@ -21,8 +21,8 @@ const RELEASE_SHARE = 1 / 4
  * Computes how many payload bytes wait in a UDP socket from the memory that the kernel charges to the socket.
  * The two differ in two ways (net/ipv4/udp.c, udp_rmem_release, since Linux 4.12):
  * - The kernel charges the memory that a datagram takes ("truesize"), not its length. The ratio comes from
- * the last datagrams that were read, whose charge follows from how the kernel allocates. HACKING.md has
- * examples.
+ * the last datagrams that were read, whose charge follows from how the kernel allocates. docs/measured/system-calls.md
+ * has examples.
  * - A reader takes over the whole queue at once. The charge of that part remains until its last datagram, or
  * a quarter of the buffer, has been read. So this class subtracts what has been read since. The kernel does
  * not report when it starts again. Two signs show it: the charge has become smaller, or everything that was

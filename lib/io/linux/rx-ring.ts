@@ -40,7 +40,7 @@ export const RING_RESERVE_BYTES = 2
  *
  * Each frame has a slot of the longest frame's size. TPACKET_V3 packs frames into blocks and holds many times
  * more short frames in the same memory. But there a frame can be read only when its block is full or a
- * millisecond old, and forwarding became no cheaper (HACKING.md, "System calls and copies").
+ * millisecond old, and forwarding became no cheaper (docs/measured/system-calls.md).
  */
 export class RxRing {
   /** The ring's memory, in which frames lie. */

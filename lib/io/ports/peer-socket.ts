@@ -24,7 +24,7 @@ const LOOK_EVERY_MS = 1
  * A socket that is connected to one peer and only sends. The kernel caches the route, and dgram parses no
  * address. A frame needs no callback, which would cost a request object and a tick each: when dgram reports
  * an empty queue, the kernel has copied the datagram within `send`. A datagram that the kernel refuses is
- * lost silently, as on the wire. HACKING.md has the cost of both kinds.
+ * lost silently, as on the wire. docs/measured/system-calls.md has the cost of both kinds.
  */
 export class PeerSocket {
   readonly #options: PeerSocketOptions
