@@ -1,6 +1,6 @@
 /**
  * CRC-32 by a C library of the system, which koffi calls. Such a call takes less time than one of a native package, and needs no view of
- * the bytes: their address is enough. docs/measured/v8.md has the figures. The libraries are optional, as koffi is.
+ * the bytes: their address is enough. docs/measured/system-calls.md has the figures. The libraries are optional, as koffi is.
  */
 import { type Koffi, loadKoffi } from '../../koffi.js'
 

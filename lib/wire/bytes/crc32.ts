@@ -5,7 +5,7 @@
  * object of the bytes and a call. The table takes 16 bytes a step and needs neither, so it is faster for
  * short packets, which includes every packet without payload. Frames and regions keep the views of their
  * payloads (`Frame.payloadBytes`), which saves garbage but no time. Bytes in memory that stays may go to a third
- * one, which takes their address (`updateWithin`). docs/measured/v8.md has the figures.
+ * one, which takes their address (`updateWithin`). docs/measured/system-calls.md has the figures.
  */
 import { createRequire } from 'node:module'
 import zlib from 'node:zlib'
