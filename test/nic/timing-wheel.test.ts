@@ -217,6 +217,35 @@ t.test('few entries, which need no slots, leave as they do from slots', async t 
   }
 })
 
+t.test('entries that come into slots amid a run leave as they do from slots', async t => {
+  const seed = fixedSeed(t, 15)
+  const random = new Random(seed)
+  const capacity = 12
+  let moved = 0
+  let wrong = ''
+  for (let round = 0; round < 200 && wrong === ''; round++) {
+    const wheel = new TimingWheel(capacity)
+    const inSlots = new TimingWheel(capacity)
+    for (let entry = 0; entry < capacity; entry++) inSlots.set(entry, 1)
+    for (let entry = 0; entry < capacity; entry++) inSlots.remove(entry)
+    let now = random.below(1e7)
+    let most = 0
+    for (let step = 0; step < 100 && wrong === ''; step++) {
+      const entry = random.below(capacity)
+      const reach = [100, SLOT_NS, HORIZON_NS, 5 * HORIZON_NS][random.below(4)]!
+      const due = Math.max(0, now + random.below(reach) - 50)
+      for (const each of [wheel, inSlots]) each.set(entry, due)
+      most = Math.max(most, wheel.size)
+      if (random.below(12) === 0) now += random.below(2 * HORIZON_NS)
+      const [one, other] = [wheel, inSlots].map(each => `${drain(each, now).join()} ${each.nextDue()}`)
+      if (one !== other) wrong = `round ${round}, step ${step}, now ${now}: ${one}, from slots ${other}`
+    }
+    if (most > 8) moved++
+  }
+  t.equal(wrong, '', `SEED=${seed}`)
+  t.ok(moved > 20, `${moved} wheels got slots`)
+})
+
 t.test('more than a few entries come into slots in their order', async t => {
   const wheel = new TimingWheel(12)
   const order = [5, 3, 11, 0, 9, 7, 2, 10, 1, 6]
