@@ -617,6 +617,9 @@ t.test('whoever changes options in place hears that they count for connections m
   )
   t.same([left.log, other.log], [['established'], ['established']])
   t.notOk(flowIn(other).qp.isSettled, 'other objects ask for something else')
+  const refused = { everyPackets: 0 }
+  t.throws(() => joinedBy(pair, new Quiet(), { telemetry: refused }, 'words'), { code: 'WEIR_BAD_ARGUMENT' })
+  t.notOk(Object.isFrozen(refused), 'what is refused may be mended')
 })
 
 t.test('options of a connection like one before are checked, and its listener may refuse it', async t => {
