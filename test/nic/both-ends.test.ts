@@ -275,6 +275,35 @@ t.test('the passive end of a connection without messages leaves by one', async t
   t.equal(pair.a.table.count + pair.b.table.count, 0)
 })
 
+t.test(
+  'ends of a connection without messages leave in the middle of work as those of one with messages',
+  async t => {
+    const leave = (make: (pair: Pair) => ReturnType<typeof joined>, leavers: string, afterNs: number) => {
+      const pair = pairThatKnowsT()
+      const { left, right } = make(pair)
+      pair.settle()
+      const region = memoryOf(pair.a, pattern(2, 8000))
+      for (let id = 1; id < 8; id++) {
+        const work = { id, opcode: WorkOpcode.SEND, region, offset: 0, length: 8000 }
+        left.connection!.postSend(pair.network.now, work)
+      }
+      pair.kick()
+      pair.network.runUntil(pair.network.now + afterNs)
+      if (leavers !== 'right') left.connection!.disconnect(pair.network.now)
+      if (leavers !== 'left') right.connection!.disconnect(pair.network.now)
+      pair.settle()
+      const held = [pair.a.table.count, pair.b.table.count, pair.pool.inUse]
+      return [left.log, right.log, left.error, right.error, pair.passed, held]
+    }
+    for (const leavers of ['left', 'right', 'both'])
+      for (const afterNs of [0, 500, 3000, 20_000, 100_000]) {
+        const found = leave(pair => joined(pair), leavers, afterNs)
+        t.same(found, leave(introduced, leavers, afterNs), `${leavers} after ${afterNs} ns`)
+        t.same(found.at(-1), [0, 0, 0])
+      }
+  },
+)
+
 t.test('without room at a connection manager nobody hears of an end that leaves', async t => {
   for (const leaver of ['left', 'right'] as const) {
     const cm = { connectionsMax: 1, pendingRequestsMax: 1 }
