@@ -9,6 +9,7 @@ const WORDS: Readonly<Record<string, string>> = {
   'port.unknownPeer': 'VXLAN from another address than the peer',
   'port.txFull': 'sent while the send queue was full',
   'port.txError': 'refused by the kernel when sent',
+  'port.payloadGone': 'an application had transferred the payload',
   'port.closed': 'sent or under way while the port closed',
   'port.rxErrors': 'errors that the socket reported',
   'nic.knocks': 'a host asked whether anything listens',

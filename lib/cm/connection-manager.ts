@@ -192,9 +192,9 @@ export class ConnectionManager {
    */
   acquaint(now: Nanos, own: JoinedEnd, to: ConnectionManager, other: JoinedEnd): [number, number] | null {
     const { responseTimeoutExponent, maxCmRetries: maxRetries, caGuid, udpPort } = this.#options
+    to.#checkQpnFree(other.qpn)
     const asking = this.#begin(now, { local: own.local, remote: other.local, udpPort }, own.qpn, own.id)
     if (asking === null) return null
-    to.#checkQpnFree(other.qpn)
     const ends = { local: other.local, remote: own.local, udpPort }
     const said = { id: asking.id, transactionId: null, responseTimeoutExponent, maxRetries }
     const ofOwn = queuePairOf(own, caGuid, own.ackTimeoutExponent)

@@ -67,7 +67,6 @@ export class Sidr {
   readonly #counters: CmCounters
   readonly #services = new Map<number, DatagramService>()
   readonly #asked = new Map<number, Asked>()
-
   readonly #duties: Duties
 
   /** @param duties count its questions too */
@@ -200,6 +199,8 @@ export class Sidr {
   }
 
   nextTimeout(): Nanos {
+    // While a connection is in timewait, a NIC asks after each packet, and an iterator is an object.
+    if (this.#asked.size === 0) return NEVER
     let next = NEVER
     for (const { dueNs } of this.#asked.values()) next = Math.min(next, dueNs)
     return next

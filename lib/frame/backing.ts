@@ -7,7 +7,7 @@ const NONE = new Uint8Array(0)
 
 /**
  * Memory for payloads outside the frames' slots: a memory region's, or a port's receive buffer. A frame refers to it
- * and so keeps it from being collected. It stays where it is, unless an application transfers or resizes its ArrayBuffer.
+ * and so keeps it from being collected. It stays where it is, unless an application transfers its ArrayBuffer, or makes it shorter than that.
  *
  * To look at a piece of it takes a view, and views are objects. Long messages are cut into the same pieces again and
  * again, so their views are kept, and steady traffic makes none.
@@ -28,7 +28,7 @@ export class Backing {
     this.#length = bytes.length
   }
 
-  /** False where an application has transferred the memory, or resized it: there is nothing at its address. */
+  /** False where an application has transferred its ArrayBuffer, or made it too short: there is nothing at its address. */
   get isThere(): boolean {
     return this.bytes.length === this.#length
   }

@@ -412,13 +412,13 @@ export function checkConnectOptions(options: ConnectOptions, settings: NicSettin
   checkRow(PRIORITY, 'priority', options.priority ?? 0)
   whole('sourcePort', options.sourcePort ?? 0xc000, 0xc000, 0xffff)
   if (options.paths !== undefined) pathSettings(options.paths)
-  for (const given of [options.cc, options.cc?.options, options.telemetry, options.paths])
-    Object.freeze(given)
   const asTheNic = options.telemetry === undefined && options.paths === undefined && options.cc === undefined
   const modesOf = firstOf.get(settings) ?? settings
   if (asTheNic && modesChecked.has(modesOf)) return
   checkOwnModes(options, settings)
   if (asTheNic) modesChecked.add(modesOf)
+  for (const given of [options.cc, options.cc?.options, options.telemetry, options.paths])
+    Object.freeze(given)
 }
 
 /** NICs whose own modes fit together, as a connection without modes of its own has shown. */

@@ -127,9 +127,15 @@ function fuzz(seed: number) {
     // A REJ and, to a stale connection, a DREQ: no more.
     if (drain() > 2) faults.push('more than two answers to one datagram')
     if (manager.connectionCount > CONNECTIONS_MAX) faults.push('more connections than may be')
+    if (manager.duties.count > 0 !== hasDuties(manager)) faults.push(`${manager.duties.count} duties`)
     for (let event = manager.pollEvent(); event; event = manager.pollEvent()) seen.add(event.type)
   }
   return { manager, faults, seen, ids, now, drain }
+}
+
+/** Who does not ask for more than a count of duties must miss nothing. */
+function hasDuties(manager: ConnectionManager): boolean {
+  return manager.pendingTransmits > 0 || manager.nextTimeout() < Number.POSITIVE_INFINITY
 }
 
 /** Looks for faults by one seed. Returns the kinds of events that it met. */
@@ -142,11 +148,13 @@ function check(t: Test, seed: number): Set<string> {
   for (let due = manager.nextTimeout(); due < now + 60 * SECOND; due = manager.nextTimeout()) {
     left = due
     manager.onTimeout(due)
+    t.equal(manager.duties.count > 0, hasDuties(manager), `SEED=${seed}: duties`)
     drain()
   }
   t.ok(left < now + 10 * SECOND, `SEED=${seed}: timers run out`)
   t.equal(manager.nextTimeout(), Number.POSITIVE_INFINITY)
   t.equal(manager.timewaitCount, 0)
+  t.equal(manager.duties.count, 0)
   return seen
 }
 

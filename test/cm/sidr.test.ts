@@ -97,10 +97,13 @@ t.test('status 1 where nobody has the port, or in another port space; 2 for anot
     'the CMA header names another host',
   )
   t.equal(serving.counters.sidrRefused, 4)
+  const others = asking.duties.count
   const refused = ask(asking, 9)
+  t.equal(asking.duties.count, others + 2, 'a datagram, and a question')
   move(asking, serving, A)
   move(serving, asking, B)
   t.match(refused, [{ code: 'WEIR_REJECTED', message: /nobody has that port/ }])
+  t.equal(asking.duties.count, others)
 })
 
 t.test('a question is repeated eight times in all, and only its host answers it', async t => {
@@ -118,4 +121,5 @@ t.test('a question is repeated eight times in all, and only its host answers it'
   t.equal(asked, 8)
   t.match(answers, [{ code: 'WEIR_UNREACHABLE' }])
   t.equal(answers.length, 1)
+  t.equal(asking.duties.count, 0)
 })

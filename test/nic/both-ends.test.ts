@@ -275,6 +275,89 @@ t.test('the passive end of a connection without messages leaves by one', async t
   t.equal(pair.a.table.count + pair.b.table.count, 0)
 })
 
+t.test(
+  'ends of a connection without messages leave in the middle of work as those of one with messages',
+  async t => {
+    const leave = (make: (pair: Pair) => ReturnType<typeof joined>, leavers: string, afterNs: number) => {
+      const pair = pairThatKnowsT()
+      const { left, right } = make(pair)
+      pair.settle()
+      const region = memoryOf(pair.a, pattern(2, 8000))
+      for (let id = 1; id < 8; id++) {
+        const work = { id, opcode: WorkOpcode.SEND, region, offset: 0, length: 8000 }
+        left.connection!.postSend(pair.network.now, work)
+      }
+      pair.kick()
+      pair.network.runUntil(pair.network.now + afterNs)
+      if (leavers !== 'right') left.connection!.disconnect(pair.network.now)
+      if (leavers !== 'left') right.connection!.disconnect(pair.network.now)
+      pair.settle()
+      const held = [pair.a.table.count, pair.b.table.count, pair.pool.inUse]
+      return [left.log, right.log, left.error, right.error, pair.passed, held]
+    }
+    for (const leavers of ['left', 'right', 'both'])
+      for (const afterNs of [0, 500, 3000, 20_000, 100_000]) {
+        const found = leave(pair => joined(pair), leavers, afterNs)
+        t.same(found, leave(introduced, leavers, afterNs), `${leavers} after ${afterNs} ns`)
+        t.same(found.at(-1), [0, 0, 0])
+      }
+  },
+)
+
+t.test('without room at a connection manager nobody hears of an end that leaves', async t => {
+  for (const leaver of ['left', 'right'] as const) {
+    const cm = { connectionsMax: 1, pendingRequestsMax: 1 }
+    const pair = makePair({ a: { baseRttNs: T_NS, cm }, b: { baseRttNs: T_NS } })
+    const byPackets = connected(pair)
+    pair.b.unlisten(PORT)
+    const { left, right } = joined(pair)
+    pair.passed.length = 0
+    const [leaving, staying] = leaver === 'left' ? [left, right] : [right, left]
+    leaving.connection!.disconnect(pair.network.now)
+    t.equal(leaving.closed, 0, 'it waits for an answer')
+    pair.settle()
+    t.same([leaving.closed, leaving.error, staying.closed], [1, null, 0])
+    staying.connection!.disconnect(pair.network.now)
+    pair.settle()
+    t.same([staying.closed, staying.error], [1, null])
+    t.same(pair.passed, [])
+    t.equal(byPackets.left.closed, 0, 'the connection that had the room is there')
+    byPackets.left.connection!.disconnect(pair.network.now)
+    pair.settle()
+    t.equal(pair.a.table.count + pair.b.table.count, 0)
+  }
+})
+
+t.test('an end of a connection without messages that must not do another thing tells its peer', async t => {
+  for (const broken of ['left', 'right'] as const) {
+    const ends = { defects: 'end', baseRttNs: T_NS } as const
+    const pair = makePair({ a: ends, b: ends })
+    const made = joined(pair)
+    const [other, nic] = broken === 'left' ? [made.right, pair.b] : [made.left, pair.a]
+    const fail = () => {
+      throw new Error('broken by the test')
+    }
+    Object.assign(flowOf(made[broken]).qp, { onPacket: fail, modify: fail })
+    const work = {
+      id: 1,
+      opcode: WorkOpcode.SEND,
+      region: memoryOf(nic, pattern(2, 100)),
+      offset: 0,
+      length: 100,
+    }
+    other.connection!.postSend(pair.network.now, work)
+    pair.settle()
+    t.same([made.left.closed, made.right.closed], [1, 1], broken)
+    t.match(made[broken].error, { code: 'WEIR_INTERNAL', message: 'broken by the test' })
+    t.match(other.error, { code: 'WEIR_CONNECTION_LOST', message: /broken by the test/ })
+    t.same(
+      pair.passed.filter(name => /DRE[QP]/.test(name)),
+      broken === 'left' ? ['>DREQ', '<DREP'] : ['<DREQ', '>DREP'],
+    )
+    t.equal(pair.a.table.count + pair.b.table.count, 0)
+  }
+})
+
 t.test('where T is given, the passive end has a controller once it sends', async t => {
   const pair = pairThatKnowsT()
   const { right } = joined(pair)
@@ -344,6 +427,31 @@ t.test('a listener that refuses, and a handler that leaves, leave nothing behind
   t.same([pair.a.table.count, pair.b.table.count], [0, 0])
   pair.settle()
   t.same(pair.passed, [])
+})
+
+t.test('who leaves in a handler of the active end is not established afterwards', async t => {
+  const early = pairThatKnowsT()
+  const left = new App(early.a)
+  const { onCreated } = left
+  left.onCreated = (now, connection) => {
+    onCreated.call(left, now, connection)
+    connection.disconnect(now)
+  }
+  early.b.listen(PORT, { accept: () => t.fail('nobody asks') as never })
+  new NearVerbs(early.a, early.b, 0).connect(early.network.now, early.b.address, PORT, left)
+  t.same(left.log, ['created', 'closed'])
+  t.equal(early.a.table.count + early.b.table.count, 0)
+
+  const late = pairThatKnowsT()
+  const active = new App(late.a)
+  const passive = new App(late.b)
+  active.onReady = now => passive.connection!.disconnect(now)
+  late.b.listen(PORT, { accept: () => passive })
+  new NearVerbs(late.a, late.b, 0).connect(late.network.now, late.b.address, PORT, active)
+  late.settle()
+  t.same(active.log, ['created', 'established', 'closed'])
+  t.same(passive.log, ['created', 'closed'])
+  t.equal(late.a.table.count + late.b.table.count, 0)
 })
 
 /** Two connections, one after the other, of which only the second is whole: `broken` throws when it hears that the first is established. */
@@ -538,6 +646,9 @@ t.test('whoever changes options in place hears that they count for connections m
   )
   t.same([left.log, other.log], [['established'], ['established']])
   t.notOk(flowIn(other).qp.isSettled, 'other objects ask for something else')
+  const refused = { everyPackets: 0 }
+  t.throws(() => joinedBy(pair, new Quiet(), { telemetry: refused }, 'words'), { code: 'WEIR_BAD_ARGUMENT' })
+  t.notOk(Object.isFrozen(refused), 'what is refused may be mended')
 })
 
 t.test('options of a connection like one before are checked, and its listener may refuse it', async t => {

@@ -8,7 +8,7 @@ import {
   telemetrySettings,
 } from '../../lib/cc/telemetry-settings.js'
 import { FramePool } from '../../lib/frame/frame-pool.js'
-import { TelemetryEcho } from '../../lib/nic/telemetry/telemetry-echo.js'
+import { EchoRooms, TelemetryEcho } from '../../lib/nic/telemetry/telemetry-echo.js'
 import { TelemetryProbe } from '../../lib/nic/telemetry/telemetry-probe.js'
 import { NO_SHIM, TelemetrySource } from '../../lib/nic/telemetry/telemetry-source.js'
 import { WorkOpcode } from '../../lib/qp/queues/work.js'
@@ -196,6 +196,36 @@ t.test('settings by text, and what they refuse', async t => {
 
 const RATE = 100e9
 const T = 8000
+
+t.test('an echo in the room of one that has ended is as in a room of its own', async t => {
+  const pool = new FramePool(2, 512)
+  const [frame, answer] = [pool.take()!, pool.take()!]
+  const arrives = (echo: TelemetryEcho, startNs: number, qlenBytes: number) => {
+    frame.shim = 0
+    frame.intFormat = intShim.FORMAT_WIDE
+    frame.bth = intShim.write(frame.view, 0, intShim.FORMAT_WIDE, 1, 0)
+    const hop = { switchId: 1, egressPort: 1, rateBps: RATE, startNs, txBytes: startNs, qlenBytes }
+    intShim.stamp(frame.view, 0, 512, hop)
+    echo.keep(frame)
+  }
+  const answered = (echo: TelemetryEcho) => {
+    arrives(echo, 5000, 3000)
+    arrives(echo, 6000, 7000)
+    return Buffer.from(answer.bytes.subarray(0, echo.write(answer, 0, T)))
+  }
+  const rooms = new EchoRooms()
+  const ended = new TelemetryEcho(false, null, rooms)
+  arrives(ended, 1000, 90_000)
+  arrives(ended, 2000, 80_000)
+  ended.end()
+  t.equal(ended.bytes, 0)
+  const next = new TelemetryEcho(false, null, rooms)
+  const expected = answered(new TelemetryEcho(false))
+  t.same(answered(next), expected)
+  // A packet of the first arrives behind its end.
+  arrives(ended, 3000, 70_000)
+  t.same(Buffer.from(answer.bytes.subarray(0, next.write(answer, 0, T))), expected)
+})
 
 /**
  * A receiver that answers each packet, and one that answers one in `m`, with the same packets: the

@@ -66,8 +66,7 @@ export interface BatchSenderOptions {
 /**
  * Sends pooled frames by sendmmsg directly from their slots, and payloads from the memory that they are in.
  * If the socket is full, it copies payloads into the slots, so that nothing refers to an application's memory
- * after `flush`. Packets whose payloads an application has
- * transferred since `add` are lost.
+ * after `flush`. Packets whose payloads an application has transferred since `add` are lost.
  *
  * Consecutive packets of equal size to the same destination leave as one run (UDP_SEGMENT), which the kernel
  * or the network card splits. This saves most of the kernel's work. The splitting numbers the packets 0, 1,

@@ -369,6 +369,8 @@ export class Connections {
       flow.handshake.name(this.#cm.drawId())
       const request = this.#cm.propose(asked, to.#cm, alike !== null)
       flow.handler.onCreated?.(now, flow.connection)
+      // A handler that leaves at once: nobody at the other host hears of it.
+      if (flow.ending.phase === 'closed') return flow.connection
       const answer = to.#decideUnwritten(now, request, words, alike?.peer ?? null)
       if (answer instanceof Uint8Array) {
         this.close(now, flow, rejection(flow, { reason: Reason.CONSUMER, privateData: answer }))
@@ -389,6 +391,8 @@ export class Connections {
 
   /** Both ends have agreed: a defect from now on, of a handler say, is one of a connection that there is, as where an event brings it. */
   #establishJoined(now: Nanos, flow: Flow, roundTripNs: Nanos): void {
+    // The other end's handler has been called, and may have closed this one too.
+    if (flow.ending.phase === 'closed') return
     try {
       this.#establish(now, flow, roundTripNs)
     } catch (defect) {
@@ -424,7 +428,8 @@ export class Connections {
     const to = this.#near.get(flow.remote.toString())
     if (to === undefined) return
     const peer = to.#nic.table.find(flow.handshake.joinedQpn)
-    if (peer === null) return
+    // That address may be another host's by now.
+    if (peer?.handshake.joinedQpn !== flow.qpn) return
     if (flow.handshake.active) this.#acquaintManagers(now, flow, to, peer)
     else to.#acquaintManagers(now, peer, this, flow)
   }
@@ -453,10 +458,14 @@ export class Connections {
     }
   }
 
-  /** Ends the connection for the connection manager, which tells the peer. @param refusal data for the DREQ */
+  /**
+   * Ends the connection for the connection manager, which tells the peer. Where that cannot learn of the connection, nobody tells the peer.
+   * @param refusal data for the DREQ
+   */
   leave(now: Nanos, flow: Flow, refusal?: Uint8Array): void {
-    if (flow.handshake.joinedQpn !== 0) this.#acquaint(now, flow)
-    this.#cm.disconnect(now, flow.handshake.cmId, refusal)
+    const { handshake } = flow
+    if (handshake.joinedQpn !== 0) this.#acquaint(now, flow)
+    if (handshake.joinedQpn === 0) this.#cm.disconnect(now, handshake.cmId, refusal)
   }
 
   /** A connection to that host which one with these options is like, as long as packets may have the same lengths; null: it has to be worked out. */

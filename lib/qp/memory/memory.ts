@@ -158,8 +158,8 @@ export class MemoryTable {
   /**
    * Registers `length` bytes from the start of `bytes`, or a region without storage when it is null. Where the port
    * can, packets are sent straight from there: whoever changes memory that is being sent sends packets with a wrong
-   * ICRC, which the receiver drops. Whoever transfers or resizes its ArrayBuffer ends the region as by `deregister`. Throws
-   * WEIR_FULL when the table is full, WEIR_BAD_ARGUMENT for a length outside 0 to `bytes.length`.
+   * ICRC, which the receiver drops. Whoever transfers its ArrayBuffer, or makes it shorter than the region, ends the region as
+   * by `deregister`. Throws WEIR_FULL when the table is full, WEIR_BAD_ARGUMENT for a length outside 0 to `bytes.length`.
    */
   register(
     bytes: Uint8Array | null,
