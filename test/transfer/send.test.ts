@@ -133,6 +133,7 @@ t.test('a file that the kernel makes up has contents, though its size is 0', { s
   const message =
     /version had more bytes than the 0 of its size while it was sent: .*copy it to a regular file first/
   await t.rejects((await bench.send('version')).outcome, { code: 'WEIR_TRANSFER_FAILED', message })
+  await bench.passiveOutcome()
   t.same(await readdir(bench.inboxPath), [])
   await bench.checkReleased(t)
 })
