@@ -19,6 +19,9 @@ const TIME = 2 * MAX_HOPS
 const SUM = 3 * MAX_HOPS
 const HOPS_END = 4 * MAX_HOPS
 
+/** Rooms that wait for another connection, at most: more are left to the garbage collector. */
+const ROOMS_MAX = 64
+
 /** Where an echo keeps what it has. */
 interface EchoRoom {
   /** The telemetry. */
@@ -38,7 +41,7 @@ export class EchoRooms {
   }
 
   give(room: EchoRoom): void {
-    this.#free.push(room)
+    if (this.#free.length < ROOMS_MAX) this.#free.push(room)
   }
 }
 
