@@ -227,6 +227,15 @@ t.test('an echo in the room of one that has ended is as in a room of its own', a
   t.same(Buffer.from(answer.bytes.subarray(0, next.write(answer, 0, T))), expected)
 })
 
+t.test('a host keeps rooms for echoes, but not of each connection that it ever had', async t => {
+  const rooms = new EchoRooms()
+  const given = new Set(Array.from({ length: 1000 }, () => rooms.take()))
+  t.equal(given.size, 1000, 'each is one of its own')
+  for (const room of given) rooms.give(room)
+  const kept = Array.from({ length: 1000 }, () => rooms.take()).filter(room => given.has(room))
+  t.ok(kept.length > 0 && kept.length < 100, `${kept.length} are kept`)
+})
+
 /**
  * A receiver that answers each packet, and one that answers one in `m`, with the same packets: the
  * controllers that get the answers. This checks the echo's rule against the listing run packet by packet.
